@@ -66,7 +66,7 @@ nitpick_ignore = [
     ("py:class", "rankgauge.core.database.Database"),
     ("py:class", "rankgauge.core.ids.Ids"),
     ("py:class", "rankgauge.measures.declaration.Declaration"),
-    ("py:class", "rankgauge.data.preferences._Ranked"),
+    ("py:class", "rankgauge.data.preference_qrels._Ranked"),
     ("py:class", "rankgauge.rendering.tables.Table"),
     *(
         ("py:class", alias)

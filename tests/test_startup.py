@@ -26,7 +26,7 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 EVALUATION = {
     "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
     "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.text", "data",
-    "data.dict_runs", "data.join", "data.judged_run", "data.pairs", "data.qrels",
+    "data.dict_runs", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
     "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
     "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.partial",
     "evaluation.plan",
@@ -36,7 +36,7 @@ EVALUATION = {
     "formats.registry", "formats.rows", "formats.trec", "measures",
     "measures.binary", "measures.counts", "measures.declaration",
     "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
-    "measures.preferences", "measures.ties", "measures.user_models",
+    "measures.preferences", "measures.tie_means", "measures.user_models",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

@@ -18,7 +18,7 @@ import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
 
 from rankgauge import Benchmark, Collection, InputError, Limits
-from rankgauge.benchmark import session
+from rankgauge.benchmark import retriever_run
 
 
 def test_responses_of_declared_settings_are_used_again_and_only_those(collection, tmp_path):
@@ -633,7 +633,7 @@ def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_pa
 
 
 def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "_NOTED_EVERY", 0.0)
+    monkeypatch.setattr(retriever_run, "_NOTED_EVERY", 0.0)
     noted = []
 
     class Watched(Metered):

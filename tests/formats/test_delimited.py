@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge import Collection, FormatError
 from rankgauge.corpus import read_queries
-from rankgauge.data.subtopics import read_subtopic_qrels
+from rankgauge.data.subtopic_qrels import read_subtopic_qrels
 from rankgauge.explanation import GivenValues
 from rankgauge.formats.delimited import rows_of
 from rankgauge.formats.texts import Faults, read_texts

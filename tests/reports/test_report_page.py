@@ -14,7 +14,7 @@ from browser import Tab
 
 import rankgauge
 from rankgauge import Collection, InputError, MissingExtra, UnknownName, html_report
-from rankgauge.rendering.plotting import PAGE_COLOURS
+from rankgauge.rendering.plot_drawing import PAGE_COLOURS
 from rankgauge.rendering.tables import Table
 from rankgauge.reports import Details, Section
 

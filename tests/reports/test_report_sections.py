@@ -7,7 +7,7 @@ import pytest
 
 import rankgauge
 from rankgauge import History, Run, evaluate, html_report
-from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.tables import Table
 from rankgauge.reports import Details, diagnosis_section, trend_section
 

@@ -15,9 +15,9 @@ from typing import Any, get_args
 
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
 from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
 from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
-from rankgauge.benchmark.session import Corpus, RunOptions, Session, attribute_of
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.ids import id_bytes

@@ -17,7 +17,7 @@ from rankgauge.data.run import Run
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse_all
-from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 

@@ -23,7 +23,7 @@ from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.execution import ask
+from rankgauge.benchmark.calls import ask
 from rankgauge.benchmark.journal import Response
 from rankgauge.benchmark.limits import Limits
 from rankgauge.benchmark.progress import Told

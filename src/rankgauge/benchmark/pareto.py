@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.rendering.plotting import Panel, Plot, Series
+from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
 __all__ = ["ParetoPoint", "pareto_front", "plot_pareto"]
 

@@ -116,7 +116,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
     wanted = chosen or None
     if tie_report or unjudged_report:
-        from rankgauge.cli.sensitivity import Sources, print_reports
+        from rankgauge.cli.evaluate_reports import Sources, print_reports
 
         sources = Sources(qrels, runs, qrels_format, run_format)
         excluded: dict[str, object] = {

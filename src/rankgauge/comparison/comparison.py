@@ -41,7 +41,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from rankgauge.rendering.plotting import Plot
+    from rankgauge.rendering.plot_drawing import Plot
 
 __all__ = ["COMPARED", "Comparison", "compare"]
 
@@ -234,7 +234,7 @@ class Comparison(Result):
         Raises:
             InputError: If measures that the kind needs were not compared.
         """
-        from rankgauge.rendering.charts import plot
+        from rankgauge.rendering.plots import plot
 
         return plot(self, kind, measure=measure)
 

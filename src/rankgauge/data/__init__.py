@@ -9,7 +9,7 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.data.fingerprints import fingerprint as fingerprint
     from rankgauge.data.judged_run import JudgedRun as JudgedRun
-    from rankgauge.data.preferences import (
+    from rankgauge.data.preference_qrels import (
         PreferenceQrels as PreferenceQrels,
         PreferenceRun as PreferenceRun,
         read_preference_qrels as read_preference_qrels,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rankgauge.data.ranking import ranked as ranked
     from rankgauge.data.records import Records as Records
     from rankgauge.data.run import Run as Run, read_run as read_run, write_run as write_run
-    from rankgauge.data.sampled import (
+    from rankgauge.data.sampled_qrels import (
         SampledQrels as SampledQrels,
         SampledRun as SampledRun,
         read_sampled_qrels as read_sampled_qrels,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         keep_queries as keep_queries,
         sample_queries as sample_queries,
     )
-    from rankgauge.data.subtopics import (
+    from rankgauge.data.subtopic_qrels import (
         SubtopicQrels as SubtopicQrels,
         SubtopicRun as SubtopicRun,
         read_subtopic_qrels as read_subtopic_qrels,
@@ -43,13 +43,13 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "fingerprints": "fingerprint",
         "judged_run": "JudgedRun",
-        "preferences": "PreferenceQrels PreferenceRun read_preference_qrels",
+        "preference_qrels": "PreferenceQrels PreferenceRun read_preference_qrels",
         "qrels": "Qrels read_qrels write_qrels",
         "ranking": "ranked",
         "records": "Records",
         "run": "Run read_run write_run",
-        "sampled": "SampledQrels SampledRun read_sampled_qrels",
+        "sampled_qrels": "SampledQrels SampledRun read_sampled_qrels",
         "subsets": "cut keep_queries sample_queries",
-        "subtopics": "SubtopicQrels SubtopicRun read_subtopic_qrels",
+        "subtopic_qrels": "SubtopicQrels SubtopicRun read_subtopic_qrels",
     },
 )

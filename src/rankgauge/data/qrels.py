@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
-from rankgauge.data.pairs import Pairs, table_of_input
+from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError
 from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS

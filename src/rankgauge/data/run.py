@@ -15,7 +15,7 @@ import numpy as np
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates
 from rankgauge.core.text import many
-from rankgauge.data.pairs import Pairs, table_of_input
+from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError
 from rankgauge.formats import frames, readers
 from rankgauge.formats.columns import RUN

@@ -5,10 +5,10 @@ Loaded only where a measure asks for such judgments.
 
 from __future__ import annotations
 
-from rankgauge.data.preferences import PreferenceQrels
-from rankgauge.data.sampled import SampledQrels
+from rankgauge.data.preference_qrels import PreferenceQrels
+from rankgauge.data.sampled_qrels import SampledQrels
 from rankgauge.data.special_qrels import SpecialQrels
-from rankgauge.data.subtopics import SubtopicQrels
+from rankgauge.data.subtopic_qrels import SubtopicQrels
 
 __all__ = ["SPECIAL_QRELS"]
 

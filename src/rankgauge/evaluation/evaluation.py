@@ -115,7 +115,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     policies = _make_policies(words, draws, seed)
     ids = selected_ids(queries)
     if profile is not None:
-        from rankgauge.evaluation.profiles import evaluate_profile
+        from rankgauge.evaluation.profile_evaluation import evaluate_profile
 
         made, judged = evaluate_profile(
             profile, plan.measures, (qrels, run), policies, queries=ids, usual=measures is None

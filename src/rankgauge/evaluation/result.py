@@ -22,7 +22,7 @@ from rankgauge.rendering.result import Result
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
-    from rankgauge.rendering.plotting import Plot
+    from rankgauge.rendering.plot_drawing import Plot
     from rankgauge.rendering.tables import Table
 
 __all__ = ["AppliedProfile", "Evaluation", "findings_of_notes"]
@@ -418,7 +418,7 @@ class Evaluation(Result):
             InputError: If measures that the kind needs were not evaluated, or not over the same
                 queries.
         """
-        from rankgauge.rendering.charts import plot
+        from rankgauge.rendering.plots import plot
 
         if self.left_out is not None:
             raise InputError(

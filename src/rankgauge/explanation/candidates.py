@@ -15,7 +15,7 @@ from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, apply_all
 from rankgauge.profiles.registry import PROFILES
-from rankgauge.profiles.steps import (
+from rankgauge.profiles.shared_deviations import (
     AS_GIVEN,
     ASCENDING_IDS,
     BINARY_GRADES,

@@ -27,7 +27,7 @@ from rankgauge.explanation.cases import (
     words_of,
 )
 from rankgauge.explanation.tables import tables_of
-from rankgauge.explanation.ties import averaged, orders_of
+from rankgauge.explanation.tie_means import averaged, orders_of
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
 from rankgauge.rendering.result import Result

@@ -22,7 +22,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from rankgauge.rendering.plotting import Plot
+    from rankgauge.rendering.plot_drawing import Plot
 
 __all__ = ["Trend", "TrendPoint", "trend_of"]
 
@@ -148,7 +148,7 @@ class Trend(Result):
         Args:
             last: Show the latest so many; all if left out.
         """
-        from rankgauge.rendering.charts import plot_history
+        from rankgauge.rendering.plots import plot_history
 
         shown = self.points if last is None else self.points[-last:]
         dates = [str(point.entry.time.date()) for point in shown]

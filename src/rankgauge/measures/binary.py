@@ -9,7 +9,7 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values
 from rankgauge.measures.declaration import measure
-from rankgauge.measures.ties import (
+from rankgauge.measures.tie_means import (
     chance_of_success,
     expected_ap,
     expected_gmap,

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Level, Values
 from rankgauge.measures.declaration import measure
-from rankgauge.measures.ties import expected_first
+from rankgauge.measures.tie_means import expected_first
 
 
 @measure(better="neither", reads="judged", judged_only=False, tie_mean="linear")

@@ -14,7 +14,7 @@ from rankgauge.measures.declaration import measure
 
 if TYPE_CHECKING:
     # Loaded where there are judgments by subtopic.
-    from rankgauge.data.subtopics import SubtopicRun
+    from rankgauge.data.subtopic_qrels import SubtopicRun
 
 # The ideal ranking found step by step may be this much worse than the best, and no more.
 _GREEDY = math.e / (math.e - 1)

@@ -11,11 +11,11 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import distinct
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Level, Values, discounts
 from rankgauge.measures.declaration import measure
-from rankgauge.measures.ties import expected_bpref
+from rankgauge.measures.tie_means import expected_bpref
 
 if TYPE_CHECKING:
     # Loaded where there are judgments of a sample.
-    from rankgauge.data.sampled import SampledRun
+    from rankgauge.data.sampled_qrels import SampledRun
 
 # Smoothing of infAP as published with it and used by trec_eval.
 _EPSILON = 0.00001

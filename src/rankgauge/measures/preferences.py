@@ -15,7 +15,7 @@ from rankgauge.measures.declaration import measure
 
 if TYPE_CHECKING:
     # Loaded where there are preferences.
-    from rankgauge.data.preferences import PreferenceRun
+    from rankgauge.data.preference_qrels import PreferenceRun
 
 # The depth of the reference implementation.
 _FAR = 1000

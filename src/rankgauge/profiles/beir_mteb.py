@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Offer, Profile
-from rankgauge.profiles.steps import (
+from rankgauge.profiles.shared_deviations import (
     INPUT_TIES,
     NO_FIRST,
     NO_SELF,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Offer, Profile
-from rankgauge.profiles.steps import (
+from rankgauge.profiles.shared_deviations import (
     ASCENDING_IDS,
     INPUT_TIES,
     RANKED_QUERIES_JUDGED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Offer, Profile
-from rankgauge.profiles.steps import (
+from rankgauge.profiles.shared_deviations import (
     AS_GIVEN,
     ASCENDING_IDS,
     BINARY_GRADES,

@@ -9,7 +9,7 @@ import numpy as np
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Offer, Profile
-from rankgauge.profiles.steps import INPUT_TIES, NEGATIVES_JUDGED, WHOLE_GRADES
+from rankgauge.profiles.shared_deviations import INPUT_TIES, NEGATIVES_JUDGED, WHOLE_GRADES
 
 __all__ = ["RANX"]
 

@@ -6,7 +6,7 @@ import math
 
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Offer, Profile
-from rankgauge.profiles.steps import (
+from rankgauge.profiles.shared_deviations import (
     RUN_QUERIES_ONLY,
     SINGLE_PRECISION,
     WHOLE_GRADES,

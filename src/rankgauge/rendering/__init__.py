@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankgauge.rendering.charts import (
+    from rankgauge.rendering.plot_drawing import Panel as Panel, Plot as Plot, Series as Series
+    from rankgauge.rendering.plots import (
         PLOTS as PLOTS,
         PlotKind as PlotKind,
         plot as plot,
         plot_history as plot_history,
         plot_measures as plot_measures,
     )
-    from rankgauge.rendering.plotting import Panel as Panel, Plot as Plot, Series as Series
     from rankgauge.rendering.result import Result as Result
     from rankgauge.rendering.tables import Table as Table, render_table as render_table
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "charts": "PLOTS PlotKind plot plot_history plot_measures",
-        "plotting": "Panel Plot Series",
+        "plots": "PLOTS PlotKind plot plot_history plot_measures",
+        "plot_drawing": "Panel Plot Series",
         "result": "Result",
         "tables": "Table render_table",
     },

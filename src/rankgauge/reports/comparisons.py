@@ -8,7 +8,7 @@ from dataclasses import replace
 from rankgauge.comparison.comparison import Comparison
 from rankgauge.rendering.tables import BEST, Table
 from rankgauge.reports.registry import Options, Report
-from rankgauge.sensitivity.ties import TieReport
+from rankgauge.sensitivity.tie_sensitivity import TieReport
 
 __all__ = ["REPORTS", "comparison_tables"]
 

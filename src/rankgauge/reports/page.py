@@ -28,8 +28,8 @@ from rankgauge.evaluation.evaluation import evaluate, prepare_judgments
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.charts import PLOTS, plot, plot_measures
-from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.plot_drawing import Plot
+from rankgauge.rendering.plots import PLOTS, plot, plot_measures
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of

@@ -14,7 +14,7 @@ from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.charts import counted
+from rankgauge.rendering.plots import counted
 from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["ByQuery", "Hit", "Looked", "Missed", "Queries"]

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.history import Trend, TrendPoint
-from rankgauge.rendering.charts import plot_history
-from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.plot_drawing import Plot
+from rankgauge.rendering.plots import plot_history
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.diagnoses import diagnosis_tables
 

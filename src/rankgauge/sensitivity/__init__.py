@@ -1,7 +1,7 @@
 """How far numbers depend on ties, unjudged documents, and the pool."""
 
 from rankgauge.sensitivity.pool_reliability import LeftOut, Reliability, reliability
-from rankgauge.sensitivity.ties import TieReport, TieSpan, tie_report
+from rankgauge.sensitivity.tie_sensitivity import TieReport, TieSpan, tie_report
 from rankgauge.sensitivity.unjudged import Bootstrapped, Drawing, UnjudgedReport, unjudged_report
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from rankgauge.corpus.loading.folders import file_set, load_folder
 from rankgauge.corpus.loading.libraries import load_hub, load_ir_datasets, load_mteb, rows_reader
-from rankgauge.corpus.loading.parts import Loaded
+from rankgauge.corpus.loading.loaded_collection import Loaded
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.questions import read_questions

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from rankgauge.corpus.loading.parts import Loaded
+from rankgauge.corpus.loading.loaded_collection import Loaded
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.archives import Archive

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from rankgauge.core.libraries import library
-from rankgauge.corpus.loading.parts import Loaded, RowReader
+from rankgauge.corpus.loading.loaded_collection import Loaded, RowReader
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.datasets import (

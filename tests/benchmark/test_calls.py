@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rankgauge import InputError, Limits, Query, RankgaugeError
-from rankgauge.benchmark.execution import ask
+from rankgauge.benchmark.calls import ask
 from rankgauge.retrievers.protocol import search
 
 QUERIES = [Query(f"q{n}", f"text {n}") for n in range(12)]

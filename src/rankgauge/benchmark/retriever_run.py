@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.execution import ask
+from rankgauge.benchmark.calls import ask
 from rankgauge.benchmark.journal import Journal, Response, query_key
 from rankgauge.benchmark.latency import Latency, measure_latency, used
 from rankgauge.benchmark.limits import Limits, TimeLimit, call_within

@@ -11,7 +11,7 @@ import scipy.stats
 import rankgauge
 from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot
 from rankgauge.rendering import PLOTS, plot_history
-from rankgauge.rendering.charts import plot_measures
+from rankgauge.rendering.plots import plot_measures
 
 QRELS = rankgauge.read_qrels(rankgauge.sample_path("qrels.txt"))
 RUNS = [rankgauge.read_run(rankgauge.sample_path(f"runs/{n}.run")) for n in ("bm25", "keyword")]

@@ -11,7 +11,7 @@ import pytest
 
 import rankgauge
 from rankgauge import InputError
-from rankgauge.rendering.plotting import PAGE_COLOURS, Panel, Plot, Series
+from rankgauge.rendering.plot_drawing import PAGE_COLOURS, Panel, Plot, Series
 
 NAN = float("nan")
 TWO = (Series("bm25", (0.25, 0.5)), Series("dense", (0.5, NAN)))
@@ -124,7 +124,7 @@ def test_the_settings_of_a_notebook_change_nothing_and_are_not_changed():
 
 def test_pyplot_is_never_loaded():
     code = (
-        "import sys; from rankgauge.rendering.plotting import *\n"
+        "import sys; from rankgauge.rendering.plot_drawing import *\n"
         "Plot('l', 't', 'a', (Panel('lines', (Series('x', (1.0, 2.0)),)),)).svg()\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )

@@ -15,7 +15,7 @@ from rankgauge.core.text import many
 from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.plotting import Panel, Plot, Series
+from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
 __all__ = [
     "PLOTS",
