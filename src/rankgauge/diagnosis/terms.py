@@ -126,8 +126,8 @@ def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
     """Those terms of `asked` that are among `found`, or begin one of them or with one of them.
 
     Example:
-        >>> sorted(shared(terms("renewal of cards"), terms("Renew your card")))
-        ['card', 'renewal']
+        >>> sorted(shared(terms("taxi fares"), terms("Taxis and trams")))
+        ['taxi']
     """
     same = asked & found
     rest = {term for term in asked - same if len(term) >= _PREFIX and term.isalpha()}

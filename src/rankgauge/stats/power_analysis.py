@@ -145,7 +145,7 @@ def sign_test_power(changed: float, queries: int, difference: float, alpha: floa
 
     Example:
         >>> round(sign_test_power(changed=0.2, queries=100, difference=0.13), 3)
-        0.82
+        0.817
     """
     where = "sign_test_power"
     _check_queries(queries, where)
