@@ -74,6 +74,17 @@ nitpick_ignore = [
             "BoolArray",
             "Detailed",
             "Duplicates",
+            "Value",
+            "Traits",
+            "TieMean",
+            "SpecialQrels",
+            "Ranking",
+            "Params",
+            "Kernel",
+            "Judgments",
+            "IntArray",
+            "Ids",
+            "FloatArray",
             "Queries",
             "Source",
             "Table",
@@ -85,6 +96,9 @@ nitpick_ignore = [
         )
     ),
     ("py:class", "rankgauge.core.pair_table.PairTable"),
+    ("py:class", "rankgauge.measures.declaration.Traits"),
+    ("py:class", "rankgauge.profiles.deviations.Offer"),
+    ("py:class", "rankgauge.tutorials.ir_measures.Metric"),
 ]
 
 # Look

@@ -1,7 +1,8 @@
 """Resolve references to a name in its module to the public name that is documented.
 
 Docstrings in the code point to ``rankgauge.evaluation.evaluation.evaluate``; the pages call it
-``rankgauge.evaluate``, as users do. So it is with the retrievers: ``rankgauge.retrievers.BM25``.
+``rankgauge.evaluate``, as users do. So it is with the retrievers: ``rankgauge.retrievers.BM25``. A
+short name (``gate``, ``Run.of``) leads to a documented name that ends with it.
 """
 
 from typing import TYPE_CHECKING
@@ -30,9 +31,15 @@ def to_public_name(
 ) -> "nodes.reference | None":
     """The reference, if what is left without its module is a public name."""
     words = node.get("reftarget", "").split(".")
-    if node.get("refdomain") != "py" or words[0] != "rankgauge" or len(words) < 2:
+    if node.get("refdomain") != "py" or words == ["rankgauge"]:
         return None
-    target = public_name(words)
+    if words[0] == "rankgauge":
+        target = public_name(words)
+    else:
+        ending = "." + ".".join(words)
+        found = [full for full in env.domains["py"].objects if full.endswith(ending)]
+        # A function of the public API before a method of the same name.
+        target = min(found, key=lambda full: (full.count("."), full), default=None)
     if target is None:
         return None
     return env.domains["py"].resolve_xref(

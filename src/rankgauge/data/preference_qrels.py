@@ -101,7 +101,7 @@ class PreferenceQrels(SpecialQrels):
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Preferences, or ordinary judgments read as such; see :meth:`SpecialQrels.of`."""
+        """Preferences, or ordinary judgments read as such; like :meth:`SubtopicQrels.of`."""
         if isinstance(source, cls | Run):
             return super().of(source)
         if isinstance(source, Qrels) or hasattr(type(source), "reads"):

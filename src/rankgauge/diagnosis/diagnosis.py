@@ -103,7 +103,7 @@ class Diagnosis(Result):
 
     @property
     def withheld(self) -> tuple[Finding, ...]:
-        """The findings that explain the numbers: no cause is named, no fix is suggested."""
+        """Findings that explain the numbers; with one, no cause is named and no fix suggested."""
         return explaining(self.input_findings)
 
     @property
