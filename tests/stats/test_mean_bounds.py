@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, skew, t
 
 from rankgauge.errors import InputError
 from rankgauge.stats.mean_bounds import mean_lower_bound, weighted_mean_cdf
@@ -80,3 +80,36 @@ def test_the_bound_is_above_the_mean_in_at_most_5_percent(share, queries):
         changed += bool(lost.any())
         above += bool(lost.any()) and mean_lower_bound(values, lowest=-1.0) > share * pool.mean()
     assert above <= 0.05 * changed + 3 * math.sqrt(0.05 * 0.95 * changed)
+
+
+def by_drawing(values, lowest, draws=200_000):
+    """The bound from its definition: weights drawn, SciPy's skewness and quantile of t."""
+    values = np.asarray(values)
+    count, mean = len(values), values.mean()
+    if (values != 0).mean() < 1 / 3:
+        unseen = lowest
+    else:
+        c = 0.5 + 20 / count * max(0.0, -float(skew(values)))
+        unseen = max(lowest, mean - c * np.abs(values - mean).max())
+    weights = np.random.default_rng(9).exponential(size=(draws, count + 1))
+    drawn = weights @ np.append(values, unseen) / weights.sum(axis=1)
+    by_t = mean - t.ppf(0.95, count - 1) * values.std(ddof=1) / math.sqrt(count)
+    return min(by_t, np.quantile(drawn, 0.05)), by_t
+
+
+@pytest.mark.parametrize("changed", [1, 9, 11, 30])
+@pytest.mark.parametrize("shape", ["skewed", "symmetric"])
+def test_the_bound_is_that_of_its_definition(changed, shape):
+    rng = np.random.default_rng(changed)
+    values = np.zeros(30)
+    drawn = rng.normal(0, 0.1, changed) if shape == "symmetric" else -rng.exponential(0.1, changed)
+    values[:changed] = drawn
+    wanted, _ = by_drawing(values, -1.0)
+    assert mean_lower_bound(values, lowest=-1.0) == pytest.approx(wanted, abs=0.001)
+
+
+def test_the_bound_of_t_holds_where_it_is_the_lower_one():
+    values = [0.2, 0.0, 0.4, 0.0, 0.1]
+    wanted, by_t = by_drawing(values, -1.0)
+    assert wanted == by_t
+    assert mean_lower_bound(values, lowest=-1.0) == pytest.approx(by_t)
