@@ -531,7 +531,7 @@ def test_it_begins_with_result_cause_and_next_step(whole):
     assert re.findall(r"<dt>(.*?)</dt>", terms) == [
         "Result", "Difference", "Why keyword is not better", "Next step",
     ]  # fmt: skip
-    assert "miss a relevant document in the top 5; likely cause in" in terms
+    assert "miss a relevant document in the top 5; likely cause: " in terms
     assert whole.index("bottom-line") < whole.index('class="warning"')
 
 

@@ -85,7 +85,7 @@ class Exploration(Result):
         qrels: The judgments of the test queries.
         comparison: The two compared on the test queries; None if they are the same, or there are
             too few queries.
-        sentences: What was done, and what came of it.
+        sentences: What was done, and the result.
         warnings: What speaks against it.
         settings: The names of the settings that were searched.
     """
@@ -247,7 +247,7 @@ class Exploration(Result):
         """
         if _BEFORE not in self.runs:
             raise InputError(
-                "there is nothing to hold the best against", where="before and after",
+                "there is nothing to compare the best with", where="before and after",
                 fix="give explore() the configuration of today: start={...}",
             )  # fmt: skip
         old, new = (diagnose(self.qrels, self.runs[n], collection, k=k) for n in (_BEFORE, _BEST))

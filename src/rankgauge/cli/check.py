@@ -46,7 +46,7 @@ def _fixable(
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure that effects are shown by, and that is held against the data; again for "
+    "A measure that effects are shown by, and that is compared with the data; again for "
     "more. Without: nDCG@10."
 )
 @options.collection(

@@ -41,7 +41,7 @@ class PairTable:
     offsets: IntArray  # (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``
     docs: Ids  # N document ids
     values: FloatArray  # (N,) float64: scores or grades
-    unique: bool = False  # true if no pair can stand twice (the source was a mapping)
+    unique: bool = False  # true if no pair can occur twice (the source was a mapping)
     source: str = ""  # where it came from, for messages: a path or ``"run"``
     lines: IntArray | None = None  # (N,) line numbers in the source, if it has lines
     notes: tuple[str, ...] = field(default=())  # what the reader has to say about how it read

@@ -80,7 +80,7 @@ class Qrels(Pairs):
                 ``(query, document, grade)``; or judgments, which are returned as they are.
 
         Raises:
-            InputError: If it is none of these, a grade is no finite number, a pair stands twice.
+            InputError: If it is none of these, a grade is no finite number, a pair occurs twice.
 
         Example:
             >>> Qrels.of({"q1": {"d3"}})["q1"]

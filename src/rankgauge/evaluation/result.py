@@ -37,7 +37,7 @@ class AppliedProfile:
 
     Attributes:
         name: The name of the profile.
-        tool: The tool, and the versions that the profile was held against.
+        tool: The tool, and the versions that the profile was verified against.
         asked: For each measure, in their order, the name that it was asked for by.
         deviations: For each measure the names of its deviations.
     """

@@ -177,7 +177,7 @@ def explain(
 ) -> Explanation:
     """Work out the value of one query by hand: each document, what it is worth, and the sum.
 
-    The calculation is made from the definition by loops of its own, and held against `evaluate`.
+    The calculation follows the definition in its own loops, and is verified against `evaluate`.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.

@@ -179,7 +179,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _RepeatedKeyError(f"the key {twice!r} stands twice in one object")
+        raise _RepeatedKeyError(f"the key {twice!r} occurs twice in one object")
     return value
 
 

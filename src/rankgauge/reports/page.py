@@ -274,15 +274,10 @@ class _Report:
         if found.withheld:
             yield "Next step", f"fix the input first: {found.withheld[0]}"
             return
-        most = max(found.totals, key=lambda total: total.primary, default=None)
-        if most is None or not most.primary:
-            return
-        why = (
-            f"{found.failing} of {many(found.queries, 'query')} miss a relevant document in the "
-            f"top {found.k}; likely cause in {most.primary} of them: {most.cause.name}"
-        )
-        yield f"Why {found.run_name} is not better", why
-        yield "Next step", most.cause.fix
+        first = found.first_cause
+        if first is not None:
+            yield f"Why {found.run_name} is not better", found.summary()
+            yield "Next step", first.cause.fix
 
     def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
         environment = _environment()
