@@ -160,7 +160,7 @@ def test_todays_may_fail_and_the_others_go_on():
     found = explore(build, ran, QRELS, SPACE, measure="RR", start={"depth": 3, "noise": "low"})
     assert found.before is None
     assert found.trials[0].error == "OSError: gone"
-    with pytest.raises(InputError, match="nothing to hold the best against"):
+    with pytest.raises(InputError, match="nothing to compare the best with"):
         found.before_after()
 
 

@@ -282,7 +282,7 @@ BAD_FILES = {
     "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1 where a record was wanted"),
     "a number": ("r.json", "7", "r.json: got a JSON int, wanted a list of records"),
     "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: not valid JSON"),
-    "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' stands twice in one object"),
+    "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' occurs twice in one object"),
     "an empty JSON": ("r.json", " ", "r.json: the file is empty"),
     "UTF-16": ("r.json", "[\0{\0", "r.json, line 1: not valid JSON"),
     "nested too deeply": ("r.json", "[" * 100_000, "r.json: the JSON is nested too deeply"),
