@@ -72,8 +72,9 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
 
-    Prints quality in bands, causes with their evidence, the worst queries, and what each fix could
-    gain at most; with --full also what stands behind it, and which queries are hard.
+    Prints quality in bands, causes with their evidence, the worst queries, and what each fix would
+    gain if it retrieved the missed documents at the top; with --full also other cut-offs,
+    thresholds, and which queries are hard.
 
     \b
     Examples:

@@ -65,7 +65,8 @@ SUSPICIOUS = Cause(
 CUT = Cause(
     "rankings cut", "document", "ranks",
     "the document is not in the ranking, and at least 3 in 4 rankings of the run end at the rank "
-    "at which this one ends, less deep than a reranker reads (depth)",
+    "at which this one ends, no deeper than the measure reads (nDCG@10: 10), less deep than a "
+    "reranker reads (depth), and less deep than the run that it is compared with, if any",
     "retrieve deeper",
 )  # fmt: skip
 UNJUDGED = Cause(
@@ -120,7 +121,7 @@ IGNORED = Cause(
 )  # fmt: skip
 NOT_RETRIEVED = Cause(
     "not retrieved", "document", "ranks",
-    "the document is not in the ranking, and the ranking is not cut",
+    "the document is not in the ranking, and its end does not limit the value (rankings cut)",
     "another embedding model",
 )  # fmt: skip
 BELOW_K = Cause(
@@ -332,7 +333,7 @@ class Examiner:
 
     def _missed(self, query: RankedQuery, doc: str) -> Missed:
         rank, depth = query.ranks.get(doc), len(query.docs)
-        cut = rank is None and 0 < depth == self.patterns.cut
+        cut = rank is None and 0 < depth == self.patterns.limit
         absent = (
             f"not among the {depth:,} retrieved" if depth
             else "the run has no document for this query"
