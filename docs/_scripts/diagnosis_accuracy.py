@@ -223,7 +223,7 @@ FAULTS = (
     Fault("lexical matches dropped", partial(dropped, "many"), (1, 0.9, 0.75), "terms ignored"),
     Fault("semantic matches dropped", partial(dropped, "few"), (1, 0.9, 0.8), "vocabulary gap"),
     Fault("queries with copies", duplicated, (1, 0.5, 0.25), "duplicates crowd the top"),
-    Fault("documents judged as chunks", stripped, (1, 0.9, 0.75), INPUT + "ids"),
+    Fault("documents judged as chunks", stripped, (1, 0.75, 0.5), INPUT + "ids"),
     Fault("ids with a prefix", wrong_ids, (1, 0.75, 0.5), INPUT + "ids"),
     Fault("distances as scores, depth", distances, (200, 50, 20), INPUT + "distances"),
     Fault("topic filtered out", filtered, (0.4, 0.25, 0.15), "in no ranking"),
