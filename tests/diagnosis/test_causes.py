@@ -220,15 +220,16 @@ def test_the_depth_is_no_cause_where_the_measure_reads_less_or_the_better_run_is
     assert cut(run, also=deeper).first_cause.cause.name == "rankings cut"
     for options in ({"measure": "P@3"}, {"also": better}):
         found = cut(run, **options)
-        assert found.first_cause.cause.name == "not retrieved"
-        assert found.of("q0").missed[0].evidence == ("not among the 4 retrieved",)
-        assert "retrieve deeper" not in {fix.name for fix in found.fixes}
-
-
-def test_a_reranker_of_rankings_that_are_cut_is_told_to_read_more():
-    run = {f"q{n}": ["x", "y", "z", "d"] if n else ["x", "y", "z", "w"] for n in range(4)}
-    (reranking,) = (fix for fix in cut(run, measure="P@2").fixes if fix.name == "reranking")
-    assert reranking.evidence[1] == "rankings are cut at 4: retrieve deeper to rerank more"
+        assert found.first_cause.cause.name == "ranked below k"
+        assert found.of("q0").missed[0].evidence == (
+            "may be below rank 4, at which the rankings are cut",
+        )
+        evidence = {fix.name: fix.evidence for fix in found.fixes if fix.evidence}
+        assert list(evidence)[-1] == "reranking"
+        assert "retrieve deeper" not in evidence
+        assert evidence["reranking"][0] == (
+            "4 missed documents in 4 queries below rank 2; rankings are cut at 4: retrieve deeper"
+        )
 
 
 def test_rankings_that_end_at_different_ranks_or_deep_enough_are_not_cut():

@@ -249,12 +249,12 @@ class Advice:
             "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
             "index": f"{missed} in no ranking of any query, such as {_sample(docs)}",
             "embedding model": f"{missed} not among the documents retrieved",
-            "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}",
+            "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}"
+            if limit or not cut
+            else f"{missed} below rank {self._k}; rankings are cut at {cut}: retrieve deeper",
         }
         if fix in plain:
             yield plain[fix]
-            if fix == "reranking" and cut and not limit:
-                yield f"rankings are cut at {cut}: retrieve deeper to rerank more"
             if fix == "index":
                 yield from self._in_common()
         elif fix == "chunking":
