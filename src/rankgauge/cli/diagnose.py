@@ -44,7 +44,10 @@ __all__ = ["diagnose"]
     '"P@5" = [0.3, 0.5, 0.7].',
 )  # fmt: skip
 @click.option(
-    "--also", metavar="RUN", help="Another run, to measure what both could reach together."
+    "--also",
+    metavar="RUN",
+    help="Another run, to measure what both could reach together. Cut no deeper than RUN, it rules "
+    "out the depth as a cause.",
 )
 @options.run_format
 @options.qrels_format
