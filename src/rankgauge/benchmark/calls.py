@@ -27,8 +27,6 @@ from rankgauge.retrievers.event_loop import LoopBlocked, abandon_blocked_loop, a
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import aligned, describe_error, has_index, is_async, responses_of
 
-__all__ = ["ask"]
-
 _BATCH = 32
 _AHEAD = 8
 _GRACE = 0.5  # seconds in which a call that was cancelled has to end

@@ -29,8 +29,6 @@ from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits
 
-__all__ = ["Journal", "Response", "query_key"]
-
 RESPONSES, HEAD = "responses.jsonl", "run.json"
 _EARLIER = "responses-earlier.jsonl"
 _FORMAT = 3  # 1 had no checksums, 1 and 2 called responses answers

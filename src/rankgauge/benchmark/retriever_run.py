@@ -36,8 +36,6 @@ from rankgauge.retrievers.protocol import (
     indexing_seconds,
 )
 
-__all__ = ["Corpus", "RunOptions", "Session", "attribute_of"]
-
 _SAVED = "saved-run"  # reading it from memory is no latency
 _MOST_IDS = 5_000_000
 _NOTED_EVERY = 1.0  # seconds

@@ -26,8 +26,6 @@ from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
-__all__ = ["FileContent", "content_of", "kinds_named"]
-
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
 # Words in the names of files and folders.
 _WORDS: dict[Content, set[str]] = {

@@ -61,8 +61,6 @@ from rankgauge.formats.writers import (
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Conversion", "convert"]
-
 # Names of files that hold marked-up texts.
 _TREC_NAME = re.compile(r"\.(trec|sgml?|xml|top|topics?|dat)$|topics[^/\\]*\.txt$")
 _FILES = (".txt", ".trec", ".qrels", ".run", ".sgml", ".xml")

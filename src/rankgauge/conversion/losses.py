@@ -22,15 +22,6 @@ from rankgauge.formats.rows import rank_number
 from rankgauge.formats.texts import TextSource
 from rankgauge.formats.trec import ranked_rows
 
-__all__ = [
-    "UnreadFields",
-    "column_losses",
-    "rest",
-    "target_losses",
-    "unread_fields",
-    "unread_losses",
-]
-
 _PIECE = 1 << 22
 _SHOWN = 3
 _COMMENT = ord("#")

@@ -15,8 +15,6 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-__all__ = ["Scan", "folded", "scan"]
-
 # A long text is looked at in pieces of so many characters.
 _PIECE = 1 << 20
 _EXAMPLES = 3

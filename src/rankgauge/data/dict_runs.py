@@ -29,8 +29,6 @@ from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.formats.numbers import is_lost
 
-__all__ = ["JoinedDicts", "join_dicts"]
-
 # Of these it is known what a look at their keys and values does.
 _DICTS = {dict, defaultdict, OrderedDict}
 _NUMBERS = (float, int, np.floating, np.integer)

@@ -13,8 +13,6 @@ import numpy as np
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 
-__all__ = ["Spelling", "Way", "matches", "named", "renamed", "spelled", "way_of"]
-
 # Fewer than one new id in so many that met already is taken for chance.
 _CHANCE = 50
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")

@@ -33,8 +33,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import CELLS, by_grade, cut, gather, padded, query_of, ranks_of
 from rankgauge.data.run import Run
 
-__all__ = ["Joined", "join", "numbered"]
-
 
 @dataclass(frozen=True, eq=False)
 class Joined:

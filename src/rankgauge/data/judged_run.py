@@ -14,11 +14,6 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray, freeze
 from rankgauge.core.pair_table import FloatArray
 
-__all__ = [
-    "UNRANKED", "Averaged", "Cached", "Counts", "JudgedRun", "Level", "Values", "best_grade",
-    "discounts",
-]  # fmt: skip
-
 Values: TypeAlias = FloatArray
 # Of one order they are whole numbers, of all orders at once their means.
 Counts: TypeAlias = IntArray | FloatArray

@@ -22,8 +22,6 @@ from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import InFormat
 
-__all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
-
 _ORDINARY = (
     "ordinary judgments read as preferences: of two documents the one of the higher grade is "
     "preferred"

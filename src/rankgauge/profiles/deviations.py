@@ -13,8 +13,6 @@ from rankgauge.data.run import Run
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 
-__all__ = ["Case", "Change", "Deviation", "Offer", "Profile", "apply_all"]
-
 
 class Case(NamedTuple):
     """What a number is made of.

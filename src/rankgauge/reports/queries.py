@@ -17,8 +17,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plots import counted
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["ByQuery", "Hit", "Looked", "Missed", "Queries"]
-
 _DEPTH = 10
 _MOST_MISSED = 12
 _MOST_COLUMNS = 2

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rankgauge.corpus import Collection
     from rankgauge.diagnosis import Diagnosis
 
-__all__ = ["FORMATS", "Options", "Report", "render"]
-
 FORMATS: tuple[str, ...] = get_args(Format)
 # Results whose report is more than their table, each with its module.
 _MODULES = {

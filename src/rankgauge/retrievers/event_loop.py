@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-__all__ = ["LoopBlocked", "abandon_blocked_loop", "awaited"]
-
 _WAIT = 0.1
 _GRACE = 0.5  # seconds in which a loop, or what was cancelled in it, has to answer
 

@@ -24,8 +24,6 @@ from rankgauge.formats.questions import read_questions
 from rankgauge.formats.readers import read_judgments
 from rankgauge.formats.texts import Faults, TextRow
 
-__all__ = ["file_set", "load_folder", "other_splits"]
-
 
 def file_set(path: Path) -> FileSet | None:
     """The folder or archive at a path; None for a plain file.

@@ -10,8 +10,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.errors import FormatError
 from rankgauge.formats.texts import Faults, Placed, TextRow, row_of
 
-__all__ = ["Loaded", "RowReader"]
-
 
 @dataclass(frozen=True)
 class Loaded:
