@@ -166,14 +166,7 @@ def _repeats(
     hashes: npt.NDArray[np.uint64],
     relevant: Sequence[int],
 ) -> None:
-    """Name the first repeated documents, and all that repeat a relevant one.
-
-    Args:
-        found: What was seen.
-        collection: The documents.
-        hashes: One for each document.
-        relevant: The places of the relevant ones.
-    """
+    """Name the first repeated documents, and all that repeat a relevant one."""
     if len(hashes) < 2:
         return
     _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)

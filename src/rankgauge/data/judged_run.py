@@ -78,12 +78,7 @@ class Cached:
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What several measures read: made when the first of them asks; arrays are read-only.
-
-        Args:
-            key: What it is and of what: a name with every parameter that it depends on.
-            make: Makes it.
-        """
+        """What several measures read: made when the first of them asks; arrays are read-only."""
         found: _T | None = self._made.get(key)
         if found is None:
             found = self._made[key] = make()
