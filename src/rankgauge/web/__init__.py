@@ -1,0 +1,1 @@
+"""The web application: pages on which people judge documents and answers."""
