@@ -25,8 +25,14 @@ if TYPE_CHECKING:
         Progress as Progress,
         Task as Task,
     )
+    from rankgauge.judging.relevance import (
+        DocumentRelevance as DocumentRelevance,
+        Relevance as Relevance,
+        measure_relevance as measure_relevance,
+    )
     from rankgauge.judging.selection import (
         QuestionState as QuestionState,
+        fit_question as fit_question,
         is_resolved as is_resolved,
         next_documents as next_documents,
     )
@@ -41,7 +47,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task",
-        "selection": "QuestionState is_resolved next_documents",
+        "relevance": "DocumentRelevance Relevance measure_relevance",
+        "selection": "QuestionState fit_question is_resolved next_documents",
         "store": "JudgingStore Transaction",
     },
 )
