@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Progress as Progress,
         Task as Task,
     )
+    from rankgauge.judging.questions import load_questions as load_questions
     from rankgauge.judging.relevance import (
         DocumentRelevance as DocumentRelevance,
         Relevance as Relevance,
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
         fit_question as fit_question,
         is_resolved as is_resolved,
         next_documents as next_documents,
+    )
+    from rankgauge.judging.status import (
+        JudgeStatus as JudgeStatus,
+        ProjectStatus as ProjectStatus,
+        project_status as project_status,
     )
     from rankgauge.judging.store import (
         JudgingStore as JudgingStore,
@@ -47,8 +53,10 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task",
+        "questions": "load_questions",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
+        "status": "JudgeStatus ProjectStatus project_status",
         "store": "JudgingStore Transaction",
     },
 )
