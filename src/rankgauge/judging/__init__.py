@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         JudgingProject as JudgingProject,
         Progress as Progress,
         Task as Task,
+        hash_secret as hash_secret,
     )
     from rankgauge.judging.selection import (
         QuestionState as QuestionState,
@@ -40,7 +41,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
-        "project": "JudgingProject Progress Task",
+        "project": "JudgingProject Progress Task hash_secret",
         "selection": "QuestionState is_resolved next_documents",
         "store": "JudgingStore Transaction",
     },
