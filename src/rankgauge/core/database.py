@@ -23,8 +23,6 @@ from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData
 
-__all__ = ["Database", "Schema", "escaped_login"]
-
 _OURS = "rankgauge_"
 # Any number will do, as long as every writer asks for the same lock.
 _LOCK = 7_265_001
