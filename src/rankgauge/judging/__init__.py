@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         JudgingProject as JudgingProject,
         Progress as Progress,
         Task as Task,
+        hash_secret as hash_secret,
     )
     from rankgauge.judging.questions import load_questions as load_questions
     from rankgauge.judging.relevance import (
@@ -52,7 +53,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
-        "project": "JudgingProject Progress Task",
+        "project": "JudgingProject Progress Task hash_secret",
         "questions": "load_questions",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
