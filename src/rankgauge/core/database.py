@@ -23,8 +23,6 @@ from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData
 
-__all__ = ["Database", "Schema", "escaped_login"]
-
 _OURS = "rankgauge_"
 # Any number will do, as long as every writer asks for the same lock.
 _LOCK = 7_265_001
@@ -44,11 +42,12 @@ class Schema:
     tables: MetaData  # the tables; their names begin with ``rankgauge_``
     migrations: Path  # the folder of the migrations
     revision: str  # the latest of them. Revisions are numbers: ``0001``, ``0002``, ...
+    extra: str = "history"  # the extra that installs what the store needs
 
     @property
     def version_table(self) -> str:
         """The name of the table of versions."""
-        return f"{_OURS}{self.name}_version"
+        return f"{_OURS}{self.name.replace(' ', '_')}_version"
 
 
 class Database:
@@ -255,7 +254,7 @@ class Database:
         except ImportError:
             raise MissingExtra(
                 f"a {self._schema.name} needs Alembic, which is not installed",
-                fix="pip install 'rankgauge[history]'",
+                fix=f"pip install 'rankgauge[{self._schema.extra}]'",
             ) from None
         folder = str(self._schema.migrations)
         script = ScriptDirectory(folder, version_locations=[folder])

@@ -8,14 +8,6 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-__all__ = [
-    "ASCENDING_SCORES", "COMPARISON_KINDS", "DOCUMENT_NOT_IN_COLLECTION", "EMPTY_TEXT",
-    "IDS_OFF_BY_ONE", "IDS_WRITTEN_DIFFERENTLY", "INPUT_KINDS", "NO_COMMON_DOCUMENT",
-    "NO_RELEVANT_DOCUMENT", "QUERY_MISSING", "QUERY_NOT_IN_COLLECTION",
-    "QUESTION_INSIDE_DOCUMENT", "REPEATED_TEXT", "SEVERITIES", "Effect", "Evidence", "Finding",
-    "FindingKind", "Location", "Severity", "explaining",
-]  # fmt: skip
-
 Severity: TypeAlias = Literal["error", "warning", "info"]
 #: The worst first.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")

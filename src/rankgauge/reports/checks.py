@@ -22,8 +22,6 @@ from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS", "explain_problem", "finding_kinds_table"]
-
 _WIDE = 88
 _INDENT = " " * 11
 _LOCATIONS = 3

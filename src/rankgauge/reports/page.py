@@ -36,8 +36,6 @@ from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Looked, Queries
 from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
 
-__all__ = ["html_report"]
-
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
 _LOOKED = 10
