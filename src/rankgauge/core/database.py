@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.redaction import Secrets, redact
-from rankgauge.errors import InputError, MissingExtra, RankgaugeError
+from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData
@@ -350,10 +350,10 @@ class Database:
                 fix = "check the disk; what was kept before is still there"
             case _:
                 return self.damaged(str(error))
-        return InputError(said, where=self.where, fix=fix)
+        return StorageError(said, where=self.where, fix=fix)
 
-    def _locked(self) -> InputError:
-        return InputError(
+    def _locked(self) -> StorageError:
+        return StorageError(
             f"another program is writing to this {self._schema.name}, and was not done in "
             f"{self._patience:g} seconds", where=self.where,
             fix="wait for it to end, then try again; nothing was written",
@@ -372,7 +372,7 @@ class Database:
         else:
             what = f"the server cannot be reached: {said}"
             fix = "check host, port, name and password in the URL, and that the server runs"
-        return InputError(what, where=self.where, fix=fix)
+        return StorageError(what, where=self.where, fix=fix)
 
     def _plain(self, error: object) -> str:
         """The driver's message, in one line and without the password."""

@@ -68,6 +68,7 @@ class Progress:
         seconds: The median time that this judge needs for a task; None before the first.
         questions: The number of questions.
         resolved: Questions that need no more tasks.
+        last: The identifier of the task that this judge finished last; None before the first.
     """
 
     own: int
@@ -76,6 +77,7 @@ class Progress:
     seconds: float | None
     questions: int
     resolved: int
+    last: str | None = None
 
 
 class _State:
@@ -143,6 +145,12 @@ class _State:
     def finished(self, shown: Presentation) -> bool:
         choice = self.latest.get(shown.id)
         return choice is not None and choice.outcome not in {"later", "undone"}
+
+    def last_finished(self, judge: str) -> str | None:
+        """The task that a judge finished last."""
+        done = (each for each in self.by_judge[judge] if self.finished(each))
+        last = max(done, key=lambda each: self.latest[each.id].sequence, default=None)
+        return None if last is None else last.id
 
     def known(self, question: str, now: datetime) -> _Known:
         """What the counted judgments of a question say; kept until there is a new choice."""
@@ -474,12 +482,10 @@ class JudgingProject:
     def undo(self, judge: str) -> str | None:
         """Open the last finished task of a judge again; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            done = [each for each in state.by_judge[judge] if state.finished(each)]
-            if not done:
-                return None
-            last = max(done, key=lambda each: state.latest[each.id].sequence)
-            stored.append_choice(Choice(str(uuid.uuid4()), last.id, judge, "undone"))
-            return last.id
+            last = state.last_finished(judge)
+            if last is not None:
+                stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
+            return last
 
     def progress(self, judge: str) -> Progress:
         """Return how far a judge and the project are."""
@@ -499,7 +505,7 @@ class JudgingProject:
                 resolved += not known.left
             return Progress(
                 len(own), finished, left, times[len(times) // 2] if times else None,
-                len(state.questions), resolved,
+                len(state.questions), resolved, state.last_finished(judge),
             )  # fmt: skip
 
     def judgments(self) -> list[Judgment]:
