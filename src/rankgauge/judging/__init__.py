@@ -25,10 +25,16 @@ if TYPE_CHECKING:
         Progress as Progress,
         Task as Task,
     )
+    from rankgauge.judging.questions import load_questions as load_questions
     from rankgauge.judging.selection import (
         QuestionState as QuestionState,
         is_resolved as is_resolved,
         next_documents as next_documents,
+    )
+    from rankgauge.judging.status import (
+        JudgeStatus as JudgeStatus,
+        ProjectStatus as ProjectStatus,
+        project_status as project_status,
     )
     from rankgauge.judging.store import (
         JudgingStore as JudgingStore,
@@ -41,7 +47,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task",
+        "questions": "load_questions",
         "selection": "QuestionState is_resolved next_documents",
+        "status": "JudgeStatus ProjectStatus project_status",
         "store": "JudgingStore Transaction",
     },
 )
