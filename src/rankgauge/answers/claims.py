@@ -12,17 +12,20 @@ __all__ = ["ABSTENTION_RULE", "abstains", "cited", "sentence_claims", "split_sen
 
 # The version is part of every verdict of the rule; a changed pattern is a new version.
 ABSTENTION_RULE = "abstention-1"
-_ABBREVIATIONS = frozenset(
-    "al approx art cf ch col corp dept dr ed eq est etc fig gen gov inc jr ltd mr mrs ms mt no nos "
-    "op p pp prof pt ref rep rev sec sen sr st tab vol vs".split()
-)
+_ABBREVIATIONS = frozenset({
+    "al", "approx", "art", "cf", "ch", "col", "corp", "dept", "dr", "ed", "eq", "est", "etc",
+    "fig", "gen", "gov", "inc", "jr", "ltd", "mr", "mrs", "ms", "mt", "no", "nos", "op", "p",
+    "pp", "prof", "pt", "ref", "rep", "rev", "sec", "sen", "sr", "st", "tab", "vol", "vs",
+})  # fmt: skip
 # An end of a sentence, with closing quotes, brackets and citation marks, before a blank.
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?:\s*\[\d+(?:\s*,\s*\d+)*\])*(?=\s)|[。！？]+[」』”]*|\n+")  # noqa: RUF001
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _MARK = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
 _WORD = re.compile(r"(\w+)\.?$")
 _LONGEST = 2  # sentences of an abstention
-_GOES_ON = re.compile(r"\b(?:however|nevertheless|but)\b(?!.*\b(?:not|n't|cannot)\b)", re.IGNORECASE)
+_GOES_ON = re.compile(
+    r"\b(?:however|nevertheless|but)\b(?!.*\b(?:not|n't|cannot)\b)", re.IGNORECASE
+)
 _ABSTAINS = re.compile(
     r"""^\W*(
         (?:i(?:'m|\s+am)\s+(?:sorry|afraid)|sorry|unfortunately|apologies)\b.{0,80}?

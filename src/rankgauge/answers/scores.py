@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.answers.records import AnswerRecord
 from rankgauge.answers.verdicts import ClaimSet, items_of
+from rankgauge.measures.measure import Measure
 
 __all__ = ["SCORES", "JudgedAnswer", "Score", "score"]
 
@@ -40,9 +41,12 @@ class Known(NamedTuple):
     def __invert__(self) -> Known:
         return Known(~self.possible, ~self.sure)
 
-    def any(self) -> Known:
-        """Along the last axis, whether any is true."""
-        return Known(self.sure.any(axis=-1), self.possible.any(axis=-1))
+    def any(self, axis: int = 1) -> Known:
+        """Whether any is true along an axis of a matrix."""
+        return Known(
+            np.logical_or.reduce(self.sure, axis=axis),
+            np.logical_or.reduce(self.possible, axis=axis),
+        )
 
     @classmethod
     def of(cls, labels: Sequence[str | None], wanted: str) -> Self:
@@ -182,8 +186,7 @@ def _useful(judged: JudgedAnswer) -> Known:
     """Whether each context supports a claim of the reference."""
     _contexts(judged)
     _reference_claims(judged)
-    found = judged.matrix("reference-context")
-    return Known(found.sure.any(axis=0), found.possible.any(axis=0))
+    return judged.matrix("reference-context").any(axis=0)
 
 
 def _correct(judged: JudgedAnswer) -> Known:
@@ -263,21 +266,21 @@ def _answer_correctness(judged: JudgedAnswer) -> Score:
     if not (judged.record.answer or "").strip():
         return Score(0.0, 0.0, 0.0)
     correct = _answer_precision(judged)
-    ways = zip(correct[:3], covered[:3], strict=True)
-    return Score(*(2 * p * r / (p + r) if p + r else 0.0 for p, r in ways))
+    low = _harmonic_mean(correct.low, covered.low)
+    return Score(low, low, _harmonic_mean(correct.high, covered.high))
+
+
+def _harmonic_mean(one: float, other: float) -> float:
+    return 2 * one * other / (one + other) if one + other else 0.0
 
 
 def _noise(judged: JudgedAnswer) -> tuple[Known, Known]:
     """Whether each wrong claim comes from a useful context, and whether only from others."""
     wrong = ~_correct(judged)
     useful, support = _useful(judged), judged.matrix("answer-context")
-    by_useful = Known(
-        (support.sure & useful.sure).any(axis=1), (support.possible & useful.possible).any(axis=1)
-    )
+    by_useful = Known(support.sure & useful.sure, support.possible & useful.possible).any()
     other = ~useful
-    by_other = Known(
-        (support.sure & other.sure).any(axis=1), (support.possible & other.possible).any(axis=1)
-    )
+    by_other = Known(support.sure & other.sure, support.possible & other.possible).any()
     return wrong & by_useful, wrong & by_other & ~by_useful
 
 
@@ -423,15 +426,48 @@ SCORES: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = MappingProxyType({
 })  # fmt: skip
 
 
-def score(name: str, judged: JudgedAnswer) -> Score:
+def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
+    """The value that another tool gives for the same verdicts (ragas 0.4, deepeval 4.3)."""
+    if name == "ContextAP":
+        useful = judged.matrix("reference-context").any(axis=0).sure
+        ranks = np.flatnonzero(useful) + 1
+        total = math.fsum((np.arange(len(ranks)) + 1) / ranks)
+        if not len(useful):
+            return math.nan
+        return total / (len(ranks) + 1e-10) if tool == "ragas" else total / max(len(ranks), 1)
+    relation = "reference-context" if name == "ContextRecall" else "answer-context"
+    known, against = judged.matrix(relation), judged.matrix(relation, "contradicted")
+    # A claim without any verdict is left out, as the tools do that count verdicts.
+    labels = judged.labels.get(relation, ())
+    columns = len(judged.record.contexts)
+    rows = [
+        row
+        for row in range(len(known.sure))
+        if any(label is not None for label in labels[row * columns : (row + 1) * columns])
+    ]
+    if tool == "ragchecker":
+        rows = list(range(len(known.sure)))
+    if not rows:
+        return {"ragas": math.nan, "deepeval": 1.0, "ragchecker": 0.0}[tool]
+    good = known.sure[rows].any(axis=1)
+    if tool == "deepeval" and name == "Faithfulness":
+        good = ~(against.sure[rows].any(axis=1) & ~good)
+    return int(good.sum()) / len(rows)
+
+
+def score(measure: Measure, judged: JudgedAnswer) -> Score:
     """Return the value of a measure for one question.
 
     Args:
-        name: One of `SCORES`.
+        measure: A measure of answers.
         judged: A record with its claims and verdicts.
     """
-    scorer, relations = SCORES[name]
+    scorer, relations = SCORES[measure.name]
     missing = judged.missing(*relations)
+    like = measure.arguments.get("like")
+    if like is not None:
+        value = _as_tool(measure.name, str(like), judged)
+        return Score(value, value, value, missing)
     try:
         found = scorer(judged)
     except _Undefined as reason:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rankgauge.answers.records import AnswerRecord, Context
-
+from rankgauge.answers.records import AnswerRecord
 from rankgauge.errors import InputError
 
 __all__ = ["LABELS", "Claim", "ClaimSet", "Item", "Verdict", "items_of", "quote_occurs"]
@@ -24,19 +23,21 @@ _WORD = re.compile(r"\w+")
 _SUPPORT = ("supported", "contradicted", "not stated")
 _RELEVANCE = ("relevant", "not relevant")
 # The labels of each relation, and with it the relations themselves.
-LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "answer-context": _SUPPORT,
-    "answer-reference": _SUPPORT,
-    "answer-question": _RELEVANCE,
-    "reference-context": _SUPPORT,
-    "reference-answer": _SUPPORT,
-    "nugget-answer": ("supported", "partly supported", "not stated"),
-    "citation-context": _SUPPORT,
-    "context-question": _RELEVANCE,
-    "abstention": ("abstains", "answers"),
-    "answerability": ("answerable", "not answerable"),
-    "criterion": ("met", "not met"),
-})
+LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "answer-context": _SUPPORT,
+        "answer-reference": _SUPPORT,
+        "answer-question": _RELEVANCE,
+        "reference-context": _SUPPORT,
+        "reference-answer": _SUPPORT,
+        "nugget-answer": ("supported", "partly supported", "not stated"),
+        "citation-context": _SUPPORT,
+        "context-question": _RELEVANCE,
+        "abstention": ("abstains", "answers"),
+        "answerability": ("answerable", "not answerable"),
+        "criterion": ("met", "not met"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,36 +137,37 @@ def items_of(
         claims: Its claims.
         criteria: Criteria of the user, each a name and its wording.
     """
-
-    def pairs(relation: str, some: Sequence[Claim] | None, targets: Iterable[str]) -> Iterator[Item]:
-        targets = tuple(targets)
-        for row, claim in enumerate(some or ()):
-            for column, target in enumerate(targets):
-                yield Item(relation, record.id, claim.text, target, row, column)
-
     texts = [context.text for context in record.contexts]
     reference = [] if record.reference is None else [record.reference]
     answer = [] if record.answer is None else [record.answer]
-    yield from pairs("answer-context", claims.answer, texts)
-    yield from pairs("answer-reference", claims.answer, reference)
-    yield from pairs("answer-question", claims.answer, [record.question])
-    yield from pairs("reference-context", claims.reference, texts)
-    yield from pairs("reference-answer", claims.reference, answer)
-    yield from pairs("nugget-answer", claims.nuggets, answer)
-    known: dict[str, Context] = {context.id: context for context in record.contexts}
+    for relation, some, targets in (
+        ("answer-context", claims.answer, texts),
+        ("answer-reference", claims.answer, reference),
+        ("answer-question", claims.answer, [record.question]),
+        ("reference-context", claims.reference, texts),
+        ("reference-answer", claims.reference, answer),
+        ("nugget-answer", claims.nuggets, answer),
+    ):
+        for row, claim in enumerate(some or ()):
+            for column, target in enumerate(targets):
+                yield Item(relation, record.id, claim.text, target, row, column)
+    yield from _other_items(record, criteria)
+
+
+def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[Item]:
+    known = {context.id: context.text for context in record.contexts}
     for row, citation in enumerate(record.citations):
         if citation.context in known:
-            target = known[citation.context].text
-            yield Item("citation-context", record.id, citation.text, target, row)
-    for row, text in enumerate(texts):
-        yield Item("context-question", record.id, text, record.question, row)
-    if answer:
-        yield Item("abstention", record.id, answer[0], record.question)
+            text = known[citation.context]
+            yield Item("citation-context", record.id, citation.text, text, row)
+    for row, context in enumerate(record.contexts):
+        yield Item("context-question", record.id, context.text, record.question, row)
     if record.answerable is None:
         yield Item("answerability", record.id, record.question, "")
-    for name, wording in criteria.items():
-        if answer:
-            asked = f"{record.question}\n\n{answer[0]}"
+    if record.answer is not None:
+        yield Item("abstention", record.id, record.answer, record.question)
+        for name, wording in criteria.items():
+            asked = f"{record.question}\n\n{record.answer}"
             yield Item("criterion", record.id, asked, wording, name=name)
 
 
@@ -173,7 +175,7 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
     """Raise InputError unless the verdict has a label of the relation of its item."""
     if verdict.label not in LABELS[item.relation]:
         raise InputError(
-            f"{verdict.label!r:.40} is no verdict on {item.relation}", where=f"item {item.key[:12]}",
+            f"{verdict.label!r:.40} is no verdict on {item.relation}", where=item.key[:12],
             fix=f"give one of: {', '.join(LABELS[item.relation])}",
         )  # fmt: skip
 
