@@ -23,8 +23,6 @@ from rankgauge.data.ranking import query_of
 from rankgauge.data.run import Run
 from rankgauge.measures.measure import Measure
 
-__all__ = ["SHOWN", "CheckedRun", "if_in_32_bits", "locations_of", "query_locations"]
-
 SHOWN = 5
 _TOP = 10
 _SAMPLE = 20_000

@@ -19,25 +19,6 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = [
-    "ALPHA",
-    "FEW_CHANGES",
-    "Correction",
-    "Design",
-    "Difference",
-    "Method",
-    "Pairing",
-    "Test",
-    "Verdict",
-    "describe_difference",
-    "differences",
-    "indistinct_runs",
-    "paired_differences",
-    "query_differences",
-    "seed_of",
-    "select",
-]
-
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
 Method: TypeAlias = Literal["conservative", "t", "percentile", "bca"]

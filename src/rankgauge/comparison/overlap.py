@@ -29,15 +29,6 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = [
-    "CommonDocuments",
-    "Overlap",
-    "compute_rbo",
-    "find_common_documents",
-    "rbo",
-    "whole_number",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(Result):

@@ -41,8 +41,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["DocumentDiff", "QueryDiff", "RunDiff", "diff"]
-
 _WARNING = "WARNING: "
 _SCHEMA = "rankgauge/diff/1"
 _P = 0.9

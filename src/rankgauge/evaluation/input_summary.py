@@ -16,8 +16,6 @@ from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
 from rankgauge.data.run import Run
 
-__all__ = ["InputSummary", "Tally", "merge_summaries", "summarize_dicts", "summarize_table"]
-
 # Bounds of what is kept of the ids of a run.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
 

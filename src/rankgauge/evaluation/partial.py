@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
     from rankgauge.data.special_qrels import SpecialQrels
 
-__all__ = [
-    "Context", "Measured", "Partial", "add_weights", "finish", "make_context", "measure_block",
-    "merge",
-]  # fmt: skip
-
 # Weights up to here can be added without overflow.
 _MOST_WEIGHT = 1e100
 # With fewer queries without ties, they are measured like those with ties.

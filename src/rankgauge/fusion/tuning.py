@@ -36,8 +36,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Fold", "TunedFusion", "tune_fusion", "weight_grid"]
-
 _K = (60, 20, 100, 10, 200, 5, 500, 1)
 _PHI = (0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99)
 _NORMS = tuple(norm for norm in FUSION_NORMS if norm != "none")

@@ -24,8 +24,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["HistoryComparison", "compare_saved", "difference_between", "obstacles"]
-
 # Two evaluations may be of one run: here they are called by what they are to each other.
 _BEFORE, _AFTER = "before", "after"
 _LEVEL = 0.95

@@ -24,18 +24,6 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = [
-    "HistoryEntries",
-    "HistoryEntry",
-    "Packed",
-    "pack",
-    "packed_ids",
-    "read_entry",
-    "unpack",
-    "unpack_ids",
-    "values_of",
-]
-
 # What is packed of an evaluation besides a column of values for each measure.
 VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
 LEFT_OUT = "left_out"

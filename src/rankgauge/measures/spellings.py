@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["FAMILIES", "FLAGS", "IMPLIED", "NICKNAMES", "TOOLS", "Implied", "Spelling", "Tool"]
-
 
 class Spelling(NamedTuple):
     """One name of a tool.

@@ -17,8 +17,6 @@ from rankgauge.errors import UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
 from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
 
-__all__ = ["DIALECTS", "ToolName", "is_offered", "no_such_name", "tool_names", "translate"]
-
 DIALECTS = tuple(name for name in TOOLS if name != "people")
 # What tools say more about themselves than how they spell: trec_eval-9 spells as trec_eval.
 _VERSION = re.compile(
