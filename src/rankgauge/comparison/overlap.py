@@ -196,21 +196,13 @@ def rbo(
 
 @dataclass(frozen=True, eq=False)
 class CommonDocuments:
-    """The documents that two runs have in common, with their ranks in both.
+    """The documents that two runs have in common, with their ranks in both."""
 
-    Attributes:
-        length_a: (Q,) documents that the first run has for each query.
-        length_b: (Q,) documents that the second run has.
-        query: (n,) the number of the query of each common document, ascending.
-        rank_a: (n,) its rank in the first run.
-        rank_b: (n,) its rank in the second run.
-    """
-
-    length_a: IntArray
-    length_b: IntArray
-    query: IntArray
-    rank_a: IntArray
-    rank_b: IntArray
+    length_a: IntArray  # (Q,) documents that the first run has for each query
+    length_b: IntArray  # (Q,) documents that the second run has
+    query: IntArray  # (n,) the number of the query of each common document, ascending
+    rank_a: IntArray  # (n,) its rank in the first run
+    rank_b: IntArray  # (n,) its rank in the second run
 
     def top(self, k: int) -> tuple[IntArray, IntArray]:
         """(Q,) documents common to the first k of both, and those of them at the same rank."""
@@ -298,11 +290,7 @@ def mean_known(values: Sequence[float]) -> float:
 
 
 def whole_number(given: Any, what: str, least: int = 1) -> int:
-    """A whole number of at least so much.
-
-    Raises:
-        InputError: For anything else.
-    """
+    """A whole number of at least so much."""
     whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
     if not whole or given < least:
         raise InputError(

@@ -147,12 +147,7 @@ def compare_saved(
     *,
     anyway: bool,
 ) -> HistoryComparison:
-    """Compare the second evaluation with the first.
-
-    Raises:
-        MismatchError: If they cannot be compared, unless `anyway`.
-        InputError: If they have fewer than two queries, or no measure, in common.
-    """
+    """Compare the second evaluation with the first."""
     (before, one), (after, other) = first, second
     pairs = list(_measure_pairs(before, after, wanted))
     differs = [
