@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
@@ -168,9 +169,9 @@ def rbo(
         0.5
     """
     patience = _persistence(p)
-    k = whole_number(k, "k")
+    k = integer("k", k)
     if depth is not None:
-        depth = whole_number(depth, "depth")
+        depth = integer("depth", depth)
     first = ranked(Run.of(run_a), ties=ties, depth=depth)
     second = ranked(Run.of(run_b), ties=ties, depth=depth)
     known = dict.fromkeys([*first.query_index, *second.query_index])
@@ -287,17 +288,6 @@ def mean_known(values: Sequence[float]) -> float:
     """The mean of the values that are not NaN."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
-
-
-def whole_number(given: Any, what: str, least: int = 1) -> int:
-    """A whole number of at least so much."""
-    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    if not whole or given < least:
-        raise InputError(
-            f"{what}={given!r:.40} is not possible", where=what,
-            fix=f"give a whole number from {least} on",
-        )  # fmt: skip
-    return int(given)
 
 
 def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:

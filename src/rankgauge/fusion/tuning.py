@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Order
@@ -317,12 +318,8 @@ _Split: TypeAlias = tuple[list[bytes], list[bytes]]
 
 def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
     """Of each fold the other queries, and its own."""
-    for word, number in (("folds", folds), ("seed", seed)):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise InputError(
-                f"{word}={number!r:.60} is not possible", where="tune_fusion",
-                fix=f"{word} is a whole number",
-            )  # fmt: skip
+    integer("folds", folds, least=None)
+    integer("seed", seed, least=None)
     order = drawn(truth.query_index, seed)
     if not 2 <= folds <= len(order):
         some = f"from 2 to {len(order)}" if len(order) > 2 else "2"
