@@ -15,6 +15,7 @@ MARKS = [
     "start",
     "comparing",
     "diversity",
+    "judging",
     "checking",
     "ties",
     "running",
@@ -83,4 +84,10 @@ def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, p
 def test_diversity_prints_and_writes_a_table(script, page):
     said = script("diversity.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| 4 queries, 10 documents, 3 subtopics |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+def test_judging_prints_and_writes_a_table(script, page):
+    said = script("judging.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| Plackett-Luce fits | 5 |" in said
     assert said.strip() in page.read_text(encoding="utf-8")

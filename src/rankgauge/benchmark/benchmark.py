@@ -29,8 +29,6 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
-__all__ = ["Benchmark", "check_prices"]
-
 _TIMED = 200
 
 

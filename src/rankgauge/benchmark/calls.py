@@ -1,12 +1,12 @@
-"""Asking a retriever every query: in order, side by side in threads, or side by side in a loop.
+"""Asking a retriever every query: in order, or side by side in threads.
 
+A thread waits for what an async retriever does in the event loop that all of them share.
 Whatever goes wrong with a query is recorded as its response; nothing that a retriever does ends the
 run, short of ending the process.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import heapq
 import inspect
@@ -16,22 +16,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from rankgauge.benchmark.journal import Response, query_key
 from rankgauge.benchmark.limits import Limits, TimeLimit
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.base import batches
-from rankgauge.retrievers.event_loop import LoopBlocked, abandon_blocked_loop, awaited
+from rankgauge.retrievers.event_loop import abandon_blocked_loop, awaited
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
-from rankgauge.retrievers.protocol import aligned, describe_error, has_index, is_async, responses_of
-
-__all__ = ["ask"]
+from rankgauge.retrievers.protocol import aligned, describe_error, has_index, responses_of
 
 _BATCH = 32
 _AHEAD = 8
-_GRACE = 0.5  # seconds in which a call that was cancelled has to end
 # Faults of the program that another attempt meets again.
 _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
@@ -126,13 +123,15 @@ class _Result(NamedTuple):
     seconds: float
 
 
-def _called(search: Ask, task: _Task, k: int) -> _Result:
-    """Make a call in this thread."""
+def _called(
+    search: Ask, task: _Task, k: int, given_up: Callable[[], bool] | None = None
+) -> _Result:
+    """Make a call in this thread; what it awaits is cancelled once it is given up."""
     start = time.perf_counter()
     try:
         found = search(task.queries, k)
         if inspect.isawaitable(found):
-            found = awaited(found)
+            found = awaited(found, given_up)
         found = _read_out(found, k)
         seconds = time.perf_counter() - start
         return _Result(_outcomes(found, len(task.queries), k), None, seconds)
@@ -219,9 +218,7 @@ def ask(
     tasks = (_Task(some) for some in batches(queries, size))
     recorder = _Recorder(k, limits, record)
     try:
-        if is_async(retriever):
-            _Loops(search, recorder, tasks).run()
-        elif limits.concurrency == 1 and limits.timeout is None:
+        if limits.concurrency == 1 and limits.timeout is None:
             _in_order(search, tasks, recorder)
         else:
             _Threads(search, recorder).run(tasks)
@@ -390,6 +387,8 @@ class _Threads:
 
     def _end_workers(self) -> None:
         """Let no thread begin another call, and end those that wait."""
+        for call in self._out.values():
+            call.abandoned = True
         with contextlib.suppress(Empty):
             while True:
                 self._todo.get_nowait()
@@ -399,185 +398,9 @@ class _Threads:
     def _work(self) -> None:
         while (call := self._todo.get()) is not None:
             call.started = time.monotonic()
-            result = _called(self._search, call.task, self._recorder.k)
+            result = _called(self._search, call.task, self._recorder.k, lambda: call.abandoned)
             with self._lock:
                 call.back = True
             self._done.put((call, result))
             if call.abandoned:
                 return
-
-
-# ---- side by side in a loop
-
-_Made: TypeAlias = asyncio.Task[_Result]
-
-
-@dataclass(slots=True, eq=False)
-class _Awaited:
-    """A call in a loop, and when the loop must have come back to it."""
-
-    task: _Task
-    due: float | None = None
-    made: _Made | None = None
-
-
-class _Loops:
-    """Calls awaited side by side in a loop; one that holds up the loop is left behind with it.
-
-    The other calls that were under way in that loop are made again in the next.
-    """
-
-    def __init__(self, search: Ask, recorder: _Recorder, tasks: Iterator[_Task]) -> None:
-        self._search, self._recorder, self._tasks = search, recorder, tasks
-        self._again: list[_Task] = []
-
-    def run(self) -> None:
-        """Make all the calls."""
-        abandon_blocked_loop()  # something that was left behind in it may hold it up
-        while True:
-            session = _LoopCalls(self._search, self._recorder, self._tasks, self._again)
-            try:
-                awaited(session.run(), session.blocked)
-            except LoopBlocked:
-                self._blame(session)
-            except asyncio.CancelledError as error:
-                # The retriever cancelled all tasks of the loop, and with them the session.
-                for call in session.out:
-                    self._failed(call, error, 0.0)
-            else:
-                return
-
-    def _blame(self, session: _LoopCalls) -> None:
-        """Give up the call that holds up a loop, and have the others of that loop made again."""
-        now = time.monotonic()
-        running = asyncio.current_task(session.loop)
-        late = [call for call in session.out if call.due is not None and call.due < now]
-        # What the retriever itself has started there is of nobody knows which call.
-        guilty = [call for call in late if call.made is running] or late
-        for call in session.out:
-            if call not in guilty:
-                call.task.attempts -= 1
-                self._again.append(call.task)
-        for call in guilty:
-            self._failed(call, TimeLimit(), self._recorder.limits.timeout or 0.0)
-
-    def _failed(self, call: _Awaited, error: BaseException, seconds: float) -> None:
-        wait, instead = self._recorder.finish(call.task, _Result(None, error, seconds))
-        self._again += instead
-        if wait is not None:
-            time.sleep(wait)
-            self._again.append(call.task)
-
-
-class _LoopCalls:
-    """The calls that are made in one loop.
-
-    Attributes:
-        loop: The loop, once it is there.
-        out: The calls that were begun and not recorded.
-    """
-
-    def __init__(
-        self, search: Ask, recorder: _Recorder, tasks: Iterator[_Task], again: list[_Task]
-    ) -> None:
-        self._search, self._recorder, self._tasks = search, recorder, tasks
-        self._again = again
-        self.loop: asyncio.AbstractEventLoop
-        self.out: list[_Awaited] = []
-        # Whether the session ended, or its loop was left behind: from then on nothing of it counts.
-        self._left = False
-        self._lock = threading.Lock()
-
-    def blocked(self) -> bool:
-        """Whether a call is so late that the loop cannot have come back to it."""
-        if self._recorder.limits.timeout is None:
-            return False
-        limit = time.monotonic() - _GRACE
-        with self._lock:
-            self._left = any(call.due is not None and call.due < limit for call in self.out)
-        return self._left
-
-    async def run(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        workers = [
-            asyncio.ensure_future(self._work()) for _ in range(self._recorder.limits.concurrency)
-        ]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            with self._lock:
-                self._left = True
-            for worker in workers:
-                worker.cancel()
-            await asyncio.wait(workers, timeout=2 * _GRACE)
-
-    async def _work(self) -> None:
-        # A worker that leaves something to be asked again looks here once more before it ends.
-        while (call := self._next()) is not None:
-            again = await self._one(call)
-            with self._lock:
-                if not self._left:
-                    self._again.extend(again)
-
-    def _next(self) -> _Awaited | None:
-        with self._lock:
-            if self._left:
-                return None
-            task = self._again.pop(0) if self._again else next(self._tasks, None)
-            if task is None:
-                return None
-            call = _Awaited(task)
-            self.out.append(call)
-            return call
-
-    async def _one(self, call: _Awaited) -> list[_Task]:
-        """Make a call until it succeeds or is given up; return what to ask instead."""
-        task = call.task
-        while True:
-            if pause := self._recorder.pause():
-                await asyncio.sleep(pause)
-            task.attempts += 1
-            start = time.perf_counter()
-            made = await self._ended(call)
-            try:
-                if made is None:
-                    raise TimeLimit  # noqa: TRY301 - an end like those that the call raises
-                result = made.result()
-            except _INTERRUPTS:
-                raise
-            except BaseException as error:  # noqa: BLE001 - it is recorded
-                result = _Result(None, error, time.perf_counter() - start)
-            with self._lock:
-                if self._left:
-                    return []
-                wait, instead = self._recorder.finish(task, result)
-                if wait is None:
-                    self.out.remove(call)
-                    return instead
-            await asyncio.sleep(wait)
-
-    async def _call(self, task: _Task) -> _Result:
-        start, k = time.perf_counter(), self._recorder.k
-        found = _read_out(await self._search(task.queries, k), k)
-        seconds = time.perf_counter() - start
-        return _Result(_outcomes(found, len(task.queries), k), None, seconds)
-
-    async def _ended(self, call: _Awaited) -> _Made | None:
-        """Wait for the end of a call; None if it took too long, and was left behind if need be.
-
-        The call is a task of its own: a retriever that cancels its task does not cancel the worker.
-        """
-        most = self._recorder.limits.timeout
-        made = call.made = asyncio.ensure_future(self._call(call.task))
-        made.add_done_callback(lambda done: done.cancelled() or done.exception())
-        if most is not None:
-            call.due = time.monotonic() + most
-        try:
-            await asyncio.wait({made}, timeout=most)
-            return made if made.done() else None
-        finally:
-            if not made.done():
-                made.cancel()
-                call.due = time.monotonic() + _GRACE
-                await asyncio.wait({made}, timeout=_GRACE)
-            call.due = None

@@ -25,8 +25,6 @@ from typing import Any, NamedTuple
 from rankgauge.errors import RankgaugeError
 from rankgauge.retrievers.protocol import settings_of
 
-__all__ = ["CodeFingerprint", "code_fingerprint", "remember_arguments"]
-
 _MOST = 200_000  # values; what has more is not compared
 _LARGEST = 64 << 20  # bytes of an array
 _ATOMS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})

@@ -21,8 +21,6 @@ from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["BenchmarkComparison", "before_after", "changed_settings", "compare_runs", "cost_table"]
-
 _SCHEMA = "rankgauge/benchmark/1"
 # Above so many hits, runs are evaluated in blocks and never held whole.
 _IN_MEMORY = 20_000_000

@@ -27,8 +27,6 @@ from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["Exploration", "Trial", "explore"]
-
 _BEFORE, _BEST = "before", "best"
 _METHODS = ("grid", "optuna")
 _FEW = 20

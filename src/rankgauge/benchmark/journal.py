@@ -14,7 +14,6 @@ import json
 import os
 import secrets
 import shutil
-import sys
 import time
 import weakref
 import zlib
@@ -29,15 +28,11 @@ from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits
 
-__all__ = ["Journal", "Response", "query_key"]
-
 RESPONSES, HEAD = "responses.jsonl", "run.json"
 _EARLIER = "responses-earlier.jsonl"
-_FORMAT = 3  # 1 had no checksums, 1 and 2 called responses answers
-_OLD_FILES = ("answers.jsonl", "answers-earlier.jsonl")
+_FORMAT = 3
 _TAIL = b',"sum":"%08x"}\n'
 _TAIL_LENGTH = len(_TAIL % 0)
-_KINDS = ("error", "timeout", "response")
 _FLAWS = ("repeated", "beyond", "ascending")
 _SYNC_EVERY = 1.0  # seconds: what a loss of power may cost; a killed process loses none of it
 _SAID = 500
@@ -124,10 +119,9 @@ class Journal:
         resumed: Whether it held responses when it was opened.
     """
 
-    def __init__(self, folder: Path, *, k: int | None = None, keeper: object = None) -> None:
+    def __init__(self, folder: Path, *, keeper: object = None) -> None:
         """Name a journal; nothing is made or read."""
         self.folder = folder
-        self._k = k
         self._keeper = keeper  # removes the folder when it is collected
         self.head: dict[str, Any] = {}
         self.notes: list[str] = []
@@ -154,12 +148,6 @@ class Journal:
                     f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier "
                     "responses are not known"
                 )
-            elif (old := self.head.get("format", _FORMAT)) != _FORMAT:
-                self.notes.append(
-                    f"the responses in {self.folder} were written by an earlier version (format "
-                    f"{old}): every query is asked again"
-                )
-                self._clear(RESPONSES, HEAD, *_OLD_FILES)
             mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._file = os.open(path, mode, 0o644)
             _cut_torn_line(self._file)
@@ -312,7 +300,7 @@ class Journal:
                 yield from filter(None, map(self._row, stream))
 
     def _row(self, line: bytes) -> Mapping[str, Any] | None:
-        """A line whose checksum is right and whose values are those of a response."""
+        """A line whose checksum is right."""
         body = line[:-_TAIL_LENGTH]
         if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
             return None
@@ -320,7 +308,7 @@ class Journal:
             row = json.loads(body + b"}")
         except (ValueError, RecursionError):
             return None
-        return row if isinstance(row, dict) and _well_formed(row, self._k) else None
+        return row if isinstance(row, dict) and "query" in row else None
 
     def _read_head(self) -> dict[str, Any]:
         """What ``run.json`` says; nothing if it is damaged or not there."""
@@ -334,7 +322,7 @@ class Journal:
         found = _head(text)
         if found is None:
             return {}
-        if not 1 <= found["format"] <= _FORMAT:
+        if found["format"] != _FORMAT:
             self.close()
             raise InputError(
                 f"the journal has format {found['format']!r}, wanted {_FORMAT}",
@@ -345,7 +333,7 @@ class Journal:
 
 
 def _head(text: str) -> dict[str, Any] | None:
-    """A head whose checksum and values are right; of another format neither is known."""
+    """A head whose checksum is right; that of another format is not known."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -354,91 +342,12 @@ def _head(text: str) -> dict[str, Any] | None:
         return None
     said, right = found.pop("sum", None), _head_sum(found)
     # A format that is another for one damaged bit is no newer format.
-    if found["format"] != _FORMAT:
-        return found if said != right else None
-    known = all(fits(found[name]) for name, fits in _HEAD_KINDS.items() if name in found)
-    return found if said == right and known else None
+    return found if (said == right) == (found["format"] == _FORMAT) else None
 
 
 def _head_sum(head: Mapping[str, Any]) -> str:
     body = json.dumps({**head, "format": _FORMAT}, sort_keys=True)
     return f"{zlib.crc32(body.encode()):08x}"
-
-
-def _well_formed(row: Mapping[str, Any], k: int | None) -> bool:
-    texts = type(row.get("query")) is str and type(row.get("key")) is str
-    if not (texts and _number(row.get("seconds")) and _count(row.get("attempts", 1))):
-        return False
-    if "ids" not in row:
-        return type(row.get("error")) is str and row.get("kind") in _KINDS
-    ids, scores = row["ids"], row.get("scores")
-    return (
-        type(ids) is list
-        and (k is None or len(ids) <= k)
-        and all(type(name) is str and name for name in ids)
-        and len(set(ids)) == len(ids)
-        and _sound("".join(ids))
-        and (scores is None or (type(scores) is list and len(scores) == len(ids)))
-        and all(map(_number, scores or ()))
-        and (scores is None or sorted(scores, reverse=True) == scores)
-        and all(_count(row.get(name, 0)) for name in ("repeated", "beyond"))
-        and type(row.get("ascending", False)) is bool
-    )
-
-
-def _number(value: Any) -> bool:
-    return type(value) in {int, float} and abs(value) <= sys.float_info.max
-
-
-def _count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _sound(text: str) -> bool:
-    """Whether text may be that of an id."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in text
-
-
-def _numbers(value: Any) -> bool:
-    return type(value) is dict and all(map(_number, value.values()))
-
-
-def _index_cost(value: Any) -> bool:
-    return (
-        type(value) is dict
-        and value.keys() <= {"seconds", "size", "peak", "recall"}
-        and _number(value.get("seconds", 0.0))
-        and all(value.get(name) is None or _count(value[name]) for name in ("size", "peak"))
-        and (value.get("recall") is None or _number(value["recall"]))
-    )
-
-
-def _latency(value: Any) -> bool:
-    return (
-        type(value) is dict
-        and value.keys() == {"seconds", "failures", "warmup"}
-        and _numbers(value["seconds"])
-        and _count(value["failures"])
-        and _count(value["warmup"])
-    )
-
-
-# Whether a value of run.json is of the right kind.
-_HEAD_KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("stamp", "name", "started"), lambda value: type(value) is str),
-    **dict.fromkeys(("retriever", "limits"), lambda value: type(value) is dict),
-    **dict.fromkeys(("asked", "k"), _count),
-    "finished": lambda value: type(value) is bool,
-    "code": lambda value: type(value) is list and all(type(one) is str for one in value),
-    "index": _index_cost,
-    "latency": _latency,
-    "seconds": _number,
-    "usage": _numbers,
-}
 
 
 def _cut_torn_line(file: int) -> None:

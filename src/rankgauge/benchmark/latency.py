@@ -23,8 +23,6 @@ from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import has_index
 
-__all__ = ["Latency", "Quantile", "Used", "measure_latency", "used"]
-
 _LEVEL = 0.95
 
 

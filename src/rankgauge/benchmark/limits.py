@@ -11,8 +11,6 @@ from typing import Any
 from rankgauge.core.arguments import integer, is_number, number
 from rankgauge.retrievers.event_loop import abandon_blocked_loop
 
-__all__ = ["Limits", "TimeLimit", "call_within"]
-
 _LONGEST_WAIT = 120.0
 _POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
 

@@ -10,8 +10,6 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
-__all__ = ["ParetoPoint", "pareto_front", "plot_pareto"]
-
 _LOG = 20
 
 

@@ -23,8 +23,6 @@ from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownNam
 from rankgauge.measures.measure import parse_all
 from rankgauge.retrievers.protocol import describe_error
 
-__all__ = ["BenchmarkPlan", "PlannedRetriever"]
-
 _TOP = (
     "baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed",
 )  # fmt: skip

@@ -22,8 +22,6 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 
-__all__ = ["PlanOutcome", "explore_plan", "repeat_plan", "run_plan"]
-
 _EXPLORE_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
 _EXPLORE_KEYS = ("retriever", "measure", "space", *_EXPLORE_CHOICES)
 

@@ -11,8 +11,6 @@ from typing import Protocol
 
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["Told", "busy", "shown"]
-
 _EVERY = 0.1
 _EVERY_LINE = 0.5
 _EVERY_IN_A_LOG = 10.0

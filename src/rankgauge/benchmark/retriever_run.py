@@ -36,8 +36,6 @@ from rankgauge.retrievers.protocol import (
     indexing_seconds,
 )
 
-__all__ = ["Corpus", "RunOptions", "Session", "attribute_of"]
-
 _SAVED = "saved-run"  # reading it from memory is no latency
 _MOST_IDS = 5_000_000
 _NOTED_EVERY = 1.0  # seconds
@@ -164,7 +162,7 @@ class Session:
         text = json.dumps(declared, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         folder = options.store / f"{self.identity.word}-{key}"
-        self._journal = Journal(folder, k=options.k, keeper=options.keeper)
+        self._journal = Journal(folder, keeper=options.keeper)
         self._counter = TallyCounter(corpus.ids)
         self._index: IndexCost | None = None
         self._prepared = False

@@ -13,8 +13,6 @@ from rankgauge.benchmark.journal import Journal
 from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import settings_of
 
-__all__ = ["Again", "Identity", "Reuse", "identify"]
-
 Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
 
 

@@ -30,11 +30,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = [
-    "BenchmarkRun", "Errors", "Failure", "IndexCost", "Tally", "TallyCounter", "is_to",
-    "write_benchmark_run",
-]  # fmt: skip
-
 Errors: TypeAlias = Literal["refuse", "empty"]
 _BLOCK = 10_000
 _LISTED = 1000

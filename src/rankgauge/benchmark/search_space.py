@@ -13,8 +13,6 @@ from rankgauge.core.arguments import is_number
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 
-__all__ = ["Grid", "Sampler", "Space", "key_of"]
-
 # So often a proposal may be known already, before one that is not is looked for in the grid.
 _PATIENCE = 50
 

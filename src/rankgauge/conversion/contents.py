@@ -26,8 +26,6 @@ from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
-__all__ = ["FileContent", "content_of", "kinds_named"]
-
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
 # Words in the names of files and folders.
 _WORDS: dict[Content, set[str]] = {
@@ -56,17 +54,11 @@ _HEAD = 1 << 18
 
 @dataclass(frozen=True)
 class FileContent:
-    """The content of a file.
+    """The content of a file."""
 
-    Attributes:
-        kind: Judgments, a run, queries or documents.
-        form: Its format, as far as name and beginning tell it.
-        columns: The names of its columns, where it has some.
-    """
-
-    kind: Content
-    form: str
-    columns: tuple[str, ...] = ()
+    kind: Content  # judgments, a run, queries or documents
+    form: str  # its format, as far as name and beginning tell it
+    columns: tuple[str, ...] = ()  # the names of its columns, where it has some
 
 
 def content_of(
@@ -76,18 +68,7 @@ def content_of(
     form: str | None = None,
     target: str = "",
 ) -> FileContent:
-    """The content of a file.
-
-    Args:
-        source: The file.
-        kind: What it holds, if that is known.
-        form: Its format, if that is known.
-        target: The name of the file to write, which says what of questions with their relevant
-            documents is wanted.
-
-    Raises:
-        InputError: If it may be two things, or none of them.
-    """
+    """The content of a file."""
     found, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)

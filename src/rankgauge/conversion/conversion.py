@@ -61,8 +61,6 @@ from rankgauge.formats.writers import (
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Conversion", "convert"]
-
 # Names of files that hold marked-up texts.
 _TREC_NAME = re.compile(r"\.(trec|sgml?|xml|top|topics?|dat)$|topics[^/\\]*\.txt$")
 _FILES = (".txt", ".trec", ".qrels", ".run", ".sgml", ".xml")
@@ -462,11 +460,7 @@ def _collection_or_part(
 
 
 def _part_named(wanted: _Wanted) -> Content | None:
-    """The part of a collection that the name of a file says; None for a folder or an archive.
-
-    Raises:
-        InputError: If the name is that of a file, and says no part.
-    """
+    """The part of a collection that the name of a file says; None for a folder or an archive."""
     name = wanted.target_name
     file = target_format(name) or unpacked(name).lower().endswith(_FILES)
     if wanted.target == "-" or wanted.format == "beir" or not file or os.path.isdir(name):  # noqa: PTH112

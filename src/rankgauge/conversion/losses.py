@@ -22,15 +22,6 @@ from rankgauge.formats.rows import rank_number
 from rankgauge.formats.texts import TextSource
 from rankgauge.formats.trec import ranked_rows
 
-__all__ = [
-    "UnreadFields",
-    "column_losses",
-    "rest",
-    "target_losses",
-    "unread_fields",
-    "unread_losses",
-]
-
 _PIECE = 1 << 22
 _SHOWN = 3
 _COMMENT = ord("#")
@@ -42,21 +33,16 @@ _USUAL = {"run": b"Q0", "judgments": b"0"}
 
 @dataclass(slots=True)
 class UnreadFields:
-    """The fields of a TREC file that no table holds.
+    """The fields of a TREC file that no table holds."""
 
-    Attributes:
-        seconds: The second fields other than ``Q0`` (run) or ``0`` (judgments), with counts.
-        tags: The last fields of a run, with counts, the first one first.
-        ranks: The rank of each line, in the order of the file; NaN where it is no number.
-        comments: How many lines are comments.
-        doc: The third field of the first line that has as many as it should.
-    """
-
+    # The second fields other than `Q0` (run) or `0` (judgments), with counts.
     seconds: Counter[bytes] = field(default_factory=Counter)
+    # The last fields of a run, with counts, the first one first.
     tags: Counter[bytes] = field(default_factory=Counter)
+    # The rank of each line, in the order of the file; NaN where it is no number.
     ranks: list[FloatArray] = field(default_factory=list)
-    comments: int = 0
-    doc: bytes = b""
+    comments: int = 0  # how many lines are comments
+    doc: bytes = b""  # the third field of the first line that has as many as it should
 
 
 def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
@@ -137,15 +123,7 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 def unread_losses(
     table: PairTable, unread: UnreadFields, layout: Layout, *, form: str, name: str | None
 ) -> Iterator[str]:
-    """What the fields of TREC lines said that the new file does not.
-
-    Args:
-        table: What was read.
-        unread: The fields.
-        layout: Judgments or run.
-        form: The format that is written.
-        name: The tag that was asked for.
-    """
+    """What the fields of TREC lines said that the new file does not."""
     is_run = layout is RUN
     if unread.comments:
         yield f"{many(unread.comments, 'comment line')} not kept"

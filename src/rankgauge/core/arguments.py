@@ -9,8 +9,6 @@ from typing import Any
 from rankgauge.core.grammar import plain_key
 from rankgauge.errors import InputError, UnknownName
 
-__all__ = ["choice", "integer", "is_number", "number"]
-
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number (a boolean is not)."""

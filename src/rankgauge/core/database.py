@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -22,8 +23,6 @@ from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData
-
-__all__ = ["Database", "Schema", "escaped_login", "sqlite_error"]
 
 _OURS = "rankgauge_"
 # Any number will do, as long as every writer asks for the same lock.
@@ -44,11 +43,12 @@ class Schema:
     tables: MetaData  # the tables; their names begin with ``rankgauge_``
     migrations: Path  # the folder of the migrations
     revision: str  # the latest of them. Revisions are numbers: ``0001``, ``0002``, ...
+    extra: str = "history"  # the extra that installs what the store needs
 
     @property
     def version_table(self) -> str:
         """The name of the table of versions."""
-        return f"{_OURS}{self.name}_version"
+        return f"{_OURS}{self.name.replace(' ', '_')}_version"
 
 
 class Database:
@@ -125,6 +125,29 @@ class Database:
                 if revision != self._schema.revision or not recorded:
                     self._migrate(connection, revision, recorded=recorded)
                 yield connection
+
+    def copy_to(self, target: Path) -> None:
+        """Copy a file of SQLite, as it is at one moment, while others may write to it.
+
+        The copy is whole or not made. What is already there is not replaced.
+        """
+        with self.reading():
+            pass  # it exists, is ours, and is of the latest revision
+        if target.exists():
+            raise InputError(
+                "there is a file already", where=str(target), fix="name a new file for the copy"
+            )
+        part = target.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with self._errors(f"copied to {target}"):
+                with contextlib.closing(self._open(create=False)) as raw:
+                    raw.execute("VACUUM INTO ?", (str(part),))
+                with part.open("rb") as stream:
+                    os.fsync(stream.fileno())
+                part.chmod(0o600)
+                part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
     # ---- opening
 
@@ -255,7 +278,7 @@ class Database:
         except ImportError:
             raise MissingExtra(
                 f"a {self._schema.name} needs Alembic, which is not installed",
-                fix="pip install 'rankgauge[history]'",
+                fix=f"pip install 'rankgauge[{self._schema.extra}]'",
             ) from None
         folder = str(self._schema.migrations)
         script = ScriptDirectory(folder, version_locations=[folder])

@@ -13,11 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = [
-    "for_annotation", "for_csv", "for_html", "for_json", "for_latex", "for_markdown",
-    "for_terminal", "templates", "visible",
-]  # fmt: skip
-
 # GitHub runs what begins with "::" (behind any blanks), and "##[" anywhere in a line.
 _COMMAND = re.compile(r"(?<!\S)::|##\[")
 # What no file of HTML or XML may hold, and what turns the order of the letters around it.

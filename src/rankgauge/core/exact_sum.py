@@ -7,8 +7,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TOLERANCE", "product", "quotient", "total"]
-
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # Values nearer to each other than this differ by rounding only.

@@ -10,8 +10,6 @@ from typing import BinaryIO
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 
-__all__ = ["read_text", "write_atomically"]
-
 
 @contextmanager
 def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:

@@ -10,11 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.errors import UnknownName
 
-__all__ = [
-    "LONGEST", "VOCABULARY", "Param", "ParsedName", "Value", "format_name", "plain_key",
-    "split_name",
-]  # fmt: skip
-
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
 
 _MAX_K = 10**9

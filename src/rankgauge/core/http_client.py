@@ -23,8 +23,6 @@ from rankgauge.core.libraries import library
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.errors import InputError, RankgaugeError
 
-__all__ = ["MAX_BYTES", "RETRYABLE", "Endpoint", "EndpointError", "patiently"]
-
 Result = TypeVar("Result")
 
 # Bytes of a response, decompressed.

@@ -21,10 +21,6 @@ import numpy.typing as npt
 from rankgauge.core.escaping import visible
 from rankgauge.errors import InputError
 
-__all__ = [
-    "Blame", "Id", "Ids", "freeze", "id_bytes", "id_text", "near_match", "renumbered", "show_id",
-]  # fmt: skip
-
 Id: TypeAlias = str | int | bytes
 IntArray: TypeAlias = npt.NDArray[np.int64]
 # Makes the error for a row (from 0) out of what is wrong and the fix: the reader knows the place.

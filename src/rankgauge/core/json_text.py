@@ -10,8 +10,6 @@ from typing import Any
 
 from rankgauge.core.escaping import for_json
 
-__all__ = ["dump_json", "plain"]
-
 
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: NaN and infinity are None, objects dicts or their text.

@@ -19,8 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["keyed_hash"]
-
 _BYTES = 32
 
 

@@ -11,8 +11,6 @@ from types import ModuleType
 from rankgauge.core.redaction import redact
 from rankgauge.errors import InputError, MissingExtra
 
-__all__ = ["library", "loading", "versions"]
-
 
 def library(name: str, *, extra: str, of: str) -> ModuleType:
     """Load a library."""

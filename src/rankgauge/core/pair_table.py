@@ -16,11 +16,6 @@ import numpy.typing as npt
 from rankgauge.core.ids import Ids, IntArray, freeze, show_id
 from rankgauge.errors import InputError
 
-__all__ = [
-    "FloatArray", "PairTable", "Sieve", "distinct", "heads_of", "offsets_of", "pair_keys",
-    "ranges_of",
-]  # fmt: skip
-
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.number[Any])
 

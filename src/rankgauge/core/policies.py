@@ -8,10 +8,6 @@ from typing import Literal, TypeAlias, get_args
 from rankgauge.core.arguments import integer
 from rankgauge.errors import InputError, UnknownName
 
-__all__ = [
-    "BY_GRADE", "Duplicates", "Order", "Policies", "Ties", "Undefined", "Unjudged", "order_of",
-]  # fmt: skip
-
 Order: TypeAlias = Literal["trec", "input"]
 Ties: TypeAlias = Literal["trec", "input", "best", "worst", "mean"]
 Duplicates: TypeAlias = Literal["error", "first", "best"]

@@ -6,8 +6,6 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Commit", "commit_of", "versions"]
-
 _PATIENCE = 10.0
 
 

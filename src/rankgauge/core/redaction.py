@@ -23,8 +23,6 @@ import weakref
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["SECRET_NAME", "Secrets", "looks_secret", "redact"]
-
 _MARK = "***"
 _LONG, _WORD = 8, 4
 

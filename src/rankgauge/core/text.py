@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["SHOWN", "many", "some"]
-
 SHOWN = 3
 
 

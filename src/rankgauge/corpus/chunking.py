@@ -15,12 +15,6 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from rankgauge.corpus.collection import Document
 from rankgauge.errors import InputError, MissingExtra, UnknownName
 
-__all__ = [
-    "FIRST",
-    "Chunk", "Chunker", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
-    "chunk_documents",
-]  # fmt: skip
-
 Cut: TypeAlias = Callable[[str], Sequence[str]]
 
 # A word with the blanks behind it, so that the pieces of a text are the text.

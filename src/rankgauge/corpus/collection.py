@@ -27,10 +27,6 @@ from rankgauge.formats.texts import (
     read_texts,
 )
 
-__all__ = [
-    "Collection", "Document", "Query", "fingerprint_documents", "read_documents", "read_queries",
-]  # fmt: skip
-
 Broken = Literal["error", "skip"]
 
 _SNIPPET = 160

@@ -31,8 +31,6 @@ from rankgauge.data.run import Run
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["CollectionInfo", "Spread", "describe_collection"]
-
 _EXAMPLES = 3
 _RELEVANT = 1
 

@@ -15,8 +15,6 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-__all__ = ["Scan", "folded", "scan"]
-
 # A long text is looked at in pieces of so many characters.
 _PIECE = 1 << 20
 _EXAMPLES = 3
@@ -168,14 +166,7 @@ def _repeats(
     hashes: npt.NDArray[np.uint64],
     relevant: Sequence[int],
 ) -> None:
-    """Name the first repeated documents, and all that repeat a relevant one.
-
-    Args:
-        found: What was seen.
-        collection: The documents.
-        hashes: One for each document.
-        relevant: The places of the relevant ones.
-    """
+    """Name the first repeated documents, and all that repeat a relevant one."""
     if len(hashes) < 2:
         return
     _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)

@@ -17,8 +17,6 @@ from rankgauge.formats.texts import id_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"]
-
 Repeats: TypeAlias = Literal["counted", "once"]
 _Ranges: TypeAlias = list[tuple[int, int]]
 _KEYS = {

@@ -29,8 +29,6 @@ from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.formats.numbers import is_lost
 
-__all__ = ["JoinedDicts", "join_dicts"]
-
 # Of these it is known what a look at their keys and values does.
 _DICTS = {dict, defaultdict, OrderedDict}
 _NUMBERS = (float, int, np.floating, np.integer)
@@ -48,17 +46,11 @@ _LEAST = 3
 
 @dataclass(frozen=True, eq=False)
 class JoinedDicts:
-    """A run of dicts and its join.
+    """A run of dicts and its join."""
 
-    Attributes:
-        joined: The ranks of its judged documents.
-        queries: Its queries.
-        rankings: The documents of each.
-    """
-
-    joined: Joined
-    queries: Sequence[str]
-    rankings: Sequence[Mapping[str, float]]
+    joined: Joined  # the ranks of its judged documents
+    queries: Sequence[str]  # its queries
+    rankings: Sequence[Mapping[str, float]]  # the documents of each
 
     def documents(self) -> int:
         """Count its rows."""

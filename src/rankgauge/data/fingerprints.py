@@ -10,8 +10,6 @@ import numpy as np
 from rankgauge.core.pair_table import PairTable
 from rankgauge.data.qrels import Qrels
 
-__all__ = ["fingerprint"]
-
 
 def fingerprint(source: Any) -> str:
     """SHA-256 of what judgments or a run say, as 64 hexadecimal digits.

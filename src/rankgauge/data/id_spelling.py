@@ -13,8 +13,6 @@ import numpy as np
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 
-__all__ = ["Spelling", "Way", "matches", "named", "renamed", "spelled", "way_of"]
-
 # Fewer than one new id in so many that met already is taken for chance.
 _CHANCE = 50
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
@@ -38,24 +36,18 @@ _Turn: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which ids can be written differently.
+    """A way in which ids can be written differently."""
 
-    Attributes:
-        by: What makes them equal, in words: ``"without leading zeros"``.
-        turn: Makes it of an id.
-        possible: Whether it can change any of these ids, one on a line; looked at before all else,
-            since most ids are written in one way only.
-        both: Whether it is done to the ids of both sides; else to those of one side.
-        sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
-            for two documents.
-        shared: Whether it takes away what all ids of one side share; then `by` says what.
-    """
-
-    by: str
-    turn: _Turn
+    by: str  # what makes them equal, in words: `"without leading zeros"`
+    turn: _Turn  # makes it of an id
+    # Whether it can change any of these ids, one on a line; looked at before all else, since most
+    # ids are written in one way only.
     possible: Callable[[str], object] = lambda _: True
-    both: bool = True
+    both: bool = True  # whether it is done to the ids of both sides; else to those of one side
+    # Whether even a few ids that meet by it mean the same: nobody writes `7` and `007` for two
+    # documents.
     sure: bool = False
+    # Whether it takes away what all ids of one side share; then `by` says what.
     shared: bool = False
 
 
@@ -216,10 +208,6 @@ def _without(prefix: str, suffix: str) -> Way:
 
 def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
     """What makes ids equal, in words, with the prefix or suffix of the ids that meet by it.
-
-    Args:
-        way: How they are written differently.
-        pairs: Ids of the run, each with the id of the judgments that it means.
 
     Example:
         >>> way = way_of([b"x/1", b"y/2"], [b"1", b"2"])

@@ -33,38 +33,22 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import CELLS, by_grade, cut, gather, padded, query_of, ranks_of
 from rankgauge.data.run import Run
 
-__all__ = ["Joined", "join", "numbered"]
-
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The judged documents of a run, ranked; by query (numbered as in the judgments), best first.
+    """The judged documents of a run, ranked; by query as numbered in the judgments, best first."""
 
-    Attributes:
-        qrels: The judgments.
-        numbers: (n,) the numbers of the judged queries that the run has, ascending.
-        offsets: (n + 1,) the entries of its i-th query are ``offsets[i]:offsets[i + 1]``.
-        rank: Rank of each entry.
-        tie_first: First rank of its group of equal scores.
-        tie_last: Last rank of it.
-        grade: Its grade.
-        retrieved: (n,) documents retrieved.
-        in_run: (n,) the numbers of these queries in the run.
-        unknown_queries: Queries of the run (by its own numbers) without judgments.
-        rows: The row of each entry's judgment.
-    """
-
-    qrels: Qrels
-    numbers: IntArray
-    offsets: IntArray
-    rank: IntArray
-    tie_first: IntArray
-    tie_last: IntArray
-    grade: FloatArray
-    retrieved: IntArray
-    in_run: IntArray
-    unknown_queries: IntArray
-    rows: IntArray
+    qrels: Qrels  # the judgments
+    numbers: IntArray  # (n,) the numbers of the judged queries that the run has, ascending
+    offsets: IntArray  # (n + 1,) the entries of its i-th query are `offsets[i]:offsets[i + 1]`
+    rank: IntArray  # rank of each entry
+    tie_first: IntArray  # first rank of its group of equal scores
+    tie_last: IntArray  # last rank of it
+    grade: FloatArray  # its grade
+    retrieved: IntArray  # (n,) documents retrieved
+    in_run: IntArray  # (n,) the numbers of these queries in the run
+    unknown_queries: IntArray  # queries of the run (by its own numbers) without judgments
+    rows: IntArray  # the row of each entry's judgment
 
     @classmethod
     def of_entries(
@@ -221,13 +205,6 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
 
     The cost depends on the run, not on how many judgments there are: what is prepared of them is
     kept with them, so a run may come in many small blocks.
-
-    Args:
-        qrels: The judgments.
-        run: The run, for the numbers of its queries.
-        ties: ``trec``, ``input``, ``best``, ``worst``, or ``mean``, whose ranks are those of
-            ``best``: what stands for all orders at once reads the groups.
-        table: The documents of the run, each once.
     """
     known = qrels.query_index
     of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)

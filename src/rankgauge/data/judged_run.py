@@ -14,11 +14,6 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray, freeze
 from rankgauge.core.pair_table import FloatArray
 
-__all__ = [
-    "UNRANKED", "Averaged", "Cached", "Counts", "JudgedRun", "Level", "Values", "best_grade",
-    "discounts",
-]  # fmt: skip
-
 Values: TypeAlias = FloatArray
 # Of one order they are whole numbers, of all orders at once their means.
 Counts: TypeAlias = IntArray | FloatArray
@@ -83,12 +78,7 @@ class Cached:
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What several measures read: made when the first of them asks; arrays are read-only.
-
-        Args:
-            key: What it is and of what: a name with every parameter that it depends on.
-            make: Makes it.
-        """
+        """What several measures read: made when the first of them asks; arrays are read-only."""
         found: _T | None = self._made.get(key)
         if found is None:
             found = self._made[key] = make()

@@ -22,8 +22,6 @@ from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import InFormat
 
-__all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
-
 _ORDINARY = (
     "ordinary judgments read as preferences: of two documents the one of the higher grade is "
     "preferred"
@@ -46,16 +44,11 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 class _Group(NamedTuple):
-    """The preferences of one group.
+    """The preferences of one group."""
 
-    Attributes:
-        docs: (n,) its documents, by their numbers within the query.
-        grade: (n,) their grades; of several sub-groups the highest.
-        over: (n, n) whether one is preferred to the other; None where the grades say it.
-    """
-
-    docs: IntArray
-    grade: FloatArray
+    docs: IntArray  # (n,) its documents, by their numbers within the query
+    grade: FloatArray  # (n,) their grades; of several sub-groups the highest
+    # (n, n) whether one is preferred to the other; None where the grades say it.
     over: BoolArray | None
 
 
@@ -238,18 +231,13 @@ class PreferenceQrels(SpecialQrels):
 
 
 class _Ranked(NamedTuple):
-    """The groups of one query, and where a run has their documents.
+    """The groups of one query, and where a run has their documents."""
 
-    Attributes:
-        groups: The groups.
-        place: (N,) the place of each document, from 0; those that were not retrieved come after all
-            others, ids ascending.
-        retrieved: How many were.
-    """
-
-    groups: tuple[_Group, ...]
+    groups: tuple[_Group, ...]  # the groups
+    # (N,) the place of each document, from 0; those that were not retrieved come after all others,
+    # ids ascending.
     place: IntArray
-    retrieved: int
+    retrieved: int  # how many were
 
     @classmethod
     def of(cls, groups: tuple[_Group, ...], found: IntArray, size: int) -> _Ranked:

@@ -19,8 +19,6 @@ from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.lines import Source
 
-__all__ = ["Qrels", "read_qrels", "write_qrels"]
-
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
 _NO_TEXT = "\0"

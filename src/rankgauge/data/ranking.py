@@ -21,10 +21,6 @@ from rankgauge.core.pair_table import (
 from rankgauge.core.policies import BY_GRADE, Order, order_of
 from rankgauge.data.run import Run
 
-__all__ = [
-    "CELLS", "by_grade", "cut", "gather", "padded", "query_of", "ranked", "ranks_of", "tie_groups",
-]  # fmt: skip
-
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 CELLS = 1 << 17
 _T = TypeVar("_T", bound=np.generic)

@@ -22,8 +22,6 @@ from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.numbers import finite_numbers
 from rankgauge.formats.records import Record, RecordRows, read_records
 
-__all__ = ["Records"]
-
 
 @dataclass(frozen=True)
 class Records:

@@ -22,8 +22,6 @@ from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
 
-__all__ = ["Run", "read_run", "write_run"]
-
 _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 

@@ -17,8 +17,6 @@ from rankgauge.data.special_qrels import SpecialQrels, as_mapping
 from rankgauge.formats.extra_columns import Wide
 from rankgauge.formats.lines import Source
 
-__all__ = ["SampledQrels", "SampledRun", "read_sampled_qrels"]
-
 _MAPPING = '{"q1": {"stratum": {"d1": grade, "d2": -1}}}'
 
 

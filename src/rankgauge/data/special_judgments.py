@@ -10,8 +10,6 @@ from rankgauge.data.sampled_qrels import SampledQrels
 from rankgauge.data.special_qrels import SpecialQrels
 from rankgauge.data.subtopic_qrels import SubtopicQrels
 
-__all__ = ["SPECIAL_QRELS"]
-
 SPECIAL_QRELS: dict[str, type[SpecialQrels]] = {
     kind.reads: kind for kind in (PreferenceQrels, SampledQrels, SubtopicQrels)
 }

@@ -24,8 +24,6 @@ from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
 from rankgauge.formats.lines import Source
 
-__all__ = ["SpecialQrels", "as_mapping"]
-
 _CELLS = 1 << 17
 
 

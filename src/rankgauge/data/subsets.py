@@ -20,10 +20,6 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.formats.readers import read_ids
 
-__all__ = [
-    "cut", "drawn", "given_ids", "keep_queries", "of_queries", "only", "sample_queries",
-]  # fmt: skip
-
 Among: TypeAlias = Literal["intersection", "union"]
 _T = TypeVar("_T", bound=Qrels | Run)
 

@@ -20,8 +20,6 @@ from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 
-__all__ = ["SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"]
-
 _MAPPING = '{"q1": {"d1": {"subtopic": grade}}}'
 # The second field of judgments that have no subtopics.
 _ITERATIONS = {b"0", b"Q0"}

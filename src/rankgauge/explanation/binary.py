@@ -17,8 +17,6 @@ from rankgauge.explanation.calculation import (
     number,
 )
 
-__all__ = ["level"]
-
 _SO_FAR = ("so far", "precision")
 _FOUND = ("so far",)
 _SMOOTHED = 0.00001

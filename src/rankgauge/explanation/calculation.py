@@ -12,11 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = [
-    "CALCULATIONS", "Calculation", "IdealDocument", "RankedDocument", "RankedQuery", "Step", "Term",
-    "bracketed", "calculates", "number", "ranked", "summed",
-]  # fmt: skip
-
 # So many terms of a sum are written down, and the last of a longer one.
 _TERMS = 6
 Term: TypeAlias = float | str | None

@@ -27,8 +27,6 @@ from rankgauge.profiles.shared_deviations import (
     of_run,
 )
 
-__all__ = ["AVERAGED", "ORDERS", "Combination", "of_data", "of_measure", "of_profiles"]
-
 # More deviations than this at once explain anything.
 _MOST = 3
 _LEVELS = (1, 2, 3)

@@ -21,11 +21,6 @@ from rankgauge.explanation.calculation import RankedDocument, RankedQuery, ranke
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
 
-__all__ = [
-    "ANY_GRADE", "case_of", "counted", "evaluated", "level_of", "query_bytes", "ranked_query",
-    "words_of",
-]  # fmt: skip
-
 ANY_GRADE = 1e-9
 
 

@@ -33,8 +33,6 @@ from rankgauge.profiles.deviations import Case
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Explanation", "RelatedQuery", "alike", "calculate", "explain", "explained"]
-
 # The modules that declare how measures are worked out.
 _FAMILIES = (binary, graded, preferences, user_models)
 # Measures that are worked out rank by rank down to the cut-off.

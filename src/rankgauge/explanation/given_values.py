@@ -17,8 +17,6 @@ from rankgauge.formats.delimited import check_width
 from rankgauge.formats.lines import all_of, opened, source_name
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["GivenValues"]
-
 _QUERY = {"query_id", "query", "qid", "query-id", "queryid", "q_id", "topic", "id", "_id"}
 _MEASURE = {"measure", "metric", "measure_name"}
 _VALUE = {"value", "score", "result"}

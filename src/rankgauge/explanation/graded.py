@@ -18,8 +18,6 @@ from rankgauge.explanation.calculation import (
     summed,
 )
 
-__all__ = ["gain_of", "worth_of", "worth_said"]
-
 _HEADS = ("gain", "discount", "contribution", "sum")
 _WORTH = {"linear": "its grade", "exp": "2^grade - 1"}
 

@@ -20,8 +20,6 @@ from rankgauge.profiles.registry import profile_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Contribution", "QueryChange", "Reconciliation", "Target", "reconcile", "reconciled"]
-
 _SCHEMA = "rankgauge/reconciliation/1"
 _LEFT = "left over"
 

@@ -34,8 +34,6 @@ from rankgauge.profiles.deviations import Case, apply_all
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Fit", "Reproduction", "reproduce"]
-
 _SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8

@@ -19,8 +19,6 @@ from rankgauge.explanation.cases import level_of
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["GAP", "UNJUDGED", "grade_of", "shown_of", "tables_of", "terms_of"]
-
 UNJUDGED = "·"
 GAP = "..."
 # The first ranks are shown, whatever stands there; below only what counts, so many at most.

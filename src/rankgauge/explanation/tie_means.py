@@ -22,8 +22,6 @@ from rankgauge.explanation.cases import words_of
 from rankgauge.explanation.graded import worth_of, worth_said
 from rankgauge.measures.measure import Measure
 
-__all__ = ["averaged", "orders_of"]
-
 # Beyond so many digits a number of orders is told by its size.
 _WRITTEN = 9
 # What a rank is worth by itself.

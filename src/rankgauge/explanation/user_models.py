@@ -16,8 +16,6 @@ from rankgauge.explanation.calculation import (
     summed,
 )
 
-__all__ = ["FAR", "MODELS"]
-
 FAR = 10**6
 """So many ranks are gone through one by one; deeper ones are nothing for a person."""
 

@@ -21,8 +21,6 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.compression import Unpacked, exploded, too_many, unpacking
 from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
-__all__ = ["ZIP", "Archive", "split_name"]
-
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CHECK = "unzip -t FILE"
 # Stored, deflate and bzip2: those that need little memory, whatever they say.

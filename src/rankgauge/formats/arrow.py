@@ -20,8 +20,6 @@ import numpy.typing as npt
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.errors import InputError
 
-__all__ = ["packed"]
-
 _Bytes = npt.NDArray[np.uint8]
 
 _SPARE = 8

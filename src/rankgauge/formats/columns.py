@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["JUDGMENTS", "RUN", "Columns", "Layout", "column_word", "columns_of", "wrong_columns"]
-
 # Names of columns as `column_word` writes them. Of several the first counts: an id before what may
 # be a text.
 _QUERIES = (

@@ -17,8 +17,6 @@ from typing import Any, BinaryIO, cast
 from rankgauge.errors import FormatError, MissingExtra
 from rankgauge.formats.registry import BrokenPackError, Packing
 
-__all__ = ["Unpacked", "exploded", "packed", "too_many", "unpacking"]
-
 # Text packs ten times at most; what is far more is made to fill a memory.
 _RATIO = 200
 _HARMLESS = 64 << 20

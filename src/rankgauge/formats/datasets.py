@@ -11,11 +11,6 @@ from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.mappings import from_rows
 
-__all__ = [
-    "COLLECTION", "FETCHED", "TEST", "got_from", "hub_judgments", "ir_dataset", "ir_judgments",
-    "judged_rows", "no_split", "one_split", "read_dataset", "splits_in",
-]  # fmt: skip
-
 COLLECTION = "this collection"
 
 TEST = "test"

@@ -18,11 +18,6 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
 from rankgauge.formats.rows import Rows, by_query, rank_number
 
-__all__ = [
-    "beir_lines", "check_header", "check_width", "csv_lines", "decoded_line", "quepid_lines",
-    "quoting_error", "read_csv", "read_tsv", "rows_of", "tsv_lines",
-]  # fmt: skip
-
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
 # Ids as a spreadsheet or a data frame writes numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")

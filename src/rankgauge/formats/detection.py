@@ -11,10 +11,6 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.registry import FORMATS, load
 from rankgauge.formats.trec import is_line, places_of
 
-__all__ = [
-    "first_object", "guess_format", "has_header", "is_doubtful", "is_header", "refuse_lookalike",
-]  # fmt: skip
-
 # What trec_eval calls its measures; -Z puts a Z before the name.
 _MEASURE = (
     rb"Z?(runid|num_\w+|map\w*|gm_\w+|P_\w+|recall_\w+|iprec_at_recall_[\d.]+|ndcg\w*|Rndcg\w*|"

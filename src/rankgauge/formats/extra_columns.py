@@ -34,8 +34,6 @@ from rankgauge.formats.mappings import is_list
 from rankgauge.formats.numbers import finite_numbers, read_number
 from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 
-__all__ = ["Wide", "WideRows", "row_place", "subtopics_said", "wide_rows"]
-
 _FORMATS = tuple(name for name in QRELS_FORMATS if name in RUN_FORMATS)
 _LIBRARY = "ir_datasets:"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}

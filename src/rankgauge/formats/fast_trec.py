@@ -26,8 +26,6 @@ from rankgauge.formats.lines import AROUND, Text, read_into
 from rankgauge.formats.numbers import read_number
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
-__all__ = ["Numbering", "field_grid", "quick_blocks", "quick_table"]
-
 _PIECE = 1 << 20
 _BLOCK = 1 << 23
 _LINE, _RETURN, _BLANK, _TAB, _COMMENT = 10, 13, 32, 9, 35

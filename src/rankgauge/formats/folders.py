@@ -20,11 +20,6 @@ from rankgauge.formats.questions import Grades, may_be_questions, read_questions
 from rankgauge.formats.registry import PACKINGS
 from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource, kept
 
-__all__ = [
-    "FileSet", "documents_in", "files_in_archive", "files_in_folder", "judgments_in_folder",
-    "judgments_named", "pairs_in_archive", "queries_in", "splits_of",
-]  # fmt: skip
-
 _PACKED = ("", *(packing.suffix for packing in PACKINGS))
 _JUDGED = tuple(
     form + pack

@@ -17,10 +17,6 @@ from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.numbers import is_missing, numbers_of, whole_numbers_of
 from rankgauge.formats.rows import OnError, table_of
 
-__all__ = [
-    "blame_row", "frame_columns", "from_columns", "from_frame", "is_frame", "listed", "short",
-]  # fmt: skip
-
 _SHOWN = 60
 _FLOATS = ("float", "double", "halffloat")
 _NUMERIC = (*_FLOATS, "int", "uint", "bool")

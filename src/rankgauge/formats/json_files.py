@@ -17,11 +17,6 @@ from rankgauge.formats.numbers import number_text, plain_number
 from rankgauge.formats.rows import Rows, by_query, rank_number
 from rankgauge.formats.search_tools import shaped
 
-__all__ = [
-    "Nested", "json_by_query", "json_document", "json_lines", "objects", "read_json",
-    "read_json_lines",
-]  # fmt: skip
-
 Lines = Iterable[tuple[int, bytes]]
 _JSON = {
     list: "a list",

@@ -8,8 +8,6 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.formats.numbers import read_number, wrong_number
 from rankgauge.formats.rows import Rows
 
-__all__ = ["begins_letor", "read_letor"]
-
 
 def begins_letor(line: bytes) -> bool:
     """Whether this line begins with a grade and ``qid:``."""

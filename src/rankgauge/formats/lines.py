@@ -19,13 +19,6 @@ from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing, forma
 if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive
 
-__all__ = [
-    "AROUND", "Source", "Text", "all_of", "archive_of", "beginning", "blank_runs", "decoded",
-    "gathered", "is_columnar", "is_content", "is_plain_file", "is_zip", "line_parts",
-    "mistaken_for", "numbered_lines", "opened", "opened_bytes", "read_into", "refuse", "shorten",
-    "source_name", "start_of",
-]  # fmt: skip
-
 Source: TypeAlias = str | os.PathLike[str]
 
 AROUND = 32  # spare bytes around a text, so that whole words can be taken anywhere in it

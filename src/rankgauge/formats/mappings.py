@@ -19,8 +19,6 @@ from rankgauge.formats.frames import blame_row, from_columns, listed, short
 from rankgauge.formats.numbers import is_missing, numbers_of
 from rankgauge.formats.rows import OnError, finite
 
-__all__ = ["from_mapping", "from_rankings", "from_rows", "is_list", "labelled"]
-
 _PAIR = 2
 # A table has so many columns at most where it is told by them from documents by query.
 _WIDE = 64

@@ -14,11 +14,6 @@ from rankgauge.core.ids import Blame
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 
-__all__ = [
-    "finite_numbers", "first_not_finite", "is_lost", "is_missing", "lost_number", "number_text",
-    "numbers_of", "plain_number", "read_number", "whole_numbers_of", "wrong_number",
-]  # fmt: skip
-
 _SHOWN = 40
 # A number with a comma, which means one thing here and another there.
 _COMMA = re.compile(r"[+-]?\d+(,\d+)+")

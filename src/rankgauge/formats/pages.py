@@ -10,8 +10,6 @@ from pathlib import Path, PurePosixPath
 from rankgauge.errors import FormatError
 from rankgauge.formats.texts import Faults, Placed, TextRow
 
-__all__ = ["TEXTS", "PageReader", "pages_of"]
-
 TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 _HEADING = re.compile(r"\A\s*#{1,6}[ \t]+(?P<title>[^\n]*)(?:\n|\Z)")

@@ -19,8 +19,6 @@ from rankgauge.formats.frames import from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
 from rankgauge.formats.rows import OnError, id_texts
 
-__all__ = ["column_names", "read_columnar", "write_columns"]
-
 # Rows that are turned into columns at a time; a group of rows in Parquet.
 _ROWS = 1 << 20
 

@@ -18,8 +18,6 @@ from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
 
-__all__ = ["Grades", "may_be_questions", "read_questions"]
-
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
     "relevant", "expected", "relevant_documents", "relevant_docs", "relevant_ids",

@@ -45,8 +45,6 @@ from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, re
 if TYPE_CHECKING:
     from rankgauge.formats.texts import TextSource
 
-__all__ = ["read_blocks", "read_ids", "read_judgments", "read_stream", "read_table"]
-
 # Lines looked at for the first with content: they are kept, and a line takes memory.
 _HEAD = 1 << 12
 # The formats of fields without names, between blanks and tabs; or, as cells, between tabs.

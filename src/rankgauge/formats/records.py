@@ -23,8 +23,6 @@ from rankgauge.formats.lines import Source, numbered_lines, opened, source_name,
 from rankgauge.formats.mappings import is_list, labelled
 from rankgauge.formats.registry import format_of
 
-__all__ = ["FIELDS", "Record", "RecordRows", "read_records"]
-
 # The names of each part, the one to recommend first.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "query_id", "qid", "question_id"),

@@ -18,12 +18,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-__all__ = [
-    "CONTENTS", "FORMATS", "PACKINGS", "QRELS_FORMATS", "RUN_FORMATS", "SUFFIXES", "TARGET_FORMATS",
-    "TEXT_FORMATS", "BrokenPackError", "Content", "Format", "InFormat", "Packing", "ending",
-    "format_named", "format_of", "load", "packing_of", "target_format", "unpacked",
-]  # fmt: skip
-
 Content: TypeAlias = Literal["qrels", "run", "queries", "documents", "collection"]
 CONTENTS: tuple[str, ...] = get_args(Content)
 _PAIRS: tuple[Content, ...] = ("qrels", "run")

@@ -19,10 +19,6 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-__all__ = [
-    "OnError", "RowFault", "Rows", "by_query", "finite", "id_texts", "rank_number", "table_of",
-]  # fmt: skip
-
 # Rows that are written at once: their Python objects take far more memory than they.
 _AT_ONCE = 1 << 16
 

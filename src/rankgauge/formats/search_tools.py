@@ -20,8 +20,6 @@ from rankgauge.formats.frames import short
 from rankgauge.formats.numbers import number_text, read_number
 from rankgauge.formats.rows import by_query
 
-__all__ = ["Shaped", "opensearch_judgments", "rank_eval_request", "shaped"]
-
 _SHOWN = 3
 _INDEX = "documents"
 _json = json.JSONEncoder(ensure_ascii=False).encode

@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded, shorten
 
-__all__ = ["begins", "parts_of", "pieces"]
-
 # Elements that are a document or a topic, and sections, which hide those in them.
 _MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--|-->|<!\[CDATA\[|\]\]>", re.IGNORECASE)
 _COMMENT = b"<!--"

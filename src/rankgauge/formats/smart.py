@@ -15,10 +15,6 @@ from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded
 from rankgauge.formats.rows import Rows
 
-__all__ = [
-    "begins_npl", "begins_smart", "begins_text", "parts_of", "pieces", "read_npl", "read_smart",
-]  # fmt: skip
-
 _SMART = 4
 _END = b"/"
 _SECTION = re.compile(r"^\.([A-Z])(?:[ \t]+(.*))?$", re.MULTILINE)

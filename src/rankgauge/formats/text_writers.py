@@ -21,8 +21,6 @@ from rankgauge.formats import sgml
 from rankgauge.formats.lines import mistaken_for
 from rankgauge.formats.texts import IDS, TextRow
 
-__all__ = ["Profile", "Unheld", "text_lines"]
-
 _TITLE_WORDS = {"title", "heading"}
 _TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
 # Readers of CSV, Python's among them, stop at cells that are longer.

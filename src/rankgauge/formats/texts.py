@@ -39,11 +39,6 @@ from rankgauge.formats.lines import (
 )  # fmt: skip
 from rankgauge.formats.registry import TEXT_FORMATS, format_of, packing_of
 
-__all__ = [
-    "IDS", "QUESTIONS", "Faults", "HashIndex", "Placed", "Reader", "StoredTexts", "Streamed",
-    "TextReader", "TextRow", "TextSource", "id_of", "kept", "read_texts", "row_of",
-]  # fmt: skip
-
 T_co = TypeVar("T_co", covariant=True)
 
 # The names of each part, the one to recommend first.

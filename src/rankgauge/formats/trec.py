@@ -26,11 +26,6 @@ from rankgauge.formats.lines import is_content, mistaken_for, shorten
 from rankgauge.formats.numbers import lost_number, number_text, read_number
 from rankgauge.formats.rows import Rows
 
-__all__ = [
-    "THIRD_COLUMNS", "as_read", "is_line", "msmarco_lines", "places_of", "rank_place",
-    "ranked_rows", "read_third_column", "read_trec", "trec_lines",
-]  # fmt: skip
-
 # The places of query, document and number, by the number of fields.
 _PLACES = {
     "judgments": {4: (0, 2, 3), 3: (0, 1, 2)},

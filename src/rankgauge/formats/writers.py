@@ -27,8 +27,6 @@ from rankgauge.formats.registry import (
     target_format,
 )
 
-__all__ = ["pair_lines", "refuse_ending", "write_collection", "write_table", "written"]
-
 # Names of what is no text: under them nobody would look for lines.
 _NOT_WRITTEN = frozenset(
     {

@@ -13,8 +13,6 @@ from rankgauge.profiles.shared_deviations import (
     UNDEFINED_LEFT_OUT,
 )
 
-__all__ = ["BEIR", "MTEB", "MTEB_IGNORE_IDENTICAL_IDS", "MTEB_SKIP_FIRST_RESULT"]
-
 _WORDS = dict.fromkeys(("nDCG", "AP", "R", "P", "RR", "Success", "RelP"), "k!")
 _ANY_QUERY = "its Hole@k takes a document for judged if it was judged for any query at all"
 

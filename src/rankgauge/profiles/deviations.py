@@ -13,8 +13,6 @@ from rankgauge.data.run import Run
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 
-__all__ = ["Case", "Change", "Deviation", "Offer", "Profile", "apply_all"]
-
 
 class Case(NamedTuple):
     """What a number is made of.
@@ -60,20 +58,15 @@ def apply_all(case: Case, deviations: Iterable[Deviation]) -> Case:
 
 
 class Offer(NamedTuple):
-    """The measures of a tool.
+    """The measures of a tool."""
 
-    Attributes:
-        tool: What it is called.
-        words: For each measure (by our name) the parameters that it may have there; one that it
-            must have ends in ``!``.
-        near: What to ask for instead of measures that it does not have, by name.
-        beyond: Why measures that it has cannot be reproduced, by name.
-    """
-
-    tool: str
+    tool: str  # what it is called
+    # For each measure (by our name) the parameters that it may have there; one that it must have
+    # ends in `!`.
     words: Mapping[str, str]
+    # What to ask for instead of measures that it does not have, by name.
     near: Mapping[str, str] = {}
-    beyond: Mapping[str, str] = {}
+    beyond: Mapping[str, str] = {}  # why measures that it has cannot be reproduced, by name
 
     def check(self, measure: Measure) -> None:
         """Refuse a measure that the tool does not have, or that cannot be reproduced."""

@@ -19,8 +19,6 @@ from rankgauge.profiles.shared_deviations import (
 )
 from rankgauge.profiles.trec import of_trec_eval
 
-__all__ = ["IR_MEASURES"]
-
 _DEPTH = 1000
 # From here on what lies below rank 1000 is seen in the value, which is scaled up for it.
 _MOST_PATIENT = 0.97

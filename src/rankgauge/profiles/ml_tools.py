@@ -20,8 +20,6 @@ from rankgauge.profiles.shared_deviations import (
     rewritten,
 )
 
-__all__ = ["HAYSTACK", "LLAMA_INDEX", "SENTENCE_TRANSFORMERS", "SKLEARN", "TORCHMETRICS"]
-
 _CUT = dict.fromkeys(("P", "R", "Success", "RR", "nDCG"), "k!")
 _ST = Offer("sentence-transformers", {**_CUT, "AP": "k! norm"})
 

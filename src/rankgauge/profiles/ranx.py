@@ -11,8 +11,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Offer, Profile
 from rankgauge.profiles.shared_deviations import INPUT_TIES, NEGATIVES_JUDGED, WHOLE_GRADES
 
-__all__ = ["RANX"]
-
 _OFFER = Offer(
     "ranx",
     {

@@ -24,8 +24,6 @@ from rankgauge.profiles.ml_tools import (
 from rankgauge.profiles.ranx import RANX
 from rankgauge.profiles.trec import PYTREC_EVAL, TREC_EVAL_9, TREC_EVAL_10
 
-__all__ = ["PROFILES", "profile_of"]
-
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         profile.name: profile

@@ -17,14 +17,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import of_queries
 from rankgauge.profiles.deviations import Case, Deviation
 
-__all__ = [
-    "ASCENDING_IDS", "AS_GIVEN", "BINARY_GRADES", "EXPECTED_TIES", "INPUT_TIES", "NEGATIVES_JUDGED",
-    "NO_FIRST", "NO_SELF", "POSITIVE_SCORES", "POSITIVE_SCORES_COUNT", "RANKED_QUERIES_JUDGED",
-    "RELEVANT_QUERIES", "RETRIEVED_ONLY", "RUN_QUERIES_ONLY", "SINGLE_PRECISION",
-    "UNDEFINED_LEFT_OUT", "WHOLE_GRADES", "clipped", "of_grades", "of_policy", "of_run",
-    "rewritten",
-]  # fmt: skip
-
 
 def rewritten(name: str, why: str, **params: Any) -> Deviation:
     """The tool's measure of this name is ours with these parameters."""

@@ -13,8 +13,6 @@ from rankgauge.profiles.shared_deviations import (
     rewritten,
 )
 
-__all__ = ["PYTREC_EVAL", "TREC_EVAL_9", "TREC_EVAL_10", "of_trec_eval"]
-
 _WORDS = {
     **dict.fromkeys(("P", "R", "RelP", "Success"), "k! rel judged_only"),
     **dict.fromkeys(

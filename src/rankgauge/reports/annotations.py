@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rankgauge.core.escaping import for_annotation
 
-__all__ = ["MOST", "annotation"]
-
 # GitHub shows ten annotations of a kind a step and drops the others without a word.
 MOST = 10
 _MESSAGE = 4000

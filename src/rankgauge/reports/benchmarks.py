@@ -17,8 +17,6 @@ from rankgauge.reports.diagnoses import diagnosis_tables
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
 
-__all__ = ["REPORTS", "benchmark_section"]
-
 _WIDTH = 100
 
 

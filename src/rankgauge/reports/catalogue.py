@@ -13,8 +13,6 @@ from rankgauge.measures.measure import Measure, list_measures as all_measures, p
 from rankgauge.measures.translation import tool_names
 from rankgauge.rendering.tables import Table
 
-__all__ = ["describe", "elsewhere", "measures_table", "over_ties"]
-
 
 def measures_table() -> Table:
     """Return all measures, one a line.

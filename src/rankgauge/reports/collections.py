@@ -8,8 +8,6 @@ from rankgauge.corpus.description import CollectionInfo
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS"]
-
 
 def _counts(info: CollectionInfo) -> Iterator[tuple[str, Cell]]:
     yield "documents", info.documents

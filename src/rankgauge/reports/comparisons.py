@@ -10,8 +10,6 @@ from rankgauge.rendering.tables import BEST, Table
 from rankgauge.reports.registry import Options, Report
 from rankgauge.sensitivity.tie_sensitivity import TieReport
 
-__all__ = ["REPORTS", "comparison_tables"]
-
 
 def comparison_tables(found: Comparison, format: str, options: Options) -> Iterator[Table]:
     """The means, and the differences with what they say."""

@@ -14,8 +14,6 @@ from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS", "diagnosis_tables"]
-
 _SHOWN = 5
 _SCORES = (
     "one threshold for all queries needs scores that mean the same in each: cosine similarity may, "

@@ -9,8 +9,6 @@ from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS"]
-
 _WIDE = 100
 # What is left of it for a document on either side, beside ranks, grades and moves.
 _DOCUMENT = 29

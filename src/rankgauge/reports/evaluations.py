@@ -12,8 +12,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS", "notes_of"]
-
 
 def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) -> list[Table]:
     """Return the tables of a report, the last one with the notes.

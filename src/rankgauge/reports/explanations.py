@@ -14,8 +14,6 @@ from rankgauge.explanation.tables import GAP, UNJUDGED, shown_of
 from rankgauge.rendering.tables import Table, render_table
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS", "middle_cut", "notes_text", "steps_text"]
-
 _ESCAPES = {
     "table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex
 }  # fmt: skip

@@ -10,8 +10,6 @@ from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS"]
-
 _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",

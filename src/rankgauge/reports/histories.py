@@ -14,8 +14,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS"]
-
 _PRIMARY = "nDCG@10"
 _SHORT = 8
 

@@ -17,8 +17,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plots import counted
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["ByQuery", "Hit", "Looked", "Missed", "Queries"]
-
 _DEPTH = 10
 _MOST_MISSED = 12
 _MOST_COLUMNS = 2
@@ -82,23 +80,14 @@ class ByQuery:
 
 @dataclass(frozen=True)
 class Queries:
-    """Runs query by query, by one measure.
+    """Runs query by query, by one measure."""
 
-    Attributes:
-        evaluations: Of the same queries, one a run.
-        base: The run the others are held against.
-        measure: The measure that decides.
-        truth: The judgments.
-        runs: The runs by name.
-        texts: The texts behind the ids; it may be empty.
-    """
-
-    evaluations: Sequence[Evaluation]
-    base: str
-    measure: Measure
-    truth: Qrels
-    runs: Mapping[str, Run]
-    texts: Collection
+    evaluations: Sequence[Evaluation]  # of the same queries, one a run
+    base: str  # the run the others are held against
+    measure: Measure  # the measure that decides
+    truth: Qrels  # the judgments
+    runs: Mapping[str, Run]  # the runs by name
+    texts: Collection  # the texts behind the ids; it may be empty
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -16,8 +16,6 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
 from rankgauge.reports.registry import Options, Report
 
-__all__ = ["REPORTS", "parted"]
-
 _QUERIES, _RANKS, _MOST = 5, 10, 20
 _DOCUMENT, _STEP, _BY = 20, 44, 44
 _FEWEST, _MANY = 6, 12

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rankgauge.corpus import Collection
     from rankgauge.diagnosis import Diagnosis
 
-__all__ = ["FORMATS", "Options", "Report", "render"]
-
 FORMATS: tuple[str, ...] = get_args(Format)
 # Results whose report is more than their table, each with its module.
 _MODULES = {
@@ -73,19 +71,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """How a class of results is reported.
+    """How a class of results is reported."""
 
-    Attributes:
-        blocks: Makes the tables, and texts that are ready for the format, one below the other.
-        data: Makes the table of plain values for CSV; `data_table` of the result if None.
-        formats: Formats that only this class has, or writes otherwise than as its blocks.
-        several: Whether several results make one report: both functions take a sequence.
-    """
-
+    # Makes the tables, and texts that are ready for the format, one below the other.
     blocks: Callable[[Any, str, Options], Iterable[Table | str]]
+    # Makes the table of plain values for CSV; `data_table` of the result if None.
     data: Callable[[Any, Options], Table] | None = None
+    # Formats that only this class has, or writes otherwise than as its blocks.
     formats: Mapping[str, Callable[[Any, Options], str]] = field(default_factory=dict)
-    several: bool = False
+    several: bool = False  # whether several results make one report: both functions take a sequence
 
 
 _DEFAULT = Report(lambda result, _format, _options: (result.table(),))

@@ -15,8 +15,6 @@ from rankgauge.rendering.plots import plot_history
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.diagnoses import diagnosis_tables
 
-__all__ = ["Details", "Part", "Section", "diagnosis_section", "trend_section"]
-
 Part: TypeAlias = "str | Table | Plot | Details"
 
 

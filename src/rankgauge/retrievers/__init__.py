@@ -13,17 +13,17 @@ from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankgauge.core.http_client import Endpoint as Endpoint, EndpointError as EndpointError
-    from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
-    from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random
-    from rankgauge.retrievers.bm25 import BM25 as BM25
-    from rankgauge.retrievers.chroma import Chroma as Chroma
-    from rankgauge.retrievers.chunked import (
-        Chunked as Chunked,
+    from rankgauge.corpus.chunking import (
         FixedChunker as FixedChunker,
         RecursiveChunker as RecursiveChunker,
         SentenceChunker as SentenceChunker,
         TokenChunker as TokenChunker,
     )
+    from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
+    from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random
+    from rankgauge.retrievers.bm25 import BM25 as BM25
+    from rankgauge.retrievers.chroma import Chroma as Chroma
+    from rankgauge.retrievers.chunked import Chunked as Chunked
     from rankgauge.retrievers.dense import Dense as Dense
     from rankgauge.retrievers.elasticsearch import (
         Elasticsearch as Elasticsearch,
@@ -95,11 +95,12 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".core.http_client": "Endpoint EndpointError",
+        ".corpus.chunking": "FixedChunker RecursiveChunker SentenceChunker TokenChunker",
         ".llm.endpoints": "EmbeddingEndpoint",
         "baselines": "Oracle Random",
         "bm25": "BM25",
         "chroma": "Chroma",
-        "chunked": "Chunked FixedChunker RecursiveChunker SentenceChunker TokenChunker",
+        "chunked": "Chunked",
         "dense": "Dense",
         "elasticsearch": "Elasticsearch OpenSearch",
         "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder",

@@ -14,11 +14,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import search, settings_of
 
-__all__ = [
-    "CallableDelegate", "CompositeRetriever", "Ranking", "batches", "declared", "document_texts",
-    "field_names", "not_indexed", "search_deeper", "top_rows",
-]  # fmt: skip
-
 Item = TypeVar("Item")
 Ranking: TypeAlias = list[tuple[str, float]]
 _OWN = frozenset({"title", "text"})

@@ -14,8 +14,6 @@ from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.qrels import Qrels
 from rankgauge.retrievers.base import document_texts, not_indexed, top_rows
 
-__all__ = ["Oracle", "Random"]
-
 
 class Random:
     """A random ranking of all documents: what no retriever should fall below.

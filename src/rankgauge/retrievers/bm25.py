@@ -15,8 +15,6 @@ from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import document_texts, field_names, not_indexed, top_rows
 
-__all__ = ["BM25"]
-
 _METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 _SHIFTED = ("bm25l", "bm25+")
 _WORDS = r"(?u)\b\w\w+\b"

@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 from rankgauge.core.libraries import library
 from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
-__all__ = ["Chroma"]
-
 _SPACES = {"cosine": "cosine", "dot": "ip", "l2": "l2"}
 
 

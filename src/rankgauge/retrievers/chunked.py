@@ -7,15 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import integer
-from rankgauge.corpus.chunking import (
-    FIRST,
-    Chunker,
-    FixedChunker,
-    RecursiveChunker,
-    SentenceChunker,
-    TokenChunker,
-    chunk_documents,
-)
+from rankgauge.corpus.chunking import FIRST, Chunker, chunk_documents
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
 from rankgauge.errors import InputError, UnknownName
@@ -28,10 +20,6 @@ from rankgauge.retrievers.base import (
 )
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents, search
-
-__all__ = [
-    "ROLL_UPS", "Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
-]  # fmt: skip
 
 RollUp: TypeAlias = Literal["max", "first", "sum"]
 ROLL_UPS: Mapping[str, str] = MappingProxyType({
@@ -69,6 +57,7 @@ class Chunked(CompositeRetriever):
         Modeling. SIGIR 2019 (MaxP, FirstP, SumP).
 
     Example:
+        >>> from rankgauge.retrievers import FixedChunker
         >>> def shortest(text, k):
         ...     return [("d1#0002", 0.5), ("d2#0001", 0.4), ("d1#0001", 0.3)][:k]
         >>> retriever = Chunked(shortest, FixedChunker(10), roll_up="sum")

@@ -22,8 +22,6 @@ from rankgauge.retrievers.base import (
 )
 from rankgauge.retrievers.encoders import encoder_of
 
-__all__ = ["Dense"]
-
 _SIMILARITIES = ("cosine", "dot")
 _SEARCHES = ("exact", "usearch")
 # Products of two of them, added up, are still 32-bit numbers.

@@ -16,8 +16,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import not_indexed
 from rankgauge.retrievers.http import filled, hidden_texts, visible
 
-__all__ = ["Elasticsearch", "OpenSearch"]
-
 _LINES = "application/x-ndjson"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.+-]{0,254}")
 _BATCH_BYTES = 4_000_000

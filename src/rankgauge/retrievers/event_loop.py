@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-__all__ = ["LoopBlocked", "abandon_blocked_loop", "awaited"]
-
 _WAIT = 0.1
 _GRACE = 0.5  # seconds in which a loop, or what was cancelled in it, has to answer
 
@@ -46,13 +44,15 @@ class _Loop:
         if not self._loop.is_running():
             self._loop.close()
 
-    def result(self, found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
+    def result(self, found: Awaitable[Any], given_up: Callable[[], bool] | None) -> Any:
         """What comes of it; interrupted from the keyboard, it is cancelled and waited for."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
         def begin() -> None:
-            tasks.append(self._loop.create_task(_one(found)))
+            # One that is cancelled before it begins has to be the task itself: it ends with it.
+            work = found if asyncio.iscoroutine(found) else _one(found)
+            tasks.append(self._loop.create_task(work))
             tasks[0].add_done_callback(lambda _: over.set())
 
         def cancel() -> None:
@@ -63,8 +63,9 @@ class _Loop:
         try:
             # In short waits: on Windows a long one does not hear the keyboard.
             while not over.wait(_WAIT):
-                if blocked is not None and blocked():
-                    raise LoopBlocked
+                if given_up is not None and given_up():
+                    self._loop.call_soon_threadsafe(cancel)
+                    raise asyncio.CancelledError
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(cancel)
             if not over.wait(4 * _GRACE):
@@ -79,27 +80,22 @@ class _Loop:
         return pong.wait(_GRACE)
 
 
-class LoopBlocked(Exception):  # noqa: N818 - an outcome, raised here and caught where calls are made
-    """Something in the event loop does not let go of it."""
-
-
 _loop: _Loop | None = None
 _making = threading.Lock()
 
 
-def awaited(found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
-    """The result of an awaitable, from code that is not async; also where a loop is running."""
+def awaited(found: Awaitable[Any], given_up: Callable[[], bool] | None = None) -> Any:
+    """The result of an awaitable, from code that is not async; also where a loop is running.
+
+    It is cancelled when it is given up, which is looked at now and then.
+    """
     global _loop  # noqa: PLW0603 - one for the process is the point
     with _making:
         if _loop is None or not _loop.thread.is_alive():  # a fork has no thread of its own
             _loop = _Loop()
         loop = _loop
     if threading.current_thread() is not loop.thread:
-        try:
-            return loop.result(found, blocked)
-        except LoopBlocked:
-            _abandon(loop)
-            raise
+        return loop.result(found, given_up)
     # Code that is not async, called by code that is: to wait for our own loop would last for ever.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _one(found)).result()

@@ -17,8 +17,6 @@ from rankgauge.retrievers.base import (
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents
 
-__all__ = ["Filtered"]
-
 # How many documents a callable has behind it is not known.
 _ANY = 1_000_000
 

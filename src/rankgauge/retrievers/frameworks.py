@@ -11,8 +11,6 @@ from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 
-__all__ = ["FrameworkRetriever", "document_id", "ranking_of"]
-
 _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
 
 

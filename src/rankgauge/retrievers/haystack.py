@@ -9,8 +9,6 @@ from typing import Any
 from rankgauge.errors import InputError
 from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
-__all__ = ["Haystack"]
-
 
 class Haystack(FrameworkRetriever):
     """A pipeline of Haystack, or one component of it, asked as one of ours.

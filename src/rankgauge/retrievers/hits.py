@@ -17,8 +17,6 @@ from rankgauge.errors import InputError
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.numbers import lost_number
 
-__all__ = ["Hits", "adapter_hint", "hits_of", "listed_hits", "rows_of_hits", "shown"]
-
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
 _SCORES = ("score", "similarity", "relevance_score")
 _SHAPES = (

@@ -15,8 +15,6 @@ from rankgauge.core.redaction import SECRET_NAME, looks_secret, redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 
-__all__ = ["HTTPRetriever", "filled", "follow", "hidden_texts", "steps", "visible"]
-
 _PLACE = re.compile(r"\{(query|k|id)\}")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")

@@ -14,8 +14,6 @@ from rankgauge.fusion.fusion import Fusion, fuse_aligned, rank_runs
 from rankgauge.retrievers.base import CompositeRetriever
 from rankgauge.retrievers.protocol import index_documents, search
 
-__all__ = ["Hybrid"]
-
 
 class Hybrid(CompositeRetriever):
     """The rankings of several retrievers, fused: see :func:`rankgauge.fuse` for the methods.

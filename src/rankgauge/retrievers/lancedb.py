@@ -17,8 +17,6 @@ from rankgauge.retrievers.vector_store import (
     text_of,
 )
 
-__all__ = ["LanceDB"]
-
 
 class LanceDB(VectorStore):
     """Vectors in LanceDB, compared with every one: without an index its search is exact.

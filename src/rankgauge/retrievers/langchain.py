@@ -12,8 +12,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import batches, not_indexed
 from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
-__all__ = ["LangChain"]
-
 _BATCH = 256
 _SCORES = ("similarity", "distance")
 

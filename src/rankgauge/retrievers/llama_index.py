@@ -10,8 +10,6 @@ from rankgauge.core.arguments import choice
 from rankgauge.errors import InputError
 from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
-__all__ = ["LlamaIndex"]
-
 
 class LlamaIndex(FrameworkRetriever):
     """A retriever of LlamaIndex, asked as one of ours.

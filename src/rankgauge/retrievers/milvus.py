@@ -11,8 +11,6 @@ from rankgauge.core.libraries import library, versions
 from rankgauge.errors import InputError
 from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
-__all__ = ["Milvus"]
-
 _METRICS = {"cosine": "COSINE", "dot": "IP", "l2": "L2"}
 _INDEXES = {"flat": "FLAT", "hnsw": "HNSW", "auto": "AUTOINDEX"}
 # Milvus refuses to return more.

@@ -19,8 +19,6 @@ from rankgauge.retrievers.vector_store import (
     text_of,
 )
 
-__all__ = ["PGVector"]
-
 _OPERATORS = {"cosine": "<=>", "dot": "<#>", "l2": "<->"}
 _CLASSES = {"cosine": "vector_cosine_ops", "dot": "vector_ip_ops", "l2": "vector_l2_ops"}
 _TYPE = re.compile(r"(?:.*\.)?(vector|halfvec)(?:\((\d+)\))?")

@@ -21,12 +21,6 @@ from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.event_loop import awaited
 from rankgauge.retrievers.hits import Hits, adapter_hint, hits_of, shown
 
-__all__ = [
-    "Retriever", "aligned", "describe_error", "has_index", "holds", "index_documents",
-    "indexing_seconds", "is_async", "responses_of", "search", "settings_of",
-    "takes_k",
-]  # fmt: skip
-
 # What the method of a retriever that takes a text is called elsewhere.
 _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search", "query", "run")
 

@@ -10,8 +10,6 @@ from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.frameworks import FrameworkRetriever
 
-__all__ = ["PyTerrier"]
-
 
 class PyTerrier(FrameworkRetriever):
     """A transformer or pipeline of PyTerrier, asked as one of ours.

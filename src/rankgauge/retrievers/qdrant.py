@@ -9,8 +9,6 @@ from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
-__all__ = ["Qdrant"]
-
 _DISTANCES = {"cosine": "Cosine", "dot": "Dot", "l2": "Euclid"}
 # Points have numbers or UUIDs for ids: ours are made of document ids, always the same.
 _OURS = uuid.UUID("5d9b2a6e-0c1f-5c7e-9d0a-7a3b1f0e4c55")

@@ -19,8 +19,6 @@ from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.retrievers.rerankers import reranker_of
 
-__all__ = ["Rerank"]
-
 
 class Rerank(CompositeRetriever):
     """The first documents of a retriever, in the order of a reranker.

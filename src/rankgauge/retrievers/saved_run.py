@@ -12,8 +12,6 @@ from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 
-__all__ = ["SavedRun"]
-
 
 class SavedRun:
     """Answers from a saved run, by the id of the query. It reads no documents and no texts.

@@ -16,8 +16,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import not_indexed
 from rankgauge.retrievers.vector_store import Row, folder_size, id_in, text_of
 
-__all__ = ["Tantivy"]
-
 # The ways of cutting texts that are named in an index; others can open it who know the names.
 _ANALYSER = "rankgauge_{}_{}"
 _OURS = re.compile(r"rankgauge_([a-z]+)_([a-z]+)")

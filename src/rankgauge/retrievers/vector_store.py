@@ -30,11 +30,6 @@ from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.base import CompositeRetriever, batches, declared, not_indexed
 from rankgauge.retrievers.encoders import encoder_of
 
-__all__ = [
-    "SIMILARITIES", "Existing", "Row", "VectorStore", "Vectors", "folder_size", "id_in",
-    "secret_of", "text_of",
-]  # fmt: skip
-
 Vectors = npt.NDArray[np.float32]
 Row = tuple[str, float]
 

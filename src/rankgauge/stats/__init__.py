@@ -1,13 +1,19 @@
-"""Paired tests, intervals, corrections and power, on plain arrays.
+"""Paired tests, intervals, corrections, power, agreement, and models of choices, on plain arrays.
 
-A query is the unit: `differences` are one number per query, the value of system A minus that of
-system B, (Q,) or (Q, M) for M comparisons of the same queries. Everything is deterministic: random
-draws come from a seed, and sums that are compared with each other are sums of whole numbers below
-2**53, which are exact in any order, so counts are the same with any BLAS, number of threads or size
-of block. Two sums count as equal if they differ by less than 1e-9 of the largest sum possible, so
-that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
+A query is the unit of tests: `differences` are one number per query, the value of system A minus
+that of system B, (Q,) or (Q, M) for M comparisons of the same queries. Everything is deterministic:
+random draws come from a seed, and sums that are compared with each other are sums of whole numbers
+below 2**53, which are exact in any order, so counts are the same with any BLAS, number of threads
+or size of block. Two sums count as equal if they differ by less than 1e-9 of the largest sum
+possible, so that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
 """
 
+from rankgauge.stats.agreement import (
+    Agreement,
+    cohen_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
 from rankgauge.stats.arrays import moments, seed_of
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.mean_bounds import mean_interval, mean_lower_bound, skewness
@@ -22,6 +28,14 @@ from rankgauge.stats.paired_tests import (
     t_test,
     wilcoxon,
 )
+from rankgauge.stats.plackett_luce import (
+    NONE,
+    NoneRate,
+    PlackettLuce,
+    fit_plackett_luce,
+    none_rates,
+    ranking_stages,
+)
 from rankgauge.stats.power_analysis import (
     detectable_by_sign_test,
     detectable_difference,
@@ -29,6 +43,7 @@ from rankgauge.stats.power_analysis import (
     queries_needed,
     sign_test_power,
 )
+from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.randomization import (
     RandomizationTest,
     max_t,
@@ -39,26 +54,36 @@ from rankgauge.stats.randomization import (
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
 __all__ = [
+    "NONE",
+    "Agreement",
     "Bounds",
     "Interval",
+    "NoneRate",
     "PairedTest",
+    "PlackettLuce",
     "RandomizationTest",
     "benjamini_hochberg",
     "bonferroni",
     "bootstrap_interval",
+    "cohen_kappa",
     "detectable_by_sign_test",
     "detectable_difference",
     "effect_size",
+    "fit_plackett_luce",
     "holm",
+    "krippendorff_alpha",
     "max_t",
     "mean_interval",
     "mean_lower_bound",
     "moments",
     "non_inferiority",
+    "none_rates",
     "pairwise_test",
+    "percent_agreement",
     "power",
     "queries_needed",
     "randomization_test",
+    "ranking_stages",
     "seed_of",
     "sign_test_power",
     "skewness",
@@ -68,4 +93,5 @@ __all__ = [
     "t_test",
     "tukey_hsd",
     "wilcoxon",
+    "wilson_interval",
 ]

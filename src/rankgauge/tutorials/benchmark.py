@@ -16,8 +16,6 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.retrievers.protocol import takes_k
 
-__all__ = ["RetrievalBenchmark"]
-
 # Of a retriever that is not told how many documents to return, all are kept.
 _ALL = 1_000_000
 

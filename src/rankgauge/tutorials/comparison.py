@@ -10,8 +10,6 @@ from rankgauge.errors import InputError
 from rankgauge.rendering.tables import Cell, Table, to_markdown
 from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
-__all__ = ["RetrieverComparison", "RetrieverValues"]
-
 _SHOWN = (
     ("recall", "Recall"),
     ("precision", "Precision"),

@@ -15,8 +15,6 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 
-__all__ = ["MetricValues", "QueryEvaluation", "RetrievalEvaluator"]
-
 # Values at a cut-off: the attribute, its name in keys, the measure, the head in reports.
 _AT_K = (
     ("precision_at_k", "P", "P", "Precision"),

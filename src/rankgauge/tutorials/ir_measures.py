@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
 
-__all__ = ["Metric", "calc_aggregate", "iter_calc"]
-
 
 class Metric(NamedTuple):
     """One value: of one query, by one measure."""

@@ -9,10 +9,6 @@ from typing import Any
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
 
-__all__ = [
-    "GradedRetrievalMetrics", "GradedRetrievalResult", "RetrievalMetrics", "RetrievalResult",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class RetrievalResult:

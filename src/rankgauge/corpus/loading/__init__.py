@@ -35,23 +35,7 @@ def load(
     faults: Faults | None = None,
     judged: bool = True,
 ) -> Loaded:
-    """A collection from whatever holds it; the parts that are named replace those it has.
-
-    Args:
-        source: A folder, an archive, a file of documents, the name of a collection of another
-            library behind its prefix, or an object of such a library.
-        documents: Documents: a path, or a dataset of Hugging Face.
-        queries: Queries, or questions with their documents: the same.
-        qrels: Anything that :meth:`Qrels.of` takes.
-        split: Which judgments, where there are several.
-        faults: Where given, what does not fit is counted there and passed over.
-        judged: Whether judgments in files of their own are read.
-
-    Raises:
-        InputError: If there is nothing of the kind.
-        FormatError: With the first line that does not fit.
-        MissingExtra: If the library is not installed.
-    """
+    """A collection from whatever holds it; the parts that are named replace those it has."""
     found = _whole(source, split, faults, judged=judged)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))

@@ -24,15 +24,9 @@ from rankgauge.formats.questions import read_questions
 from rankgauge.formats.readers import read_judgments
 from rankgauge.formats.texts import Faults, TextRow
 
-__all__ = ["file_set", "load_folder", "other_splits"]
-
 
 def file_set(path: Path) -> FileSet | None:
-    """The folder or archive at a path; None for a plain file.
-
-    Raises:
-        InputError: If there is nothing.
-    """
+    """The folder or archive at a path; None for a plain file."""
     if path.is_dir():
         return files_in_folder(path)
     if not path.is_file():
@@ -46,18 +40,7 @@ def file_set(path: Path) -> FileSet | None:
 def load_folder(
     files: FileSet, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
 ) -> Loaded:
-    """The parts of a collection in one folder or archive.
-
-    Args:
-        files: Those of a folder or an archive.
-        split: Which judgments of ``qrels/``; ``test``, or the only ones, if left out.
-        faults: Where given, lines and files that do not fit are counted there and passed over.
-        judged: Whether judgments in files of their own are read.
-
-    Raises:
-        InputError: If no part is there, or the judgments of this split are not.
-        FormatError: With the first line that does not fit.
-    """
+    """The parts of a collection in one folder or archive."""
     documents, notes = documents_in(files, faults)
     asked = queries_in(files)
     if asked is None and not documents:

@@ -25,8 +25,6 @@ from rankgauge.formats.datasets import (
 )
 from rankgauge.formats.texts import Faults, TextRow, kept
 
-__all__ = ["load_hub", "load_ir_datasets", "load_mteb", "rows_reader"]
-
 # More than this many documents are not held in memory.
 _MANY = 20_000
 _EACH = 2_000

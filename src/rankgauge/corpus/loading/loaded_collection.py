@@ -10,27 +10,17 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.errors import FormatError
 from rankgauge.formats.texts import Faults, Placed, TextRow, row_of
 
-__all__ = ["Loaded", "RowReader"]
-
 
 @dataclass(frozen=True)
 class Loaded:
-    """A collection as it was read.
+    """A collection as it was read."""
 
-    Attributes:
-        documents: Document id to its text.
-        queries: Query id to its text.
-        qrels: The judgments, if there are any.
-        name: What it is called.
-        notes: What the reader has to say about how it read.
-        beside: Whether the judgments stood beside the queries: they are for these queries alone.
-    """
-
-    documents: Mapping[str, TextRow] = field(default_factory=dict)
-    queries: Mapping[str, TextRow] = field(default_factory=dict)
-    qrels: Qrels | None = None
-    name: str = "collection"
-    notes: tuple[str, ...] = ()
+    documents: Mapping[str, TextRow] = field(default_factory=dict)  # document id to its text
+    queries: Mapping[str, TextRow] = field(default_factory=dict)  # query id to its text
+    qrels: Qrels | None = None  # the judgments, if there are any
+    name: str = "collection"  # what it is called
+    notes: tuple[str, ...] = ()  # what the reader has to say about how it read
+    # Whether the judgments stood beside the queries: they are for these queries alone.
     beside: bool = False
 
 

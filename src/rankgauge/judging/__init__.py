@@ -1,0 +1,70 @@
+"""Judging: experts choose the best of two or three documents, and relevance follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.judging.copies import (
+        ProjectCopy as ProjectCopy,
+        backup as backup,
+        restore as restore,
+        write_events as write_events,
+    )
+    from rankgauge.judging.events import (
+        Candidate as Candidate,
+        Choice as Choice,
+        Document as Document,
+        GoldTask as GoldTask,
+        Judge as Judge,
+        Judgment as Judgment,
+        Presentation as Presentation,
+        Question as Question,
+        Settings as Settings,
+        Source as Source,
+        judgments_of as judgments_of,
+    )
+    from rankgauge.judging.project import (
+        JudgingProject as JudgingProject,
+        Progress as Progress,
+        Task as Task,
+        hash_secret as hash_secret,
+    )
+    from rankgauge.judging.questions import load_questions as load_questions
+    from rankgauge.judging.relevance import (
+        DocumentRelevance as DocumentRelevance,
+        Relevance as Relevance,
+        measure_relevance as measure_relevance,
+    )
+    from rankgauge.judging.selection import (
+        QuestionState as QuestionState,
+        fit_question as fit_question,
+        is_resolved as is_resolved,
+        next_documents as next_documents,
+    )
+    from rankgauge.judging.status import (
+        JudgeStatus as JudgeStatus,
+        ProjectStatus as ProjectStatus,
+        project_status as project_status,
+    )
+    from rankgauge.judging.store import (
+        JudgingStore as JudgingStore,
+        Transaction as Transaction,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "copies": "ProjectCopy backup restore write_events",
+        "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
+        " Source judgments_of",
+        "project": "JudgingProject Progress Task hash_secret",
+        "questions": "load_questions",
+        "relevance": "DocumentRelevance Relevance measure_relevance",
+        "selection": "QuestionState fit_question is_resolved next_documents",
+        "status": "JudgeStatus ProjectStatus project_status",
+        "store": "JudgingStore Transaction",
+    },
+)

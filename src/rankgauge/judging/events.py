@@ -1,0 +1,404 @@
+"""Questions, candidates, presentations and choices: what a judging project stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rankgauge.core.arguments import choice as one_of, integer, number
+from rankgauge.errors import InputError
+
+__all__ = [
+    "KINDS",
+    "MODES",
+    "OUTCOMES",
+    "ROLES",
+    "Candidate",
+    "Choice",
+    "Document",
+    "GoldTask",
+    "Judge",
+    "Judgment",
+    "Presentation",
+    "Question",
+    "Settings",
+    "Source",
+    "judgments_of",
+]
+
+MODES = ("choice", "graded", "ranking", "yes-no", "answers")
+# What a judge can say of a presentation. The latest choice of a presentation counts.
+OUTCOMES = {
+    "choice": ("chosen", "none", "cannot tell", "later", "undone"),
+    "graded": ("graded", "cannot tell", "later", "undone"),
+    "ranking": ("chosen", "none", "cannot tell", "later", "undone"),
+    "yes-no": ("chosen", "none", "cannot tell", "later", "undone"),
+    "answers": ("chosen", "both good", "both bad", "cannot tell", "later", "undone"),
+}
+_OPEN = {"later", "undone"}
+ROLES = ("judge", "lead", "admin")
+KINDS = ("person", "model", "application")
+# Why a set of documents was presented.
+PURPOSES = ("active", "random", "overlap", "repeat", "gold", "adjudication", "import", "vote")
+_SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
+_DEFAULT_SHOWN = {"choice": 3, "graded": 1, "ranking": 5, "yes-no": 1}
+_VIEWS = 6  # of a document, for grades that are useful: docs/explain/judging-simulations.md
+_REASONS = (("c", "correctness"), ("d", "information density"), ("m", "more detail"))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a project judges. A change is a new version; presentations keep the mode they had.
+
+    Attributes:
+        title: The name of the project, on every page.
+        mode: ``choice`` (the best of 2 or 3 documents, or none), ``graded``, ``ranking`` (the best
+            few, in order) or ``yes-no``.
+        shown: How many documents a task shows; the usual number of its mode if None.
+        grades: The labels of the grades 0, 1, ... of ``graded``.
+        places: How many documents ``ranking`` asks for; all of those shown if None.
+        judges: How many people judge a set of documents that overlaps.
+        overlap: The share of tasks that are given to `judges` people.
+        repeats: The share of tasks shown a second time to the same person.
+        random: The share of tasks whose documents are drawn at random.
+        gold: The share of tasks that are hidden tests with a known answer, if there are any.
+        views: How often each document is shown before tasks are chosen by what they would tell.
+        budget: The largest number of tasks for one question. If None, so many that each document
+            is shown six times; once for ``graded`` and ``yes-no``.
+        lease: Minutes that a task is reserved for a judge.
+        fields: The fields of a document that are shown, in this order; all if empty.
+        image: The field with the address of an image.
+        link: The field with the address of the document.
+        reasons: Key and name of each criterion that may have decided.
+        seed: What random draws begin with.
+
+    Example:
+        >>> Settings(mode="graded", grades=("off topic", "related", "answers it")).shown
+        1
+    """
+
+    title: str = "Judging"
+    mode: str = "choice"
+    shown: int | None = None
+    grades: tuple[str, ...] = ("not relevant", "related", "relevant", "perfect")
+    places: int | None = None
+    judges: int = 2
+    overlap: float = 0.15
+    repeats: float = 0.05
+    random: float = 0.15
+    gold: float = 0.05
+    views: int = 2
+    budget: int | None = None
+    lease: float = 30.0
+    fields: tuple[str, ...] = ()
+    image: str | None = None
+    link: str | None = None
+    reasons: tuple[tuple[str, str], ...] = _REASONS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Coerce sequences, fill in the number shown, refuse what is not possible."""
+        mode = one_of("mode", self.mode, _SHOWN)
+        low, high = _SHOWN[mode]
+        shown = _DEFAULT_SHOWN[mode] if self.shown is None else self.shown
+        changed = {
+            "mode": mode,
+            "shown": integer("shown", shown, least=low, most=high),
+            "grades": tuple(str(label) for label in self.grades),
+            "fields": tuple(str(name) for name in self.fields),
+            "reasons": tuple((str(key), str(name)) for key, name in self.reasons),
+        }
+        for name, value in changed.items():
+            object.__setattr__(self, name, value)
+        for name in ("judges", "views"):
+            integer(name, getattr(self, name))
+        for name in ("overlap", "repeats", "random", "gold"):
+            number(name, getattr(self, name), high=1.0)
+        number("lease", self.lease, above=True)
+        for name in ("places", "budget"):
+            if getattr(self, name) is not None:
+                integer(name, getattr(self, name))
+        if not 2 <= len(self.grades) <= 10:
+            raise InputError(
+                f"{len(self.grades)} grades",
+                where="grades",
+                fix="give the labels of 2 to 10 grades",
+            )
+        keys = [key for key, _ in self.reasons]
+        taken = [
+            key for key in keys if len(key) != 1 or key in "0123456789uzg?" or not key.islower()
+        ]
+        if taken or len(set(keys)) < len(keys):
+            raise InputError(
+                f"the keys {', '.join(keys)} cannot all be used", where="reasons",
+                fix="give each criterion a lower-case letter of its own, but not u, z or g",
+            )  # fmt: skip
+
+    def tasks(self, documents: int) -> int:
+        """Return the largest number of tasks for a question with so many documents."""
+        if self.budget is not None:
+            return self.budget
+        views = 1 if self.mode in {"graded", "yes-no"} else _VIEWS
+        return -(-views * documents // min(self.shown or 1, max(documents, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that documents are judged for.
+
+    Attributes:
+        id: Its identifier.
+        text: The question as it was asked.
+        need: The information need behind it, if known: shown to judges below the question.
+        author: Who wrote it, or where it came from.
+        origin: ``file``, ``log`` or ``page``.
+        time: When it was added, in ISO form (UTC).
+        probability: The probability with which it was drawn from a log; None if it was not drawn.
+        answers: Identifiers of documents that are known to answer it.
+        withdrawn: Whether it is no longer asked. Its judgments are kept.
+    """
+
+    id: str
+    text: str
+    need: str = ""
+    author: str = ""
+    origin: str = "file"
+    time: str = ""
+    probability: float | None = None
+    answers: tuple[str, ...] = ()
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is shown of a document: its fields by name, as text."""
+
+    id: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a candidate came from. Never shown to judges.
+
+    Attributes:
+        name: The name of the run, retriever or model.
+        kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
+        rank: Its rank there, from 1; None where there is none.
+        score: Its score there; None where there is none.
+        probability: Of a random draw, the probability with which the document was drawn.
+    """
+
+    name: str
+    kind: str = "run"
+    rank: int | None = None
+    score: float | None = None
+    probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document in the pool of a question, with all its sources."""
+
+    question: str
+    document: str
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who judges: a person, a language model, or an application that collects votes.
+
+    Attributes:
+        id: The identifier.
+        name: The name that leads see.
+        role: ``judge``, ``lead`` (also sees the results and adjudicates) or ``admin``.
+        kind: ``person``, ``model`` or ``application``. Only people are counted.
+        revoked: Whether access ended.
+    """
+
+    id: str
+    name: str
+    role: str = "judge"
+    kind: str = "person"
+    revoked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoldTask:
+    """A hidden test: a set of documents and the answers to accept (none is correct if empty)."""
+
+    question: str
+    documents: tuple[str, ...]
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """A set of documents as one judge saw it. It is stored before the page is sent.
+
+    Attributes:
+        id: A UUID.
+        question: The identifier of the question.
+        documents: The identifiers of the documents (of ``answers``: of the answers), as displayed.
+        judge: The identifier of the judge.
+        mode: The mode, one of `MODES`.
+        purpose: Why this set: ``active``, ``random``, ``overlap``, ``repeat``, ``gold``,
+            ``adjudication``, ``import`` or ``vote``.
+        guideline: The version of the guideline that was displayed.
+        time: When, in ISO form (UTC).
+        expires: When the task may be given to somebody else, in ISO form (UTC).
+        seed: The seed of the order of the documents.
+        sequence: The position in the store, from 1; 0 before it is stored.
+    """
+
+    id: str
+    question: str
+    documents: tuple[str, ...]
+    judge: str
+    mode: str = "choice"
+    purpose: str = "active"
+    guideline: int = 1
+    time: str = ""
+    expires: str = ""
+    seed: int = 0
+    sequence: int = 0
+
+    @property
+    def items(self) -> frozenset[str]:
+        """The documents, whatever their order."""
+        return frozenset(self.documents)
+
+    def expired(self, now: datetime) -> bool:
+        """Whether the reservation has ended."""
+        return bool(self.expires) and datetime.fromisoformat(self.expires) <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a judge said of a presentation. The latest of a presentation counts.
+
+    Attributes:
+        id: A UUID that the page created: the same choice sent twice is stored once.
+        presentation: The identifier of the presentation.
+        judge: The identifier of the judge.
+        outcome: One of `OUTCOMES` of the mode. ``later`` and ``undone`` open the task again.
+        documents: The documents chosen, the best first (one of ``choice``; several of
+            ``ranking``), or the preferred answer.
+        grades: Of ``graded``, the grade of each document shown.
+        reason: The name of the criterion that decided.
+        comment: Free text.
+        seconds: How long the page was displayed; None if unknown.
+        time: When it was stored, in ISO form (UTC).
+        sequence: The position in the store, from 1; 0 before it is stored.
+    """
+
+    id: str
+    presentation: str
+    judge: str
+    outcome: str
+    documents: tuple[str, ...] = ()
+    grades: tuple[int, ...] = ()
+    reason: str = ""
+    comment: str = ""
+    seconds: float | None = None
+    time: str = ""
+    sequence: int = 0
+
+    def check(self, shown: Presentation, settings: Settings) -> None:
+        """Raise InputError unless this is a possible choice of the presentation."""
+        where = f"choice {self.id}"
+        if self.outcome not in OUTCOMES[shown.mode]:
+            raise InputError(
+                f"{self.outcome!r:.40} is no outcome of the mode {shown.mode}", where=where,
+                fix=f"give one of {', '.join(OUTCOMES[shown.mode])}",
+            )  # fmt: skip
+        wanted = 0
+        if self.outcome == "chosen":
+            wanted = (settings.places or len(shown.documents)) if shown.mode == "ranking" else 1
+        count = len(self.documents)
+        foreign = [each for each in self.documents if each not in shown.documents]
+        if foreign or len(set(self.documents)) < count:
+            what = f"document {foreign[0]!r:.60} was not shown" if foreign else "a document twice"
+            raise InputError(what, where=where, fix="choose among the documents of the task")
+        if count > wanted or (wanted and not count):
+            raise InputError(
+                f"{count} documents chosen", where=where,
+                fix=f"choose {wanted}" if wanted == 1 else f"choose up to {wanted}",
+            )  # fmt: skip
+        graded = len(shown.documents) if self.outcome == "graded" else 0
+        most = len(settings.grades) - 1
+        if len(self.grades) != graded or any(not 0 <= grade <= most for grade in self.grades):
+            raise InputError(
+                f"grades {list(self.grades)!r:.60}", where=where,
+                fix=f"give each document shown a grade from 0 to {most}",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A presentation, the choice that counts for it, and how it is counted.
+
+    Attributes:
+        presentation: What was shown.
+        choice: The choice that counts; None of an open task.
+        status: ``counted``, or why it is in no number: ``cannot tell``, ``open``, ``expired``,
+            ``repeat``, ``gold``, ``model``, ``adjudicated`` (a final verdict on the same set
+            replaced it) or ``vote`` (of answers, or of an application).
+    """
+
+    presentation: Presentation
+    choice: Choice | None
+    status: str
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is in the numbers."""
+        return self.status == "counted"
+
+
+def judgments_of(
+    presentations: Iterable[Presentation],
+    choices: Iterable[Choice],
+    judges: Mapping[str, Judge],
+    *,
+    now: datetime | None = None,
+) -> list[Judgment]:
+    """Return each presentation with its latest choice and how it is counted.
+
+    Args:
+        presentations: In any order.
+        choices: In the order of the store; the latest of a presentation counts.
+        judges: By identifier.
+        now: When leases are looked at; the present if None.
+    """
+    now = now or datetime.now(UTC)
+    latest = {each.presentation: each for each in choices}
+    shown = sorted(presentations, key=lambda each: each.sequence)
+    settled = {
+        (each.question, each.items)
+        for each in shown
+        if each.purpose == "adjudication" and _finished(latest.get(each.id))
+    }
+
+    def status(each: Presentation) -> str:
+        made = latest.get(each.id)
+        if not _finished(made):
+            return "expired" if each.expired(now) else "open"
+        kind = judges[each.judge].kind if each.judge in judges else "person"
+        if each.mode == "answers" or kind == "application":
+            return "vote"
+        if kind == "model":
+            return "model"
+        if each.purpose in {"repeat", "gold"}:
+            return each.purpose
+        if each.purpose != "adjudication" and (each.question, each.items) in settled:
+            return "adjudicated"
+        return "cannot tell" if made and made.outcome == "cannot tell" else "counted"
+
+    return [Judgment(each, latest.get(each.id), status(each)) for each in shown]
+
+
+def _finished(choice: Choice | None) -> bool:
+    return choice is not None and choice.outcome not in _OPEN

@@ -1,0 +1,639 @@
+"""`JudgingProject`: questions, pools, judges, the next task, and what judges said."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import secrets
+import threading
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rankgauge.errors import InputError
+from rankgauge.judging.events import (
+    KINDS,
+    ROLES,
+    Candidate,
+    Choice,
+    Document,
+    GoldTask,
+    Judge,
+    Judgment,
+    Presentation,
+    Question,
+    Settings,
+    judgments_of,
+)
+from rankgauge.judging.selection import QuestionState, is_resolved, next_documents
+from rankgauge.judging.store import JudgingStore, Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["JudgingProject", "Progress", "Task", "hash_secret"]
+
+_GUIDELINE = Path(__file__).parent / "guideline.md"
+# A repeat comes after so many other tasks, when the first answer is no longer in mind.
+_REPEAT_AFTER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a judge sees: a presentation with its texts. It has no rank, score or source."""
+
+    presentation: Presentation
+    question: Question
+    documents: tuple[Document, ...]
+    settings: Settings
+    guideline: str
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a judge and the project are.
+
+    Attributes:
+        own: Tasks that this judge finished.
+        finished: Tasks that people finished.
+        left: Tasks that are left for all judges, at most: questions may be resolved earlier.
+        seconds: The median time that this judge needs for a task; None before the first.
+        questions: The number of questions.
+        resolved: Questions that need no more tasks.
+    """
+
+    own: int
+    finished: int
+    left: int
+    seconds: float | None
+    questions: int
+    resolved: int
+
+
+class _State:
+    """What the store holds, kept in memory and brought up to date by what was added since."""
+
+    def __init__(self) -> None:
+        self.marks: object = None
+        self.settings = Settings()
+        self.guideline = 1
+        self.questions: dict[str, Question] = {}
+        self.pools: dict[str, tuple[str, ...]] = {}
+        self.gold: list[GoldTask] = []
+        self.judges: dict[str, Judge] = {}
+        self.presentations: dict[str, Presentation] = {}
+        self.by_question: dict[str, list[Presentation]] = defaultdict(list)
+        self.by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.latest: dict[str, Choice] = {}
+        self.unfinished: dict[str, Presentation] = {}
+        self.presented = 0
+        self.chosen = 0
+        self._known: dict[str, _Known] = {}
+
+    def update(self, stored: Transaction) -> None:
+        marks = stored.marks()
+        if marks != self.marks:
+            settings = stored.settings()
+            if settings is None:
+                raise InputError(
+                    "this judging project has no settings yet", where="judging project",
+                    fix="create it: rankgauge judge create PROJECT --questions FILE",
+                )  # fmt: skip
+            self.settings = settings
+            self.guideline = (stored.version("guideline") or (1, ""))[0]
+            self.questions = {
+                name: each for name, each in stored.questions().items() if not each.withdrawn
+            }
+            pools: dict[str, list[str]] = defaultdict(list)
+            for each in stored.candidates():
+                pools[each.question].append(each.document)
+            self.pools = {name: tuple(pools[name]) for name in self.questions if pools[name]}
+            self.gold = stored.gold()
+            self.judges = stored.judges()
+            self.marks = marks
+            self._known.clear()
+        for shown in stored.presentations(self.presented):
+            self.presentations[shown.id] = self.unfinished[shown.id] = shown
+            self.by_question[shown.question].append(shown)
+            self.by_judge[shown.judge].append(shown)
+            self.presented = shown.sequence
+        for choice in stored.choices(self.chosen):
+            shown = self.presentations[choice.presentation]
+            self.latest[shown.id] = choice
+            self.chosen = choice.sequence
+            self._known.pop(shown.question, None)
+            if self.finished(shown):
+                self.unfinished.pop(shown.id, None)
+            else:
+                self.unfinished[shown.id] = shown
+
+    def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
+        shown = list(shown)
+        made = [self.latest[each.id] for each in shown if each.id in self.latest]
+        return judgments_of(shown, made, self.judges, now=now)
+
+    def finished(self, shown: Presentation) -> bool:
+        choice = self.latest.get(shown.id)
+        return choice is not None and choice.outcome not in {"later", "undone"}
+
+    def known(self, question: str, now: datetime) -> _Known:
+        """What the counted judgments of a question say; kept until there is a new choice."""
+        if question not in self._known:
+            pool = self.pools.get(question, ())
+            counted = tuple(
+                (
+                    each.presentation.documents,
+                    None if each.choice.outcome == "graded" else each.choice.documents,
+                )
+                for each in self.judgments(self.by_question[question], now)
+                if each.counted and each.choice is not None
+            )
+            done = len(counted)
+            state = QuestionState(pool, counted)
+            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - done)
+            self._known[question] = _Known(state, done, left)
+        return self._known[question]
+
+    def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
+        """The sets of each question that are with judges now."""
+        found: dict[str, list[frozenset[str]]] = defaultdict(list)
+        for shown in self.unfinished.values():
+            if not shown.expired(now):
+                found[shown.question].append(shown.items)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The counted judgments of a question, how many, and how many tasks are left at most."""
+
+    state: QuestionState
+    done: int
+    left: int
+
+
+class JudgingProject:
+    """A judging project: a file of SQLite, or a database of PostgreSQL by URL.
+
+    Experts see a question and two or three documents and choose the best, or none. Everything they
+    see and choose is an event that is never changed; relevance is computed from the events. Needs
+    the extra ``judging`` (SQLAlchemy and Alembic).
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.judging import Candidate, Choice, Document, Question, Source
+        >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
+        >>> pool = [Candidate("q1", name, (Source("bm25", rank=1),)) for name in ("a", "b")]
+        >>> project.add_questions([Question("q1", "How are ties broken?")])
+        >>> project.add_candidates(pool, [Document(each.document) for each in pool])
+        2
+        >>> ann, _ = project.add_judge("Ann")
+        >>> task = project.next_task(ann.id)
+        >>> sorted(task.presentation.documents)
+        ['a', 'b']
+        >>> project.record(Choice("c1", task.presentation.id, ann.id, "chosen", ("a",)))
+        True
+        >>> [each.status for each in project.judgments()]
+        ['counted']
+    """
+
+    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
+        """Open a project.
+
+        Args:
+            where: The path of a file, or ``postgresql://user:password@host/database``.
+            wait: Seconds to wait while another program writes.
+
+        Raises:
+            MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
+            InputError: If the URL cannot be understood. A missing project is an error when it is
+                first used.
+        """
+        self._store = JudgingStore(where, wait=wait)
+        self._state = _State()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(
+        cls,
+        where: str | os.PathLike[str],
+        settings: Settings | None = None,
+        *,
+        guideline: str | None = None,
+        author: str = "",
+    ) -> Self:
+        """Create a project.
+
+        Args:
+            where: As for the constructor.
+            settings: How to judge; the best of three documents if None.
+            guideline: Its text in Markdown; the shipped one if None.
+            author: Who created it.
+
+        Raises:
+            InputError: If there is a project already, or it cannot be written.
+        """
+        project = cls(where)
+        with project._store.writing() as stored:
+            if stored.settings() is not None:
+                raise InputError(
+                    "there is a judging project already", where=project.where,
+                    fix="name another file, or go on with this one",
+                )  # fmt: skip
+            stored.add_settings(settings or Settings(), author)
+            text = _GUIDELINE.read_text(encoding="utf-8") if guideline is None else guideline
+            stored.add_version("guideline", text, author)
+        return project
+
+    @property
+    def where(self) -> str:
+        """The path, or the URL without its password."""
+        return self._store.where
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None of PostgreSQL."""
+        return self._store.path
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<JudgingProject {self.where}>"
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Open a transaction that reads the stored events themselves."""
+        with self._store.reading() as stored:
+            yield stored
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Open a transaction that writes: all of it is stored or, on an error, nothing."""
+        with self._store.writing() as stored:
+            yield stored
+
+    @contextmanager
+    def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, _State]]:
+        """A transaction, and all that is stored as it sees it."""
+        with self._lock, self._store.writing() if write else self._store.reading() as stored:
+            try:
+                self._state.update(stored)
+                yield stored, self._state
+            except BaseException:
+                # What was written in it may be rolled back: read again what is stored.
+                if write:
+                    self._state = _State()
+                raise
+
+    # ---- settings and contents
+
+    @property
+    def settings(self) -> Settings:
+        """The latest settings."""
+        with self._current() as (_, state):
+            return state.settings
+
+    def change_settings(self, settings: Settings, *, author: str = "") -> int:
+        """Store settings as a new version; return its number."""
+        with self.writing() as stored:
+            return stored.add_settings(settings, author)
+
+    def guideline(self, version: int | None = None) -> tuple[int, str]:
+        """Return number and text of a version of the guideline, the latest if None."""
+        with self.reading() as stored:
+            found = stored.version("guideline", version)
+        if found is None:
+            raise InputError(
+                f"the guideline has no version {version}", where=self.where,
+                fix="give the number of a version, or none for the latest",
+            )  # fmt: skip
+        return found
+
+    def change_guideline(self, text: str, *, author: str = "") -> int:
+        """Store a new version of the guideline (Markdown); return its number."""
+        if not text.strip():
+            raise InputError("the guideline is empty", where="guideline", fix="write its text")
+        with self.writing() as stored:
+            latest = stored.version("guideline")
+            if latest is not None and latest[1] == text:
+                return latest[0]
+            return stored.add_version("guideline", text, author)
+
+    def add_questions(self, questions: Iterable[Question]) -> None:
+        """Add questions; one with the identifier of another replaces it (both are kept)."""
+        with self.writing() as stored:
+            stored.add_questions(questions)
+
+    @property
+    def questions(self) -> Mapping[str, Question]:
+        """The questions by identifier, without withdrawn ones."""
+        with self._current() as (_, state):
+            return dict(state.questions)
+
+    @property
+    def pools(self) -> Mapping[str, tuple[str, ...]]:
+        """The documents of the pool of each question that has one."""
+        with self._current() as (_, state):
+            return dict(state.pools)
+
+    def add_candidates(self, candidates: Iterable[Candidate], documents: Iterable[Document]) -> int:
+        """Add candidates with their sources, and their texts; return how many pairs are new."""
+        with self.writing() as stored:
+            stored.add_documents(documents)
+            return stored.add_candidates(candidates)
+
+    def documents(self, ids: Iterable[str]) -> dict[str, Document]:
+        """Return the texts of documents, as far as they are stored."""
+        with self.reading() as stored:
+            return stored.documents(ids)
+
+    def add_gold(self, tasks: Iterable[GoldTask]) -> None:
+        """Add hidden tests with a known answer."""
+        with self.writing() as stored:
+            stored.add_gold(tasks)
+
+    # ---- judges
+
+    def add_judge(
+        self, name: str, *, role: str = "judge", kind: str = "person"
+    ) -> tuple[Judge, str]:
+        """Add a judge; return it with the secret of its invitation, which is not stored.
+
+        Args:
+            name: The name that leads see.
+            role: ``judge``, ``lead`` or ``admin``.
+            kind: ``person``, ``model`` or ``application``.
+        """
+        if role not in ROLES or kind not in KINDS or not name.strip():
+            raise InputError(
+                f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}", where="judge",
+                fix=f"give a name, a role ({', '.join(ROLES)}) and a kind ({', '.join(KINDS)})",
+            )  # fmt: skip
+        judge = Judge(uuid.uuid4().hex[:12], name.strip(), role, kind)
+        secret = secrets.token_urlsafe(24)
+        with self.writing() as stored:
+            stored.add_judge(judge, hash_secret(secret))
+        return judge, secret
+
+    @property
+    def judges(self) -> Mapping[str, Judge]:
+        """All judges by identifier."""
+        with self._current() as (_, state):
+            return dict(state.judges)
+
+    def revoke(self, judge: str) -> None:
+        """End the access of a judge. What this judge chose is kept."""
+        with self.writing() as stored:
+            known = stored.judges().get(judge)
+            if known is None:
+                raise InputError(
+                    f"there is no judge {judge!r:.60}", where=self.where,
+                    fix="list the judges: rankgauge judge people PROJECT",
+                )  # fmt: skip
+            stored.add_judge(replace(known, revoked=True))
+
+    # ---- tasks
+
+    def next_task(self, judge: str, *, now: datetime | None = None) -> Task | None:
+        """Return the open task of a judge, or reserve the next one; None if nothing is left.
+
+        Asked again it returns the same task until a choice is recorded or the lease ends. Several
+        processes may ask at once: no set of documents is given to more people than the settings
+        say, because the task is reserved in the only transaction that writes.
+        """
+        now = now or datetime.now(UTC)
+        with self._current() as (stored, state):
+            task = self._open_task(stored, state, judge, now)
+        if task is not None:
+            return task
+        with self._current(write=True) as (stored, state):
+            task = self._open_task(stored, state, judge, now)
+            if task is not None:
+                return task
+            shown = _next_presentation(state, judge, now) or _postponed(state, judge)
+            if shown is None:
+                return None
+            if not shown.sequence:
+                shown = stored.append_presentation(shown)
+            return _task_of(stored, state, shown)
+
+    def task(self, presentation: str, judge: str) -> Task:
+        """Return a task of a judge again, finished or not.
+
+        Raises:
+            InputError: If there is no such task of this judge.
+        """
+        with self._current() as (stored, state):
+            shown = self._own(state, presentation, judge)
+            return _task_of(stored, state, shown)
+
+    def record(self, choice: Choice) -> bool:
+        """Store a choice; return whether it is new.
+
+        A choice that is stored already is not stored again, so that it may be sent twice. One that
+        comes after the lease ended is stored, too: the work was done.
+
+        Raises:
+            InputError: If the task is unknown or somebody else's, or the choice is not possible.
+        """
+        with self._current(write=True) as (stored, state):
+            shown = self._own(state, choice.presentation, choice.judge)
+            choice.check(shown, state.settings)
+            known = stored.choice(choice.id)
+            if known is not None:
+                if (known.presentation, known.judge) != (choice.presentation, choice.judge):
+                    raise InputError(
+                        f"choice {choice.id!r:.60} was made of another task", where=self.where,
+                        fix="give each choice an identifier of its own: a UUID",
+                    )  # fmt: skip
+                return False
+            stored.append_choice(choice)
+            return True
+
+    def undo(self, judge: str) -> str | None:
+        """Open the last finished task of a judge again; return its identifier, or None."""
+        with self._current(write=True) as (stored, state):
+            done = [each for each in state.by_judge[judge] if state.finished(each)]
+            if not done:
+                return None
+            last = max(done, key=lambda each: state.latest[each.id].sequence)
+            stored.append_choice(Choice(str(uuid.uuid4()), last.id, judge, "undone"))
+            return last.id
+
+    def progress(self, judge: str) -> Progress:
+        """Return how far a judge and the project are."""
+        now = datetime.now(UTC)
+        with self._current() as (_, state):
+            own = [each for each in state.by_judge[judge] if state.finished(each)]
+            times = sorted(
+                seconds
+                for each in own[-50:]
+                if (seconds := state.latest[each.id].seconds) is not None
+            )
+            finished = left = resolved = 0
+            for question in state.pools:
+                known = state.known(question, now)
+                finished += known.done
+                left += known.left
+                resolved += not known.left
+            return Progress(
+                len(own), finished, left, times[len(times) // 2] if times else None,
+                len(state.questions), resolved,
+            )  # fmt: skip
+
+    def judgments(self) -> list[Judgment]:
+        """Return all presentations with the choice that counts, in the order of presentation."""
+        with self._current() as (_, state):
+            return state.judgments(state.presentations.values(), datetime.now(UTC))
+
+    def _own(self, state: _State, presentation: str, judge: str) -> Presentation:
+        shown = state.presentations.get(presentation)
+        if shown is None or shown.judge != judge:
+            raise InputError(
+                f"there is no task {presentation!r:.60} of this judge", where=self.where,
+                fix="ask for the next task; what was stored before is kept",
+            )  # fmt: skip
+        return shown
+
+    @staticmethod
+    def _open_task(stored: Transaction, state: _State, judge: str, now: datetime) -> Task | None:
+        for shown in reversed(state.by_judge[judge]):
+            choice = state.latest.get(shown.id)
+            undone = choice is not None and choice.outcome == "undone"
+            if undone or (choice is None and not shown.expired(now)):
+                return _task_of(stored, state, shown)
+        return None
+
+
+def hash_secret(secret: str) -> str:
+    """Return what is stored of a random secret: its SHA-256 in hexadecimal."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _task_of(stored: Transaction, state: _State, shown: Presentation) -> Task:
+    texts = stored.documents(shown.documents)
+    version = stored.version("guideline", shown.guideline)
+    question = state.questions.get(shown.question) or Question(shown.question, shown.question)
+    return Task(
+        shown,
+        question,
+        tuple(texts.get(each) or Document(each) for each in shown.documents),
+        state.settings,
+        version[1] if version else "",
+        state.latest.get(shown.id),
+    )
+
+
+def _postponed(state: _State, judge: str) -> Presentation | None:
+    """The first task that was put off, when nothing else is left."""
+    for shown in state.by_judge[judge]:
+        choice = state.latest.get(shown.id)
+        if choice is not None and choice.outcome == "later":
+            return shown
+    return None
+
+
+def _next_presentation(state: _State, judge: str, now: datetime) -> Presentation | None:
+    settings = state.settings
+    seed = settings.seed * 1_000_003 + state.presented + 1
+    rng = random.Random(seed)  # noqa: S311 - a recorded seed, not a secret
+    draw = rng.random()
+
+    def present(question: str, documents: Iterable[str], purpose: str) -> Presentation:
+        found = list(documents)
+        rng.shuffle(found)
+        end = now + timedelta(minutes=settings.lease)
+        return Presentation(
+            str(uuid.uuid4()), question, tuple(found), judge, settings.mode, purpose,
+            state.guideline, expires=end.isoformat(timespec="seconds"), seed=seed,
+        )  # fmt: skip
+
+    own = state.by_judge[judge]
+    seen = {(each.question, each.items) for each in own}
+    gold = [each for each in state.gold if (each.question, frozenset(each.documents)) not in seen]
+    share = settings.gold if gold else 0.0
+    if draw < share:
+        task = rng.choice(gold)
+        return present(task.question, task.documents, "gold")
+    if draw < share + settings.repeats and settings.mode != "ranking":
+        repeated = {(each.question, each.items) for each in own if each.purpose == "repeat"}
+        old = [
+            each
+            for each in own[:-_REPEAT_AFTER]
+            if each.purpose in {"active", "random", "overlap"}
+            and state.finished(each)
+            and (each.question, each.items) not in repeated
+        ]
+        if old:
+            again = rng.choice(old)
+            return present(again.question, again.documents, "repeat")
+    shared = _unfinished_overlap(state, judge, now)
+    if shared is not None:
+        return present(shared.question, shared.documents, "overlap")
+    purpose = "active" if rng.random() >= settings.random else "random"
+    at_random = purpose == "random"
+    if rng.random() < settings.overlap and settings.judges > 1:
+        # Agreement is measured on sets that the fit did not choose.
+        purpose, at_random = "overlap", True
+    reserved = state.reserved(now)
+    for question in _by_need(state, reserved, now):
+        known = replace(
+            state.known(question, now).state,
+            pending=tuple(reserved.get(question, ())),
+            seen=frozenset(each.items for each in own if each.question == question),
+        )
+        found = next_documents(
+            known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng
+        )
+        if found is not None:
+            return present(question, found, purpose)
+    return None
+
+
+def _unfinished_overlap(state: _State, judge: str, now: datetime) -> Presentation | None:
+    """A set that more people have to judge, and that this judge has not seen."""
+    wanted = state.settings.judges
+    for question in state.pools:
+        sets: dict[frozenset[str], list[Presentation]] = defaultdict(list)
+        for each in state.by_question[question]:
+            if each.purpose == "overlap" and (state.finished(each) or not each.expired(now)):
+                sets[each.items].append(each)
+        for same in sets.values():
+            people = {each.judge for each in same}
+            if len(people) < wanted and judge not in people:
+                return same[0]
+    return None
+
+
+def _by_need(
+    state: _State, reserved: Mapping[str, list[frozenset[str]]], now: datetime
+) -> list[str]:
+    """The questions that need tasks, those first that had the fewest for their size."""
+    needs = []
+    for number, (question, pool) in enumerate(state.pools.items()):
+        known, held = state.known(question, now), len(reserved.get(question, ()))
+        if known.left > held:
+            share = (known.done + held) / state.settings.tasks(len(pool))
+            needs.append((share, number, question))
+    return [question for *_, question in sorted(needs)]

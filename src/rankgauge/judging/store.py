@@ -1,0 +1,515 @@
+"""`JudgingStore`: the database of a judging project. SQL only; what it means is said elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from rankgauge.core.database import Database
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.judging.events import (
+    Candidate,
+    Choice,
+    Document,
+    GoldTask,
+    Judge,
+    Presentation,
+    Question,
+    Settings,
+    Source,
+)
+from rankgauge.judging.tables import judging_schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+__all__ = ["JudgingStore", "Transaction"]
+
+_PATIENCE = 30.0
+_FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
+_AT_ONCE = 500
+# The tables that a copy has, those first that others refer to.
+RECORDED = (
+    "versions", "questions", "documents", "answers", "candidates", "gold", "judges",
+    "presentations", "choices",
+)  # fmt: skip
+_MOST_ID = 500  # characters of an identifier
+_MOST_BODY = 2_000_000  # characters of a document
+
+
+class JudgingStore:
+    """The database of a judging project: a file of SQLite, or PostgreSQL by URL.
+
+    Args:
+        where: The path of a file, or ``postgresql://user:password@host/database``.
+        wait: Seconds to wait while another program writes.
+
+    Raises:
+        MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
+        InputError: If the URL cannot be understood.
+    """
+
+    def __init__(self, where: str | os.PathLike[str], *, wait: float = _PATIENCE) -> None:
+        try:
+            import sqlalchemy as _  # noqa: F401 - asked for here, to say early that it is missing
+        except ImportError:
+            raise MissingExtra(
+                "a judging project needs SQLAlchemy, which is not installed",
+                fix="pip install 'rankgauge[judging]'",
+            ) from None
+        if not isinstance(where, str | Path):
+            raise InputError(
+                f"got {where!r:.60}, wanted a path or a URL", where="judging project",
+                fix='give text: JudgingProject("judging.db")',
+            )  # fmt: skip
+        self._database = Database(os.fspath(where), judging_schema(), patience=wait, missing=_FIRST)
+
+    @property
+    def where(self) -> str:
+        """The path, or the URL without its password."""
+        return self._database.where
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None of PostgreSQL."""
+        return self._database.path
+
+    def close(self) -> None:
+        """Let go of the database; it opens again when it is used again."""
+        self._database.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Open a transaction that sees one state of the project."""
+        with self._database.reading() as connection:
+            yield Transaction(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Open a transaction that writes: all of it is stored or, on an error, nothing."""
+        with self._database.writing() as connection:
+            yield Transaction(connection)
+
+    def copy_to(self, target: str | os.PathLike[str]) -> None:
+        """Copy a file of SQLite, as it is at one moment, while others may write to it."""
+        self._database.copy_to(Path(target))
+
+
+class Transaction:
+    """What can be read and written within one transaction. A name is written only once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._tables = judging_schema().tables.tables
+
+    def _table(self, name: str) -> Table:
+        return self._tables[f"rankgauge_judging_{name}"]
+
+    # ---- settings and guideline
+
+    def add_version(self, kind: str, body: str, author: str) -> int:
+        """Store a version of the ``settings`` or the ``guideline``; return its number."""
+        from sqlalchemy import func, select
+
+        versions = self._table("versions")
+        latest = select(func.max(versions.c.number)).where(versions.c.kind == kind)
+        number = (self._connection.scalar(latest) or 0) + 1
+        row = {"kind": kind, "number": number, "time": _now(), "author": author, "body": body}
+        self._connection.execute(versions.insert(), row)
+        return int(number)
+
+    def version(self, kind: str, number: int | None = None) -> tuple[int, str] | None:
+        """Return number and body of a version, the latest if `number` is None."""
+        from sqlalchemy import select
+
+        versions = self._table("versions")
+        query = select(versions.c.number, versions.c.body).where(versions.c.kind == kind)
+        if number is not None:
+            query = query.where(versions.c.number == number)
+        found = self._connection.execute(query.order_by(versions.c.number.desc())).first()
+        return (int(found[0]), str(found[1])) if found else None
+
+    def settings(self) -> Settings | None:
+        """Return the latest settings; None if there is no project."""
+        found = self.version("settings")
+        if found is None:
+            return None
+        values = json.loads(found[1])
+        values["reasons"] = tuple(tuple(each) for each in values["reasons"])
+        return Settings(**values)
+
+    def add_settings(self, settings: Settings, author: str) -> int:
+        """Store settings as a new version; return its number."""
+        return self.add_version("settings", json.dumps(asdict(settings)), author)
+
+    # ---- questions and candidates
+
+    def add_questions(self, questions: Iterable[Question]) -> None:
+        """Store questions; one with the identifier of another is a new version of it."""
+        rows = []
+        for each in questions:
+            _check_id(each.id, "question")
+            body = asdict(each)
+            time = body.pop("time") or _now()
+            rows.append({"id": body.pop("id"), "time": time, "body": json.dumps(body)})
+        self._insert("questions", rows)
+
+    def questions(self) -> dict[str, Question]:
+        """Return the latest version of each question, in the order in which they were added."""
+        found: dict[str, Question] = {}
+        for row in self._rows("questions", order=("sequence",)):
+            found[row.id] = _question_of(row)
+        return found
+
+    def add_documents(self, documents: Iterable[Document]) -> None:
+        """Store documents; one that is known already is replaced."""
+        rows = []
+        for each in documents:
+            _check_id(each.id, "document")
+            body = json.dumps(dict(each.fields))
+            if len(body) > _MOST_BODY:
+                raise InputError(
+                    f"document {each.id!r:.60} has {len(body):,} characters",
+                    where="documents", fix=f"cut it into passages of up to {_MOST_BODY:,}",
+                )  # fmt: skip
+            rows.append({"id": each.id, "body": body})
+        self._upsert("documents", rows, ("id",), update=("body",))
+
+    def documents(self, ids: Iterable[str]) -> dict[str, Document]:
+        """Return the documents with these identifiers, as far as there are any."""
+        return {row.id: _document_of(row) for row in self._rows("documents", "id", ids)}
+
+    def add_candidates(self, candidates: Iterable[Candidate]) -> int:
+        """Store candidates with their sources; return how many pairs are new to their pool."""
+        rows = []
+        for each in candidates:
+            _check_id(each.question, "question")
+            _check_id(each.document, "document")
+            pair = {"question": each.question, "document": each.document, "time": _now()}
+            for one in each.sources:
+                known = {"source": one.name, "kind": one.kind}
+                rows.append(
+                    pair
+                    | known
+                    | {"rank": one.rank, "score": one.score, "probability": one.probability}
+                )
+        before = self._pool_size()
+        self._upsert("candidates", rows, ("question", "document", "source", "kind"))
+        return self._pool_size() - before
+
+    def _pool_size(self) -> int:
+        from sqlalchemy import func, select
+
+        table = self._table("candidates")
+        pairs = select(table.c.question, table.c.document).distinct().subquery()
+        return int(self._connection.scalar(select(func.count()).select_from(pairs)) or 0)
+
+    def candidates(self, questions: Iterable[str] | None = None) -> list[Candidate]:
+        """Return the pools, of all questions if None, in the order in which documents came in."""
+        found: dict[tuple[str, str], list[Source]] = {}
+        order = ("time", "question", "rank", "document", "source")
+        for row in self._rows("candidates", "question", questions, order=order):
+            source = Source(row.source, row.kind, row.rank, row.score, row.probability)
+            found.setdefault((row.question, row.document), []).append(source)
+        return [Candidate(*pair, tuple(sources)) for pair, sources in found.items()]
+
+    def add_gold(self, tasks: Iterable[GoldTask]) -> None:
+        """Store hidden tests."""
+        rows = [
+            {
+                "question": each.question,
+                "body": json.dumps({"documents": each.documents, "accepted": each.accepted}),
+            }
+            for each in tasks
+        ]
+        self._insert("gold", rows)
+
+    def gold(self) -> list[GoldTask]:
+        """Return the hidden tests."""
+        return [_gold_of(row) for row in self._rows("gold", order=("sequence",))]
+
+    def marks(self) -> tuple[Any, ...]:
+        """Return what changes whenever something other than an event is stored."""
+        from sqlalchemy import func, select
+
+        counted = [
+            select(func.count()).select_from(self._table(name)).scalar_subquery()
+            for name in ("versions", "questions", "candidates", "gold")
+        ]
+        judges = tuple((row.id, row.body, row.revoked) for row in self._rows("judges"))
+        return (*self._connection.execute(select(*counted)).one(), judges)
+
+    # ---- answers of systems
+
+    def add_answers(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Store answers of systems, each a JSON object; one that is known stays as it is."""
+        rows = [{"id": each, "body": json.dumps(dict(body))} for each, body in answers.items()]
+        for each in answers:
+            _check_id(each, "answer")
+        self._upsert("answers", rows, ("id",))
+
+    def answers(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+        """Return the answers with these identifiers, all if None."""
+        return {row.id: json.loads(row.body) for row in self._rows("answers", "id", ids)}
+
+    # ---- judges
+
+    def add_judge(
+        self, judge: Judge, secret: str | None = None, more: Mapping[str, Any] | None = None
+    ) -> None:
+        """Store a judge, with the hash of a secret, or replace what is stored of this judge."""
+        _check_id(judge.id, "judge")
+        body = {"name": judge.name, "role": judge.role, "kind": judge.kind} | dict(more or {})
+        row = {
+            "id": judge.id, "secret": secret, "time": _now(), "body": json.dumps(body),
+            "revoked": _now() if judge.revoked else None,
+        }  # fmt: skip
+        changed = ("body", "revoked", *(("secret",) if secret is not None else ()))
+        self._upsert("judges", [row], ("id",), update=changed)
+
+    def judges(self) -> dict[str, Judge]:
+        """Return the judges by identifier."""
+        return {row.id: _judge_of(row) for row in self._rows("judges", order=("time", "id"))}
+
+    def judge_by_secret(self, secret: str) -> tuple[Judge, dict[str, Any]] | None:
+        """Return the judge to whom the hash of a secret belongs, and what else is stored."""
+        row = next(iter(self._rows("judges", "secret", [secret])), None)
+        return (_judge_of(row), json.loads(row.body)) if row else None
+
+    def add_session(self, token: str, judge: str, expires: datetime) -> None:
+        """Store a session by the hash of its token."""
+        when = expires.isoformat(timespec="seconds")
+        self._insert("sessions", [{"token": token, "judge": judge, "expires": when}])
+
+    def session_judge(self, token: str, now: datetime) -> Judge | None:
+        """Return the judge of a session, unless it has ended."""
+        row = next(iter(self._rows("sessions", "token", [token])), None)
+        if row is None or datetime.fromisoformat(row.expires) <= now:
+            return None
+        judge = self.judges().get(row.judge)
+        return None if judge is None or judge.revoked else judge
+
+    def end_session(self, token: str) -> None:
+        """Delete a session."""
+        table = self._table("sessions")
+        self._connection.execute(table.delete().where(table.c.token == token))
+
+    # ---- events
+
+    def append_presentation(self, shown: Presentation) -> Presentation:
+        """Store a presentation; return it with its time and sequence."""
+        for document in (shown.question, *shown.documents):
+            _check_id(document, "document")
+        shown = replace(shown, time=shown.time or _now())
+        body = asdict(shown)
+        head = {name: body.pop(name) for name in ("id", "question", "judge", "time")}
+        body.pop("sequence")
+        row = head | {"body": json.dumps(body)}
+        return replace(shown, sequence=self._append("presentations", row))
+
+    def append_choice(self, choice: Choice) -> Choice | None:
+        """Store a choice; None if one of this identifier is stored already."""
+        if self._find("choices", choice.id) is not None:
+            return None
+        choice = replace(choice, time=choice.time or _now())
+        body = asdict(choice)
+        names = ("id", "presentation", "judge", "outcome", "time")
+        head = {name: body.pop(name) for name in names}
+        body.pop("sequence")
+        return replace(choice, sequence=self._append("choices", head | {"body": json.dumps(body)}))
+
+    def presentation(self, name: str) -> Presentation | None:
+        """Return a presentation by its identifier."""
+        row = self._find("presentations", name)
+        return None if row is None else _presentation_of(row)
+
+    def choice(self, name: str) -> Choice | None:
+        """Return a choice by its identifier."""
+        row = self._find("choices", name)
+        return None if row is None else _choice_of(row)
+
+    def presentations(self, after: int = 0) -> list[Presentation]:
+        """Return the presentations stored after a sequence, in order."""
+        return [_presentation_of(row) for row in self._after("presentations", after)]
+
+    def choices(self, after: int = 0) -> list[Choice]:
+        """Return the choices stored after a sequence, in order."""
+        return [_choice_of(row) for row in self._after("choices", after)]
+
+    # ---- all rows, to copy a project
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each row with the name of its table, without sessions and secrets."""
+        for name in RECORDED:
+            keys = [column.name for column in self._table(name).primary_key]
+            for row in self._rows(name, order=keys):
+                values = row._asdict()
+                values.pop("secret", None)
+                yield name, values
+
+    def add_record(self, name: str, row: Mapping[str, Any]) -> None:
+        """Store a row of :meth:`records` in a table of an empty project.
+
+        Raises:
+            KeyError, TypeError, ValueError: If the row cannot be read.
+        """
+        _check_record(self._table(name), row)
+        if name in _READERS:
+            _READERS[name](SimpleNamespace(**row))
+        self._insert(name, [row])
+
+    def finish_records(self) -> None:
+        """Let new events be numbered after those that were stored as records."""
+        if self._connection.dialect.name == "sqlite":
+            return  # it counts on from the largest number
+        from sqlalchemy import func, select
+
+        for name in RECORDED:
+            column = self._table(name).c.get("sequence")
+            if column is not None:
+                counter = func.pg_get_serial_sequence(self._table(name).name, "sequence")
+                self._connection.execute(select(func.setval(counter, func.max(column))))
+
+    # ---- statements
+
+    def _rows(
+        self,
+        name: str,
+        column: str = "",
+        values: Iterable[str] | None = None,
+        *,
+        order: Sequence[str] = (),
+    ) -> Iterator[Any]:
+        from sqlalchemy import select
+
+        table = self._table(name)
+        query = select(table).order_by(*(table.c[each] for each in order))
+        if values is None:
+            yield from self._connection.execute(query)
+            return
+        wanted = list(dict.fromkeys(values))
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            yield from self._connection.execute(query.where(table.c[column].in_(some)))
+
+    def _after(self, name: str, after: int) -> Iterator[Any]:
+        from sqlalchemy import select
+
+        table = self._table(name)
+        query = select(table).where(table.c.sequence > after).order_by(table.c.sequence)
+        yield from self._connection.execute(query)
+
+    def _find(self, table: str, name: str) -> Any:
+        return next(iter(self._rows(table, "id", [name])), None)
+
+    def _append(self, name: str, row: Mapping[str, Any]) -> int:
+        result = self._connection.execute(self._table(name).insert(), dict(row))
+        key = result.inserted_primary_key
+        return int(key[0]) if key else 0
+
+    def _insert(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            self._connection.execute(self._table(name).insert(), [dict(row) for row in rows])
+
+    def _upsert(
+        self,
+        name: str,
+        rows: Sequence[Mapping[str, Any]],
+        keys: Sequence[str],
+        *,
+        update: Sequence[str] = (),
+    ) -> None:
+        """Insert rows; of those that are there already only the columns of `update` change."""
+        if not rows:
+            return
+        insert: Any
+        if self._connection.dialect.name == "sqlite":
+            from sqlalchemy.dialects.sqlite import insert
+        else:
+            from sqlalchemy.dialects.postgresql import insert
+        statement = insert(self._table(name))
+        if update:
+            changed = {column: statement.excluded[column] for column in update}
+            statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+        else:
+            statement = statement.on_conflict_do_nothing()
+        self._connection.execute(statement, [dict(row) for row in rows])
+
+
+def _check_id(value: str, what: str) -> None:
+    if not value or len(value) > _MOST_ID or any(char < " " for char in value):
+        raise InputError(
+            f"{value!r:.60} cannot be the identifier of a {what}", where=f"{what}s",
+            fix=f"give 1 to {_MOST_ID} characters without control characters",
+        )  # fmt: skip
+
+
+def _check_record(table: Table, row: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a row has the columns of its table, each of its type."""
+    wanted = {column.name: column for column in table.columns if column.name != "secret"}
+    if row.keys() != wanted.keys():
+        raise ValueError(f"it has {', '.join(row)}, wanted {', '.join(wanted)}")
+    for key, column in wanted.items():
+        kind = column.type.python_type
+        value = row[key]
+        if kind is float and type(value) is int:
+            continue
+        if not (column.nullable if value is None else type(value) is kind):
+            raise ValueError(f"{key} is {value!r:.40}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _question_of(row: Any) -> Question:
+    body = json.loads(row.body)
+    body["answers"] = tuple(body["answers"])
+    return Question(id=row.id, time=row.time, **body)
+
+
+def _document_of(row: Any) -> Document:
+    return Document(row.id, json.loads(row.body))
+
+
+def _gold_of(row: Any) -> GoldTask:
+    body = json.loads(row.body)
+    return GoldTask(row.question, tuple(body["documents"]), tuple(body["accepted"]))
+
+
+def _judge_of(row: Any) -> Judge:
+    body = json.loads(row.body)
+    return Judge(row.id, body["name"], body["role"], body["kind"], row.revoked is not None)
+
+
+def _presentation_of(row: Any) -> Presentation:
+    body = json.loads(row.body)
+    body["documents"] = tuple(body["documents"])
+    head = {name: getattr(row, name) for name in ("id", "question", "judge", "time", "sequence")}
+    return Presentation(**head, **body)
+
+
+def _choice_of(row: Any) -> Choice:
+    body = json.loads(row.body)
+    body["documents"] = tuple(body["documents"])
+    body["grades"] = tuple(body["grades"])
+    names = ("id", "presentation", "judge", "outcome", "time", "sequence")
+    return Choice(**{name: getattr(row, name) for name in names}, **body)
+
+
+# What makes an object of a row, or raises KeyError, TypeError or ValueError.
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    "questions": _question_of,
+    "documents": _document_of,
+    "gold": _gold_of,
+    "judges": _judge_of,
+    "presentations": _presentation_of,
+    "choices": _choice_of,
+}

@@ -1,0 +1,290 @@
+"""Agreement of raters beyond chance, with intervals from a bootstrap over the units rated.
+
+Ratings are a table (U, R): a row for each unit (a task, a query-document pair), a column for each
+rater, NaN where a rater did not rate the unit. Ratings that no other rater can be paired with say
+nothing about agreement and are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import BoolArray, FloatArray, blocks, check_draws, check_share
+
+__all__ = [
+    "Agreement",
+    "cohen_kappa",
+    "krippendorff_alpha",
+    "percent_agreement",
+]
+
+_METRICS = ("nominal", "ordinal", "interval")
+_WEIGHTS = ("none", "linear", "quadratic")
+# An interval of which more draws than this are undefined is withheld.
+_UNDEFINED = 0.05
+_NO_PAIRS = "no unit has two ratings"
+_ONE_VALUE = "all ratings are equal: agreement by chance would be perfect, too"
+
+# From weights (B, U), how often each unit counts, to (B,) values; NaN where undefined.
+_Statistic = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A coefficient of agreement and its interval.
+
+    Attributes:
+        value: The coefficient; NaN if it is undefined.
+        low: Lower bound of the interval; NaN if there is none.
+        high: Upper bound.
+        level: Confidence of the interval.
+        units: Units with at least two ratings.
+        ratings: Their ratings.
+        reason: Why there is no value, or no interval; empty otherwise.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    units: int
+    ratings: int
+    reason: str = ""
+
+    @property
+    def defined(self) -> bool:
+        """True if the coefficient has a value."""
+        return not math.isnan(self.value)
+
+
+def krippendorff_alpha(
+    ratings: npt.ArrayLike,
+    metric: str = "nominal",
+    *,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Agreement:
+    """Return Krippendorff's alpha = 1 - Do / De with a bootstrap interval over units.
+
+    Do is the mean difference of ratings of the same unit, De that of any two ratings: 1 is perfect
+    agreement, 0 that of raters who draw from one box, below 0 is systematic disagreement
+    (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"). Undefined if all ratings are
+    equal or no unit has two.
+
+    Args:
+        ratings: (U, R) numbers, NaN where missing; codes of categories if `metric` is nominal.
+        metric: The difference of two ratings: ``nominal`` (0 or 1), ``ordinal`` (squared number of
+            ratings between them) or ``interval`` (squared difference).
+        level: Confidence of the interval.
+        draws: Resamples of the units; 0 for no interval.
+        seed: Of the draws.
+
+    Example:
+        >>> from math import nan
+        >>> found = krippendorff_alpha([[1, 1], [2, 2], [3, 2], [1, nan], [2, 2]])
+        >>> round(found.value, 3), found.units
+        (0.588, 4)
+    """
+    where = "krippendorff_alpha"
+    _check_choice(metric, _METRICS, "metric", where)
+    values, counts = _count_values(ratings, where)
+    sizes = counts.sum(axis=1)
+
+    def alpha(weights: FloatArray) -> FloatArray:
+        totals = weights @ counts
+        number = totals.sum(axis=1)
+        if metric == "nominal":
+            within = weights @ ((sizes**2 - (counts**2).sum(axis=1)) / (sizes - 1))
+            expected = number**2 - (totals**2).sum(axis=1)
+        else:
+            # Squared differences are those of the ratings, or of their mid-ranks in this sample.
+            ranks = np.cumsum(totals, axis=1) - totals / 2
+            scale = ranks if metric == "ordinal" else np.broadcast_to(values, ranks.shape)
+            # Centered, so that little is lost where large squares are subtracted.
+            scale = scale - (totals * scale).sum(axis=1, keepdims=True) / number[:, None]
+            squares = 2 * (sizes * (scale**2 @ counts.T) - (scale @ counts.T) ** 2)
+            within = (weights * squares / (sizes - 1)).sum(axis=1)
+            expected = 2 * number * (totals * scale**2).sum(axis=1)
+        varied = (totals > 0).sum(axis=1) > 1
+        return _one_minus(within * (number - 1), expected, varied)
+
+    return _with_interval(
+        alpha, len(counts), int(sizes.sum()), level=level, draws=draws, seed=seed, where=where
+    )
+
+
+def percent_agreement(
+    ratings: npt.ArrayLike, *, level: float = 0.95, draws: int = 1000, seed: int = 0
+) -> Agreement:
+    """Return the share of equal pairs of ratings of a unit, as a mean over units.
+
+    It is not corrected for chance: where one answer is frequent, raters who guess agree often.
+
+    Args:
+        ratings: (U, R) numbers, NaN where missing.
+        level: Confidence of the interval.
+        draws: Resamples of the units; 0 for no interval.
+        seed: Of the draws.
+
+    Example:
+        >>> percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value.__round__(3)
+        0.667
+    """
+    where = "percent_agreement"
+    _, counts = _count_values(ratings, where)
+    sizes = counts.sum(axis=1)
+    shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
+    return _with_interval(
+        lambda weights: weights @ shares / weights.sum(axis=1),
+        len(counts), int(sizes.sum()), level=level, draws=draws, seed=seed, where=where,
+    )  # fmt: skip
+
+
+def cohen_kappa(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    weights: str = "none",
+    *,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Agreement:
+    """Return Cohen's kappa of two raters with a bootstrap interval over units.
+
+    kappa = 1 - observed / expected disagreement; expected if each rater kept the own distribution
+    of ratings and ignored the unit (Cohen 1960, 1968). Undefined if both give one and the same
+    rating only.
+
+    Args:
+        first: (U,) ratings of one rater, NaN where missing.
+        second: (U,) ratings of the other.
+        weights: Disagreement of ratings a and b: ``none`` (0 or 1), ``linear`` (|a - b|) or
+            ``quadratic`` ((a - b)²).
+        level: Confidence of the interval.
+        draws: Resamples of the units; 0 for no interval.
+        seed: Of the draws.
+
+    Example:
+        >>> round(cohen_kappa([0, 1, 1, 2], [0, 1, 2, 2], draws=0).value, 3)
+        0.636
+    """
+    where = "cohen_kappa"
+    _check_choice(weights, _WEIGHTS, "weights", where)
+    try:
+        pairs = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)], axis=1)
+    except (TypeError, ValueError):
+        pairs = np.empty((0, 0, 0))
+    if pairs.ndim != 2:
+        raise InputError(
+            "the ratings of two raters are not two rows of numbers of one length",
+            where=where,
+            fix="give one number per unit and rater, NaN where it is missing",
+        )
+    pairs = pairs[~np.isnan(pairs).any(axis=1)]
+    _check_finite(pairs, where)
+    values, codes = np.unique(pairs, return_inverse=True)
+    rows = np.arange(len(pairs))
+    by_rater = np.zeros((2, len(pairs), len(values)))
+    by_rater[0][rows, codes.reshape(pairs.shape)[:, 0]] = 1
+    by_rater[1][rows, codes.reshape(pairs.shape)[:, 1]] = 1
+    apart = np.abs(values[:, None] - values)
+    cost = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
+    observed = cost[codes.reshape(pairs.shape)[:, 0], codes.reshape(pairs.shape)[:, 1]]
+
+    def kappa(drawn: FloatArray) -> FloatArray:
+        one, other = drawn @ by_rater[0], drawn @ by_rater[1]
+        varied = ((one + other) > 0).sum(axis=1) > 1
+        return _one_minus(
+            drawn @ observed * drawn.sum(axis=1), ((one @ cost) * other).sum(axis=1), varied
+        )
+
+    return _with_interval(
+        kappa, len(pairs), 2 * len(pairs), level=level, draws=draws, seed=seed, where=where
+    )
+
+
+def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray]:
+    """The values, and (U, V) how often units with at least two ratings have each."""
+    try:
+        table = np.asarray(ratings, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    if table.ndim != 2:
+        raise InputError(
+            "the ratings are not a table of numbers",
+            where=where,
+            fix="give a row per unit and a column per rater, NaN where a rating is missing",
+        )
+    there = ~np.isnan(table)
+    _check_finite(table[there], where)
+    paired = there & (there.sum(axis=1, keepdims=True) > 1)
+    units = np.flatnonzero(paired.any(axis=1))
+    values, codes = np.unique(table[paired], return_inverse=True)
+    rows = np.searchsorted(units, np.nonzero(paired)[0])
+    counts = np.zeros((len(units), len(values)))
+    np.add.at(counts, (rows, codes), 1)
+    return values, counts
+
+
+def _check_finite(values: FloatArray, where: str) -> None:
+    if not np.isfinite(values).all():
+        raise InputError(
+            "a rating is infinite", where=where, fix="give finite numbers, NaN where one is missing"
+        )
+
+
+def _check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> None:
+    if given not in known:
+        raise InputError(
+            f"{name}={given!r} is not possible", where=where, fix=f"write {', '.join(known)}"
+        )
+
+
+def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) -> FloatArray:
+    """1 - observed / expected where ratings vary, else NaN."""
+    ratio = np.full(len(observed), np.nan)
+    np.divide(observed, expected, out=ratio, where=varied)
+    return 1 - ratio
+
+
+def _with_interval(
+    statistic: _Statistic,
+    units: int,
+    ratings: int,
+    *,
+    level: float,
+    draws: int,
+    seed: int,
+    where: str,
+) -> Agreement:
+    """The statistic of all units, and its percentiles over resamples of them."""
+    check_share(level, "level", where)
+    check_draws(draws or 1, seed, where)
+    nan = math.nan
+    if not units:
+        return Agreement(nan, nan, nan, level, 0, 0, _NO_PAIRS)
+    value = float(statistic(np.ones((1, units)))[0])
+    if math.isnan(value):
+        return Agreement(nan, nan, nan, level, units, ratings, _ONE_VALUE)
+    if not draws:
+        return Agreement(value, nan, nan, level, units, ratings, "no interval was computed")
+    if units == 1:
+        return Agreement(value, nan, nan, level, units, ratings, "one unit: no interval")
+    rng = np.random.default_rng(seed)
+    drawn = np.empty(draws)
+    for start, count in blocks(draws, units):
+        weights = rng.multinomial(units, np.full(units, 1 / units), size=count)
+        drawn[start : start + count] = statistic(weights.astype(np.float64))
+    defined = drawn[~np.isnan(drawn)]
+    if draws - len(defined) > _UNDEFINED * draws:
+        reason = f"no interval: undefined in {draws - len(defined)} of {draws} resamples"
+        return Agreement(value, nan, nan, level, units, ratings, reason)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Agreement(value, float(low), float(high), level, units, ratings)

@@ -1,0 +1,365 @@
+"""The Plackett-Luce model of choices among items, or none of them, with a Gaussian prior.
+
+Of a set S of items, item i is chosen with probability exp(u_i) / (1 + sum over S of exp(u_j)), and
+none of them with probability 1 / (1 + sum): "none" is an alternative of utility 0 (Luce 1959,
+Plackett 1975; McFadden's conditional logit). So the utility of an item says on one scale for all
+sets whether it is preferred to none: relevance = 1 / (1 + exp(-u)). A ranking is a sequence of
+choices, each among what has not been placed. The prior, normal with mean 0, keeps items finite
+that were always or never chosen, and makes disconnected sets comparable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import IntArray
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import BoolArray, FloatArray, check_amount, check_share
+from rankgauge.stats.proportions import wilson_interval
+
+__all__ = [
+    "NONE",
+    "NoneRate",
+    "PlackettLuce",
+    "fit_plackett_luce",
+    "none_rates",
+    "ranking_stages",
+]
+
+NONE = -1
+"""Stands for "none of them" among the chosen, and for an empty place among the offered."""
+
+# Newton's method ends where a step promises to raise the log-posterior by less than rounding of so
+# many terms could.
+_STEPS, _HALVINGS, _ROUNDING = 100, 30, 1e-14
+_EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PlackettLuce:
+    """A Plackett-Luce model fitted to choices; "none" has utility 0.
+
+    Attributes:
+        utilities: (n,) mode of the posterior.
+        covariance: (n, n) inverse of the negative Hessian of the log-posterior at the mode.
+        log_likelihood: Of the choices at the mode, without the prior.
+        prior_sd: Standard deviation of the prior of each utility.
+    """
+
+    utilities: FloatArray
+    covariance: FloatArray
+    log_likelihood: float
+    prior_sd: float
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """(n,) standard deviations of the utilities."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def relevance(self) -> FloatArray:
+        """(n,) probability that an item is preferred to none: 1 / (1 + exp(-u))."""
+        return _sigmoid(self.utilities)
+
+    def relevance_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return (n,) lower and upper bounds of the relevance, by Laplace's approximation."""
+        check_share(level, "level", "relevance_interval")
+        reach = NormalDist().inv_cdf((1 + level) / 2) * self.standard_errors
+        return _sigmoid(self.utilities - reach), _sigmoid(self.utilities + reach)
+
+    def probability_above(self, relevance: float = 0.5) -> FloatArray:
+        """Return (n,) posterior probabilities that the relevance of an item is above this one."""
+        check_share(relevance, "relevance", "probability_above")
+        away = self.utilities - math.log(relevance / (1 - relevance))
+        scores = (away / self.standard_errors).tolist()
+        return np.array([NormalDist().cdf(score) for score in scores])
+
+    def none_probability(self, sets: npt.ArrayLike) -> FloatArray:
+        """Return (C,) probabilities that of a set none is chosen; `sets` as `offered` of the fit.
+
+        At the mode, without the uncertainty of the utilities.
+        """
+        chosen = _incidence(sets, len(self.utilities), "none_probability")
+        top = np.where(chosen, self.utilities, 0.0).max(axis=1, initial=0.0)
+        weights = np.where(chosen, np.exp(np.where(chosen, self.utilities, 0.0) - top[:, None]), 0)
+        return np.exp(-top) / (np.exp(-top) + weights.sum(axis=1))
+
+    def information(self, sets: npt.ArrayLike) -> FloatArray:
+        """Return (C,) by how much the choice of each set would shrink the posterior.
+
+        log det(I + F S), with the multinomial information F = diag(p) - pp' of the choice at the
+        mode, and the covariance S: the D-optimal set has the largest value.
+
+        Args:
+            sets: (C, k) indices of the items of each set, all of the same size.
+        """
+        members, fisher = self._choice_information(sets)
+        covariance = self.covariance[members[:, :, None], members[:, None, :]]
+        logs: FloatArray = np.linalg.slogdet(np.eye(members.shape[1]) + fisher @ covariance)[1]
+        return logs
+
+    def expecting(self, sets: Sequence[Sequence[int]]) -> PlackettLuce:
+        """Return the model with the covariance expected after one choice from each of these sets.
+
+        For sets that are being judged. The utilities stay: their expectation does not change.
+        """
+        if not sets:
+            return self
+        precision = np.linalg.inv(self.covariance)
+        for each in sets:
+            members, fisher = self._choice_information([each])
+            precision[np.ix_(members[0], members[0])] += fisher[0]
+        return replace(self, covariance=np.linalg.inv(precision))
+
+    def _choice_information(self, sets: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
+        """(C, k) members, and (C, k, k) Fisher information of the choice from each set."""
+        members = np.asarray(sets, dtype=np.int64)
+        _incidence(members, len(self.utilities), "information")
+        if (members < 0).any():
+            raise InputError(
+                "the sets differ in size", where="information", fix="ask once for each size"
+            )
+        utilities = self.utilities[members]
+        top = utilities.max(axis=1, initial=0.0, keepdims=True)
+        weights = np.exp(utilities - top)
+        p = weights / (np.exp(-top) + weights.sum(axis=1, keepdims=True))
+        return members, p[:, :, None] * (np.eye(members.shape[1]) - p[:, None, :])
+
+
+def ranking_stages(
+    shown: Sequence[int], ranking: Sequence[int]
+) -> tuple[list[list[int]], list[int]]:
+    """Return the choices that a judgment consists of, as `offered` and `chosen` of the fit.
+
+    The best item is chosen from all, the second from the others, and so on; each is placed before
+    the remaining ones and before none. A ranking that stops early says nothing more about the
+    items that were not placed. Padded to the number of items shown.
+
+    Args:
+        shown: The items shown.
+        ranking: The items placed, best first; a choice is a ranking of one. `NONE` at the end
+            (or alone) says that none of the remaining ones is appropriate.
+
+    Example:
+        >>> ranking_stages([4, 7, 9], [9, 4])
+        ([[4, 7, 9], [4, 7, -1]], [9, 4])
+    """
+    offered, left = [], list(shown)
+    for place in ranking:
+        offered.append(left + [NONE] * (len(shown) - len(left)))
+        if place != NONE:
+            if place not in left:
+                raise InputError(
+                    f"item {place} was placed, but not shown or placed before",
+                    where="ranking_stages",
+                    fix="rank the items shown, each once",
+                )
+            left = [item for item in left if item != place]
+        elif len(offered) < len(ranking):
+            raise InputError(
+                "a ranking goes on after none", where="ranking_stages", fix="give none last"
+            )
+    return offered, list(ranking)
+
+
+def fit_plackett_luce(
+    items: int,
+    offered: npt.ArrayLike,
+    chosen: npt.ArrayLike,
+    *,
+    weights: npt.ArrayLike = 1.0,
+    none_offered: npt.ArrayLike = True,
+    prior_sd: float = 3.0,
+) -> PlackettLuce:
+    """Fit the utilities of items to choices: the mode of the posterior and its curvature.
+
+    The log-posterior is strictly concave; Newton's method with halved steps finds its mode. In
+    simulations the intervals of a prior with sd 3 cover 95% to 96%.
+
+    Args:
+        items: Number of items n; they are 0 to n - 1.
+        offered: (S, K) items among which each choice was made, -1 where there are fewer than K.
+        chosen: (S,) the item chosen, -1 for none.
+        weights: (S,) or one for all: how often each choice counts. A tie of two items is a choice
+            of each with weight 0.5.
+        none_offered: (S,) or one for all: whether none could be chosen. Where it never could,
+            utilities are comparable with each other only.
+        prior_sd: Standard deviation of the prior of each utility.
+
+    Raises:
+        InputError: If an item is unknown, is offered twice, or is chosen and was not offered.
+
+    Example:
+        >>> fit = fit_plackett_luce(3, [[0, 1], [0, 2], [1, 2]], [0, 0, -1])
+        >>> fit.relevance.round(2).tolist()
+        [0.9, 0.18, 0.18]
+    """
+    check_amount(prior_sd, "prior_sd", "fit_plackett_luce", positive=True)
+    shown = _incidence(offered, items, "fit_plackett_luce")
+    choices = _Choices(
+        shown,
+        np.asarray(chosen, dtype=np.int64).reshape(len(shown)),
+        np.broadcast_to(np.asarray(weights, dtype=np.float64), len(shown)),
+        np.broadcast_to(np.asarray(none_offered, dtype=np.float64), len(shown)),
+    )
+    choices.check()
+    wins = np.bincount(choices.picked + 1, choices.weight, minlength=items + 1)[1:]
+    precision = 1 / prior_sd**2
+    utilities = np.zeros(items)
+    probabilities, likelihood = choices.probabilities(utilities)
+    value = likelihood
+    near = _ROUNDING * (1 + float(choices.weight.sum()))
+    for _ in range(_STEPS):
+        weighted = probabilities * choices.weight[:, None]
+        gradient = wins - weighted.sum(axis=0) - precision * utilities
+        curvature = np.diag(weighted.sum(axis=0) + precision) - probabilities.T @ weighted
+        step = np.linalg.solve(curvature, gradient)
+        if gradient @ step <= near:
+            break
+        for _ in range(_HALVINGS):
+            moved = utilities + step
+            probabilities, likelihood = choices.probabilities(moved)
+            reached = likelihood - precision * float(moved @ moved) / 2
+            if reached >= value - near:
+                break
+            step = step / 2
+        utilities, value = moved, reached
+    covariance = np.linalg.inv(curvature)
+    return PlackettLuce(utilities, (covariance + covariance.T) / 2, likelihood, float(prior_sd))
+
+
+@dataclass(frozen=True)
+class NoneRate:
+    """How often none was chosen of sets of similar quality, beside what the model predicts.
+
+    Attributes:
+        low: Lowest predicted probability of "none" of these sets.
+        high: The highest one.
+        sets: How many they are.
+        predicted: Mean predicted probability.
+        observed: Share of the sets of which none was chosen.
+        interval: 95% Wilson interval of `observed`.
+    """
+
+    low: float
+    high: float
+    sets: int
+    predicted: float
+    observed: float
+    interval: tuple[float, float]
+
+    @property
+    def consistent(self) -> bool:
+        """True if the interval of the observed share includes the prediction."""
+        return self.interval[0] <= self.predicted <= self.interval[1]
+
+
+def none_rates(
+    predicted: npt.ArrayLike, observed: npt.ArrayLike, edges: Sequence[float] = _EDGES
+) -> tuple[NoneRate, ...]:
+    """Return observed and predicted rates of "none" by the quality of the set: a check of the fit.
+
+    People may pick the best item and then ask whether it is good enough; the model, in which none
+    competes as any item does, then predicts too much "none" for some sets and too little for
+    others.
+
+    Args:
+        predicted: (T,) probability of none of each set, from `PlackettLuce.none_probability`.
+        observed: (T,) whether none was chosen.
+        edges: Bounds of the groups of predicted probabilities; groups without sets are left out.
+
+    Example:
+        >>> [(rate.predicted, rate.observed) for rate in none_rates([0.1, 0.1, 0.9], [0, 1, 1])]
+        [(0.1, 0.5), (0.9, 1.0)]
+    """
+    chance = np.asarray(predicted, dtype=np.float64)
+    none = np.asarray(observed, dtype=bool)
+    group = np.clip(np.searchsorted(edges, chance, side="right") - 1, 0, len(edges) - 2)
+    rates = []
+    for index in range(len(edges) - 1):
+        mine = group == index
+        if sets := int(mine.sum()):
+            found = int(none[mine].sum())
+            low, high = wilson_interval(found, sets)
+            mean = math.fsum(chance[mine].tolist()) / sets
+            rates.append(
+                NoneRate(
+                    edges[index], edges[index + 1], sets, mean, found / sets,
+                    (float(low), float(high)),
+                )
+            )  # fmt: skip
+    return tuple(rates)
+
+
+def _sigmoid(utilities: FloatArray) -> FloatArray:
+    small = np.exp(-np.abs(utilities))
+    return np.where(utilities >= 0, 1.0, small) / (1 + small)
+
+
+def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
+    """(S, n) whether an item is in a set; each item once, none of them unknown."""
+    sets = np.asarray(offered, dtype=np.int64)
+    if sets.size == 0:
+        return np.zeros((len(sets), items), dtype=bool)
+    if sets.ndim != 2 or sets.min() < NONE or sets.max() >= items:
+        raise InputError(
+            f"sets of {items} items are not rows of indices from 0 to {items - 1}",
+            where=where,
+            fix="give (S, K) indices, -1 where a set is smaller",
+        )
+    # -1 is the last column, which is left out.
+    counts = np.zeros((len(sets), items + 1), dtype=np.int64)
+    np.add.at(counts, (np.arange(len(sets))[:, None], sets), 1)
+    if (counts[:, :-1] > 1).any():
+        row = int(np.argwhere(counts[:, :-1] > 1)[0, 0])
+        raise InputError(
+            f"an item is twice in set {row}: {sets[row].tolist()}",
+            where=where,
+            fix="offer each item once",
+        )
+    return counts[:, :-1] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """Checked choices: what was offered, what was picked, how often it counts, whether none was."""
+
+    shown: BoolArray  # (S, n)
+    picked: IntArray  # (S,)
+    weight: FloatArray  # (S,)
+    anchor: FloatArray  # (S,) 1 where none was offered, else 0
+
+    def check(self) -> None:
+        where = "fit_plackett_luce"
+        rows, items = np.arange(len(self.shown)), self.shown.shape[1]
+        known = (self.picked >= NONE) & (self.picked < items)
+        # None is the last column.
+        extended = np.concatenate([self.shown, self.anchor[:, None] > 0], axis=1)
+        possible = known & extended[rows, np.where(known, self.picked, NONE)]
+        if not possible.all():
+            row = int(np.argmin(possible))
+            raise InputError(
+                f"choice {row} is {self.picked[row]}, which was not offered",
+                where=where,
+                fix="give the index of an item of its set, -1 for none",
+            )
+        if not np.isfinite(self.weight).all() or (self.weight < 0).any():
+            raise InputError("weights are not numbers from 0 on", where=where, fix="leave them out")
+
+    def probabilities(self, utilities: FloatArray) -> tuple[FloatArray, float]:
+        """(S, n) probability of each item at each choice, and the log-likelihood."""
+        # The largest exponent of a row is 0, so that none overflows.
+        inside = np.where(self.shown, utilities, -np.inf)
+        top = inside.max(axis=1, initial=-np.inf)
+        top = np.where(self.anchor > 0, np.maximum(top, 0.0), top)
+        powers = np.exp(inside - top[:, None])
+        sums = powers.sum(axis=1) + self.anchor * np.exp(-np.maximum(top, 0.0))
+        of_picked = np.append(utilities, 0.0)[self.picked]
+        likelihood = float(self.weight @ (of_picked - top - np.log(sums)))
+        return powers / sums[:, None], likelihood
