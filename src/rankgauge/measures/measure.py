@@ -17,8 +17,6 @@ from rankgauge.core.grammar import VOCABULARY, ParsedName, Value, format_name, p
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
-__all__ = ["Measure", "list_measures", "parse", "parse_all"]
-
 _SMALLEST = 1e-5
 # Grades are looked at one by one up to here.
 _SCALE = 100
