@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.judging.copies import (
+        ProjectCopy as ProjectCopy,
+        backup as backup,
+        restore as restore,
+        write_events as write_events,
+    )
     from rankgauge.judging.events import (
         Candidate as Candidate,
         Choice as Choice,
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "pools": "PoolReport PoolSource build_pool pool_warning",
