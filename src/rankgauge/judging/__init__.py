@@ -34,6 +34,21 @@ if TYPE_CHECKING:
         JudgingStore as JudgingStore,
         Transaction as Transaction,
     )
+    from rankgauge.judging.votes import (
+        Answer as Answer,
+        DocumentCredit as DocumentCredit,
+        PairVotes as PairVotes,
+        SideVotes as SideVotes,
+        VoteReport as VoteReport,
+        VoteRow as VoteRow,
+        add_vote as add_vote,
+        import_votes as import_votes,
+        next_pair as next_pair,
+        read_answers as read_answers,
+        read_votes as read_votes,
+        summarize_votes as summarize_votes,
+        vote_report as vote_report,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -43,5 +58,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "project": "JudgingProject Progress Task",
         "selection": "QuestionState is_resolved next_documents",
         "store": "JudgingStore Transaction",
+        "votes": "Answer DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
+        " import_votes next_pair read_answers read_votes summarize_votes vote_report",
     },
 )
