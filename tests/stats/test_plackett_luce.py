@@ -204,3 +204,14 @@ def test_bad_settings_are_refused():
         ranking_stages([0, 1], [0, 0])
     with pytest.raises(InputError, match="goes on after none"):
         ranking_stages([0, 1], [NONE, 0])
+
+
+def test_expected_choices_shrink_the_covariance_by_what_they_tell():
+    fit = fit_plackett_luce(5, SETS, PICKS)
+    after = fit.expecting([[0, 1, 2], [3]])
+    first = float(fit.information([[0, 1, 2]])[0])
+    second = float(fit.expecting([[0, 1, 2]]).information([[3]])[0])
+    loss = np.linalg.slogdet(fit.covariance)[1] - np.linalg.slogdet(after.covariance)[1]
+    assert loss == pytest.approx(first + second)
+    assert (after.utilities == fit.utilities).all()
+    assert fit.expecting([]) is fit

@@ -29,6 +29,7 @@ _GROUPS = {
         "reliability": "reliability", "measures": "measures",
     },
     "Release and follow": {"gate": "gate", "history": "history"},
+    "Judge": {"judge": "judge"},
     "Run retrievers": {"bench": "bench", "explore": "explore"},
     "Prepare data": {
         "collection": "collection", "convert": "convert", "fuse": "fuse", "cut": "subsets",

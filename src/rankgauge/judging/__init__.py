@@ -24,11 +24,24 @@ if TYPE_CHECKING:
         JudgingProject as JudgingProject,
         Progress as Progress,
         Task as Task,
+        hash_secret as hash_secret,
+    )
+    from rankgauge.judging.questions import load_questions as load_questions
+    from rankgauge.judging.relevance import (
+        DocumentRelevance as DocumentRelevance,
+        Relevance as Relevance,
+        measure_relevance as measure_relevance,
     )
     from rankgauge.judging.selection import (
         QuestionState as QuestionState,
+        fit_question as fit_question,
         is_resolved as is_resolved,
         next_documents as next_documents,
+    )
+    from rankgauge.judging.status import (
+        JudgeStatus as JudgeStatus,
+        ProjectStatus as ProjectStatus,
+        project_status as project_status,
     )
     from rankgauge.judging.store import (
         JudgingStore as JudgingStore,
@@ -55,8 +68,11 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
-        "project": "JudgingProject Progress Task",
-        "selection": "QuestionState is_resolved next_documents",
+        "project": "JudgingProject Progress Task hash_secret",
+        "questions": "load_questions",
+        "relevance": "DocumentRelevance Relevance measure_relevance",
+        "selection": "QuestionState fit_question is_resolved next_documents",
+        "status": "JudgeStatus ProjectStatus project_status",
         "store": "JudgingStore Transaction",
         "votes": "Answer DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
         " import_votes next_pair read_answers read_votes summarize_votes vote_report",

@@ -172,7 +172,10 @@ class _State:
         if question not in self._known:
             pool = self.pools.get(question, ())
             counted = tuple(
-                (each.presentation.documents, each.choice.documents)
+                (
+                    each.presentation.documents,
+                    None if each.choice.outcome == "graded" else each.choice.documents,
+                )
                 for each in self.judgments(self.by_question[question], now)
                 if each.counted and each.choice is not None
             )

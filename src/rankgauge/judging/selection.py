@@ -1,12 +1,24 @@
-"""The choice of the next task: which documents to show, and in which order."""
+"""The choice of the next task: which documents to show."""
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from dataclasses import dataclass
+from itertools import combinations
 
-__all__ = ["QuestionState", "is_resolved", "next_documents"]
+import numpy as np
+
+from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
+
+__all__ = ["QuestionState", "fit_question", "is_resolved", "next_documents"]
+
+# Of so many sets of documents, drawn at random, the one is shown that would tell most.
+_SETS = 60
+# A document is resolved if the probability that it is relevant is outside these bounds, and if it
+# was shown so often.
+_UNSURE, _VIEWS = (0.05, 0.95), 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +28,49 @@ class QuestionState:
     Attributes:
         documents: The pool.
         judgments: Of each counted judgment the documents shown, and those chosen, the best first
-            (empty: none of them).
+            (empty: none of them; None: each was graded).
         pending: The sets of documents that are reserved for judges now.
         seen: The sets that were shown to the judge who asks.
     """
 
     documents: tuple[str, ...]
-    judgments: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    judgments: tuple[tuple[tuple[str, ...], tuple[str, ...] | None], ...] = ()
     pending: tuple[frozenset[str], ...] = ()
     seen: frozenset[frozenset[str]] = frozenset()
+
+    @property
+    def shown(self) -> Counter[str]:
+        """How often each document was shown."""
+        return Counter(each for documents, _ in self.judgments for each in documents)
+
+
+def fit_question(state: QuestionState) -> tuple[tuple[str, ...], PlackettLuce]:
+    """Fit a Plackett-Luce model to the choices of a question.
+
+    Returns:
+        The documents of the pool, then others that were shown; and the model of them, in this
+        order, with the default prior of :func:`rankgauge.stats.fit_plackett_luce`.
+
+    Example:
+        >>> names, fit = fit_question(QuestionState(("a", "b"), ((("a", "b"), ("b",)),)))
+        >>> names, fit.relevance.round(2).tolist()
+        (('a', 'b'), [0.35, 0.86])
+    """
+    names = tuple(dict.fromkeys([*state.documents, *state.shown]))
+    index = {name: at for at, name in enumerate(names)}
+    offered: list[list[int]] = []
+    chosen: list[int] = []
+    for documents, best in state.judgments:
+        if best is not None:
+            sets, picks = ranking_stages(
+                [index[each] for each in documents], [index[each] for each in best] or [NONE]
+            )
+            offered += sets
+            chosen += picks
+    width = max(map(len, offered), default=0)
+    padded = [row + [NONE] * (width - len(row)) for row in offered]
+    sets_array = np.array(padded, dtype=np.int64).reshape(len(offered), width)
+    return names, fit_plackett_luce(len(names), sets_array, chosen)
 
 
 def next_documents(
@@ -32,26 +78,70 @@ def next_documents(
 ) -> tuple[str, ...] | None:
     """Return the documents of the next task, in any order; None if no set is left.
 
+    First come the documents that were shown least, until each was shown `views` times. Then, of 60
+    random sets, the one whose choice is expected to shrink the posterior of the utilities most: by
+    log det(I + F S), with the information F of the choice and the covariance S (D-optimal). Choices
+    that are being made count as expected. A set is never shown to the same judge twice.
+
     Args:
         state: What is known of the question.
         shown: How many documents a task shows.
         views: How often each document is shown before tasks are chosen by what they would tell.
-        at_random: Whether to draw the documents at random.
+        at_random: Whether to draw the documents at random: for an audit of the model, and overlap.
         rng: The source of all random draws.
+
+    Example:
+        >>> state = QuestionState(("a", "b", "c"), ((("a", "b"), ("b",)),))
+        >>> sorted(next_documents(state, 2, views=1, at_random=False, rng=random.Random(0)))
+        ['a', 'c']
     """
     shown = min(shown, len(state.documents))
-    count = Counter(each for documents, _ in state.judgments for each in documents)
+    sets = _draw_sets(state, shown, rng)
+    if not sets or at_random:
+        return sets[0] if sets else None
+    count = state.shown
     count.update(each for items in state.pending for each in items)
-    for _ in range(60):
-        order = rng.sample(state.documents, len(state.documents))
-        if not at_random and min(count[each] for each in order) < views:
-            order.sort(key=lambda each: count[each])
-        found = order[:shown]
-        if found and frozenset(found) not in state.seen:
-            return tuple(found)
-    return None
+    fewest = min(count[each] for each in state.documents)
+    if fewest < views or not any(best is not None for _, best in state.judgments):
+        for _ in range(_SETS):
+            order = rng.sample(state.documents, len(state.documents))
+            least = tuple(sorted(order, key=lambda each: count[each])[:shown])
+            if frozenset(least) not in state.seen:
+                return least
+        return min(sets, key=lambda each: sum(count[name] for name in each))
+    names, fit = fit_question(state)
+    index = {name: at for at, name in enumerate(names)}
+    expected = fit.expecting([[index[each] for each in items] for items in state.pending])
+    gain = expected.information([[index[each] for each in items] for items in sets])
+    # Rounded, so that equal gains are equal on every machine.
+    return sets[int(gain.round(9).argmax())]
 
 
 def is_resolved(state: QuestionState) -> bool:
-    """Whether each document is known to be relevant or not, so that no task is needed."""
-    return len(state.documents) == 0
+    """Whether each document is known to be relevant or not, so that no task is needed.
+
+    Each document was shown twice or more, and its posterior probability of a relevance above 0.5
+    is below 0.05 or above 0.95.
+
+    Example:
+        >>> is_resolved(QuestionState(("a",), ((("a",), ("a",)),) * 9))
+        True
+    """
+    count = state.shown
+    if min((count[each] for each in state.documents), default=_VIEWS) < _VIEWS:
+        return False
+    above = fit_question(state)[1].probability_above()[: len(state.documents)]
+    low, high = _UNSURE
+    return bool(((above < low) | (above > high)).all())
+
+
+def _draw_sets(state: QuestionState, shown: int, rng: random.Random) -> list[tuple[str, ...]]:
+    """Random sets that this judge has not seen: all there are, or 60."""
+    if not shown:
+        return []
+    if math.comb(len(state.documents), shown) <= _SETS:
+        sets = list(combinations(state.documents, shown))
+        rng.shuffle(sets)
+    else:
+        sets = [tuple(rng.sample(state.documents, shown)) for _ in range(_SETS)]
+    return [each for each in sets if frozenset(each) not in state.seen]

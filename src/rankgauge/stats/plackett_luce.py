@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -99,8 +99,28 @@ class PlackettLuce:
         Args:
             sets: (C, k) indices of the items of each set, all of the same size.
         """
+        members, fisher = self._choice_information(sets)
+        covariance = self.covariance[members[:, :, None], members[:, None, :]]
+        logs: FloatArray = np.linalg.slogdet(np.eye(members.shape[1]) + fisher @ covariance)[1]
+        return logs
+
+    def expecting(self, sets: Sequence[Sequence[int]]) -> PlackettLuce:
+        """Return the model with the covariance expected after one choice from each of these sets.
+
+        For sets that are being judged. The utilities stay: their expectation does not change.
+        """
+        if not sets:
+            return self
+        precision = np.linalg.inv(self.covariance)
+        for each in sets:
+            members, fisher = self._choice_information([each])
+            precision[np.ix_(members[0], members[0])] += fisher[0]
+        return replace(self, covariance=np.linalg.inv(precision))
+
+    def _choice_information(self, sets: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
+        """(C, k) members, and (C, k, k) Fisher information of the choice from each set."""
         members = np.asarray(sets, dtype=np.int64)
-        shown = _incidence(members, len(self.utilities), "information")
+        _incidence(members, len(self.utilities), "information")
         if (members < 0).any():
             raise InputError(
                 "the sets differ in size", where="information", fix="ask once for each size"
@@ -109,11 +129,7 @@ class PlackettLuce:
         top = utilities.max(axis=1, initial=0.0, keepdims=True)
         weights = np.exp(utilities - top)
         p = weights / (np.exp(-top) + weights.sum(axis=1, keepdims=True))
-        size = shown.sum(axis=1).max(initial=0)
-        fisher = p[:, :, None] * (np.eye(size) - p[:, None, :])
-        covariance = self.covariance[members[:, :, None], members[:, None, :]]
-        logs: FloatArray = np.linalg.slogdet(np.eye(size) + fisher @ covariance)[1]
-        return logs
+        return members, p[:, :, None] * (np.eye(members.shape[1]) - p[:, None, :])
 
 
 def ranking_stages(

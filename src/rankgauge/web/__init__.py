@@ -1,1 +1,13 @@
 """The web application: pages on which people judge documents and answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.web.app import judging_app as judging_app
+    from rankgauge.web.server import serve as serve
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, {"app": "judging_app", "server": "serve"})

@@ -1,0 +1,266 @@
+"""``rankgauge judge``: people judge documents, and relevance follows."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.output import print_result, print_table, say, tell
+from rankgauge.cli.progress import working
+from rankgauge.core.escaping import for_terminal
+
+__all__ = ["judge"]
+
+_project = click.argument("project", metavar="PROJECT")
+_collection = click.option(
+    "--collection", metavar="FOLDER",
+    help="The documents: answering documents that questions name must be among them.",
+)  # fmt: skip
+# How a project judges: options of `create` and `settings`, by the name of the setting.
+_SETTINGS = (
+    click.option(
+        "--mode", type=click.Choice(["choice", "graded", "ranking", "yes-no"]),
+        help="choice: the best of 2 or 3 documents, or none; graded: a grade for each document; "
+        "ranking: the best few, in order; yes-no: one document, relevant or not.",
+    ),
+    click.option("--shown", type=int, metavar="N", help="Documents that a task shows."),
+    click.option("--title", metavar="TEXT", help="The name of the project, on every page."),
+    click.option(
+        "--grade", "grades", multiple=True, metavar="LABEL",
+        help="With graded: the label of a grade, the lowest first; again for more.",
+    ),
+    click.option(
+        "--places", type=int, metavar="N", help="With ranking: how many documents to put in order."
+    ),
+    click.option(
+        "--field", "fields", multiple=True, metavar="NAME",
+        help="A field of documents to display; again for more, in this order. Without: all.",
+    ),
+    click.option("--image", metavar="NAME", help="The field with the address of an image."),
+    click.option("--link", metavar="NAME", help="The field with the address of the document."),
+    click.option(
+        "--judges", type=int, metavar="N", help="People who judge each task that overlaps."
+    ),
+    click.option(
+        "--budget", type=int, metavar="N", help="The largest number of tasks for one question."
+    ),
+)  # fmt: skip
+
+
+def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_SETTINGS):
+        command = option(command)
+    return command
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were given as options."""
+    return {name: value for name, value in settings.items() if value not in {None, ()}}
+
+
+@click.group(short_help="Let people judge documents; relevance follows.")
+def judge() -> None:
+    """Judge documents: people choose the best of two or three, or none, and relevance follows.
+
+    PROJECT is a file, which `judge create` makes, or postgresql://user:password@host/database.
+
+    \b
+    Examples:
+      rankgauge judge create judging.db --questions queries.jsonl
+      rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
+      rankgauge judge serve judging.db
+      rankgauge judge status judging.db
+    """  # noqa: D301 - click reads the \b
+
+
+@judge.command(short_help="Create a project, with its questions.")
+@_project
+@click.option(
+    "--questions", metavar="FILE",
+    help="Questions: queries, perhaps with the answering documents beside each.",
+)  # fmt: skip
+@_collection
+@click.option(
+    "--guideline", metavar="FILE", help="The guideline for judges, in Markdown; or the shipped one."
+)
+@click.option("--author", default="", metavar="NAME", help="Who creates it.")
+@_settings
+def create(  # noqa: PLR0917 - one parameter an option
+    project: str,
+    questions: str | None,
+    collection: str | None,
+    guideline: str | None,
+    author: str,
+    **settings: Any,
+) -> None:
+    """Create PROJECT and add questions to it.
+
+    \b
+    Examples:
+      rankgauge judge create judging.db --questions queries.jsonl
+      rankgauge judge create judging.db --questions questions.csv --collection docs --shown 2
+      rankgauge judge create judging.db --mode graded --grade "off topic" --grade "answers it"
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, Settings, project_status
+
+    read = [] if questions is None else _read_questions(questions, collection, author)
+    with JudgingProject.create(
+        project, Settings(**_given(settings)), guideline=_text(guideline), author=author
+    ) as made:
+        made.add_questions(read)
+        print_result(project_status(made), "table")
+
+
+@judge.command(short_help="Add questions from a file.")
+@_project
+@click.argument("file", metavar="FILE")
+@_collection
+@click.option("--author", default="", metavar="NAME", help="Who wrote them.")
+def questions(project: str, file: str, collection: str | None, author: str) -> None:
+    """Add the questions of FILE; a question whose id is known is replaced.
+
+    \b
+    Examples:
+      rankgauge judge questions judging.db more.csv --collection docs
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, project_status
+
+    read = _read_questions(file, collection, author)
+    with JudgingProject(project) as opened:
+        opened.add_questions(read)
+        print_result(project_status(opened), "table")
+
+
+@judge.command(short_help="Show or change how a project judges.")
+@_project
+@click.option("--author", default="", metavar="NAME", help="Who changes it.")
+@_settings
+def settings(project: str, author: str, **settings: Any) -> None:
+    """Change the settings of PROJECT that are given, and print all of them.
+
+    A change is a new version: presentations keep the mode they had.
+
+    \b
+    Examples:
+      rankgauge judge settings judging.db
+      rankgauge judge settings judging.db --field title --field text --link url
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject
+
+    with JudgingProject(project) as opened:
+        current, changed = opened.settings, _given(settings)
+        if changed.get("mode", current.mode) != current.mode:
+            changed.setdefault("shown", None)  # the usual number of the new mode
+        if changed:
+            opened.change_settings(replace(current, **changed), author=author)
+        rows = [(name, _value(value)) for name, value in asdict(opened.settings).items()]
+    table = rankgauge.rendering.Table(("setting", "value"), tuple(rows), title=opened.where)
+    print_table(table, "table")
+
+
+@judge.command(short_help="Print the guideline, or store a new version of it.")
+@_project
+@click.argument("file", metavar="[FILE]", required=False)
+@click.option("--author", default="", metavar="NAME", help="Who changes it.")
+def guideline(project: str, file: str | None, author: str) -> None:
+    """Print the guideline of PROJECT; with FILE, store that text as its next version first.
+
+    Each judgment records the version that was displayed.
+    """
+    from rankgauge.judging import JudgingProject
+
+    with JudgingProject(project) as opened:
+        if file is not None:
+            opened.change_guideline(_text(file) or "", author=author)
+        version, text = opened.guideline()
+    tell(f"version {version}")
+    say("".join(for_terminal(line) + "\n" for line in text.splitlines()))
+
+
+@judge.command(short_help="Open the pages on which people judge.")
+@_project
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=int, default=8765, show_default=True, help="The port to listen at.")
+@click.option("--open", "browser", is_flag=True, help="Open the page in a browser.")
+def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: FBT001 - click passes by name
+    """Serve the pages of PROJECT until interrupted (Ctrl-C).
+
+    On 127.0.0.1 a link that works once signs you in.
+
+    \b
+    Examples:
+      rankgauge judge serve judging.db
+      rankgauge judge serve judging.db --port 9000 --open
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject
+
+    web = importlib.import_module("rankgauge.web")
+    with JudgingProject(project) as opened:
+        web.serve(opened, host=host, port=port, browser=browser)
+
+
+@judge.command(short_help="Add a judge, and print the secret of the invitation.")
+@_project
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--role", type=click.Choice(["judge", "lead", "admin"]), default="judge", show_default=True,
+    help="judge: judges; lead: also sees results and adjudicates; admin: also invites people.",
+)  # fmt: skip
+def invite(project: str, name: str, role: str) -> None:
+    """Add the judge NAME and print the page at which this judge signs in.
+
+    The page belongs to the address of the server: http://HOST:PORT/join/SECRET. Only a hash of the
+    secret is stored.
+    """
+    from rankgauge.judging import JudgingProject
+
+    with JudgingProject(project) as opened:
+        added, secret = opened.add_judge(name, role=role)
+    say(f"/join/{secret}\n")
+    tell(f"{added.name} ({added.role}) signs in at this page of the server")
+
+
+@judge.command(short_help="Questions, candidates, tasks judged and left, judges, next step.")
+@_project
+@options.output_format()
+def status(project: str, format: str) -> None:
+    """Say how far PROJECT is, and what to do next."""
+    from rankgauge.judging import JudgingProject, project_status
+
+    with JudgingProject(project) as opened:
+        found = project_status(opened)
+    print_result(found, format)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(" ".join(each) if isinstance(each, tuple) else each for each in value)
+    return "" if value is None else f"{value}"
+
+
+def _read_questions(path: str, collection: str | None, author: str) -> list[Any]:
+    from rankgauge.judging import load_questions
+
+    with working(f"reading {path}"):
+        documents = None if collection is None else rankgauge.Collection.read(collection)
+        return load_questions(path, documents, author=author)
+
+
+def _text(path: str | None) -> str | None:
+    """The text of a file."""
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise rankgauge.InputError(
+            f"cannot be read: {getattr(error, 'strerror', None) or error}", where=path,
+            fix="name a file of text in UTF-8",
+        ) from None  # fmt: skip

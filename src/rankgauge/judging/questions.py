@@ -1,0 +1,75 @@
+"""Questions of a judging project: from a file or a collection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from rankgauge.corpus import Collection, Query
+from rankgauge.errors import InputError
+from rankgauge.formats.questions import read_questions
+from rankgauge.formats.texts import TextRow, TextSource
+from rankgauge.judging.events import Question
+
+__all__ = ["FIRST_LOOK", "TARGET_QUESTIONS", "load_questions"]
+
+#: What to aim for unless the planner says otherwise, and what is enough for a first look.
+TARGET_QUESTIONS = 100
+FIRST_LOOK = 20
+_NEEDS = ("need", "information_need", "narrative", "description", "desc", "narr")
+_AUTHORS = ("author", "written_by")
+
+
+def load_questions(
+    source: str | os.PathLike[str], collection: Collection | None = None, *, author: str = ""
+) -> list[Question]:
+    """Read questions from a file of queries, or from a collection that has queries.
+
+    A file may name the documents that answer each question, as for `Collection.load`; a column
+    ``need`` (or ``narrative``, ``description``) becomes the information need, ``author`` the
+    author.
+
+    Args:
+        source: A file of queries or questions, or whatever `Collection.load` takes.
+        collection: The documents; if given, each answering document must be one of them.
+        author: The author of questions that name none.
+
+    Raises:
+        FormatError: With the first line that cannot be read.
+        InputError: If there is no question, or an answering document is not in the collection.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> load_questions(sample_path("queries.jsonl"))[0].text
+        'how do i renew'
+    """
+    answers: dict[str, tuple[str, ...]] = {}
+    if str(source) != "-" and not Path(source).is_file():
+        queries: Mapping[str, Query | TextRow] = Collection.read(source).queries
+    else:
+        documents = {} if collection is None else collection.documents
+        queries, grades = read_questions(TextSource.of(source), documents)
+        answers = {
+            query: tuple(name for name, grade in judged.items() if grade > 0)
+            for query, judged in (grades or {}).items()
+        }
+    if not queries:
+        raise InputError(
+            "there are no questions", where=str(source),
+            fix="give a file with a question on each line, such as JSON lines of id and text",
+        )  # fmt: skip
+    return [
+        Question(
+            query.id,
+            query.text,
+            need=_field(query, _NEEDS),
+            author=_field(query, _AUTHORS) or author,
+            answers=answers.get(query.id, ()),
+        )
+        for query in queries.values()
+    ]
+
+
+def _field(query: Query | TextRow, names: tuple[str, ...]) -> str:
+    return next((str(query.fields[name]) for name in names if query.fields.get(name)), "")

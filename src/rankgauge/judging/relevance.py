@@ -1,0 +1,305 @@
+"""Relevance of documents from the choices of judges."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.judging.events import Judgment
+from rankgauge.judging.selection import QuestionState, fit_question, is_resolved
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats import NoneRate, none_rates, wilson_interval
+
+__all__ = ["DocumentRelevance", "Relevance", "measure_relevance"]
+
+_ROWS = 20  # of the table for people
+# From so many sets on, rates of "none" are compared with the model.
+_SETS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRelevance:
+    """What people said of a document.
+
+    Attributes:
+        question: The identifier of the question.
+        document: The identifier of the document.
+        shown: Finished presentations to people, those included in which none was chosen.
+        chosen: How often it was chosen; in a ranking, placed.
+        share: chosen / shown; NaN if it was never shown for a choice.
+        share_low: Lower bound of the Wilson interval of the share.
+        share_high: Its upper bound.
+        fit: Probability that the document is preferred to none, by the Plackett-Luce fit; NaN if it
+            was never shown for a choice.
+        fit_low: Lower bound of the interval of the fit.
+        fit_high: Its upper bound.
+        above: Posterior probability that `fit` is above 0.5.
+        grades: The grades that people gave, in the order of presentation.
+        excluded: Presentations that are in no number, by their status: ``cannot tell``,
+            ``expired``, ``repeat``, ``model`` and so on.
+    """
+
+    question: str
+    document: str
+    shown: int
+    chosen: int
+    share: float
+    share_low: float
+    share_high: float
+    fit: float
+    fit_low: float
+    fit_high: float
+    above: float
+    grades: tuple[int, ...] = ()
+    excluded: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> bool:
+        """Whether a person judged it: one that was never shown stays unjudged."""
+        return self.shown > 0 or bool(self.grades)
+
+    @property
+    def mean_grade(self) -> float:
+        """The mean of the grades, which the number of judges does not bias; NaN without grades."""
+        return math.fsum(self.grades) / len(self.grades) if self.grades else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance(Result):
+    """Relevance of the documents of each question, by share and by fit.
+
+    Made by :func:`measure_relevance`.
+
+    Attributes:
+        documents: By question; within it by share, then times shown, then identifier. Documents
+            that were never judged are last.
+        resolved: Whether each question needs no more tasks.
+        counted: Judgments that are in the numbers.
+        excluded: Judgments that are not, by their status.
+        none_rates: Observed and predicted rates of "none" by the quality of the set.
+        level: Confidence of the intervals.
+    """
+
+    documents: tuple[DocumentRelevance, ...]
+    resolved: Mapping[str, bool]
+    counted: int
+    excluded: Mapping[str, int]
+    none_rates: tuple[NoneRate, ...]
+    level: float
+
+    def question(self, question: str) -> tuple[DocumentRelevance, ...]:
+        """Return the documents of one question.
+
+        Raises:
+            InputError: If there is no such question.
+        """
+        if question not in self.resolved:
+            raise InputError(
+                f"there is no question {question!r:.60}", where="relevance",
+                fix="give the identifier of a question with a pool or judgments",
+            )  # fmt: skip
+        return tuple(each for each in self.documents if each.question == question)
+
+    def table(self) -> Table:
+        """Return the first documents, shown and chosen first."""
+        graded = any(each.grades for each in self.documents)
+        chosen = any(each.shown for each in self.documents) or not graded
+        percent = f"{self.level:.0%} CI"
+        columns = ["question", "document"]
+        if chosen:
+            columns += ["shown", "chosen", "chosen/shown", percent, "relevance (fit)", percent]
+        if graded:
+            columns += ["grades", "mean grade"]
+        rows = []
+        for each in self.documents[:_ROWS]:
+            row: list[Cell] = [each.question, each.document]
+            if chosen:
+                row += [
+                    each.shown, each.chosen, each.share, _range(each.share_low, each.share_high),
+                    each.fit, _range(each.fit_low, each.fit_high),
+                ]  # fmt: skip
+            if graded:
+                row += [len(each.grades), each.mean_grade]
+            rows.append((*row, ", ".join(f"{n} {why}" for why, n in each.excluded.items())))
+        return Table(
+            columns=(*columns, "not counted"),
+            rows=tuple(rows),
+            title="Relevance by choices",
+            digits=2,
+            notes=tuple(self._notes()),
+        )
+
+    def data_table(self) -> Table:
+        """Return all documents with plain values."""
+        names = [name for name in DocumentRelevance.__dataclass_fields__ if name != "excluded"]
+        rows = []
+        for each in self.documents:
+            values = asdict(each) | {"grades": " ".join(map(str, each.grades))}
+            rows.append((*(values[name] for name in names), sum(each.excluded.values())))
+        return Table(columns=(*names, "excluded"), rows=tuple(rows))
+
+    def summary(self) -> str:
+        """Return how much was judged, and how many questions are resolved."""
+        judged = sum(each.judged for each in self.documents)
+        return (
+            f"{many(self.counted, 'judgment')} of {many(judged, 'document')}; "
+            f"{sum(self.resolved.values())} of {many(len(self.resolved), 'question')} resolved"
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "documents": [asdict(each) for each in self.documents],
+            "resolved": dict(self.resolved),
+            "counted": self.counted,
+            "excluded": dict(self.excluded),
+            "none_rates": [
+                asdict(each) | {"consistent": each.consistent} for each in self.none_rates
+            ],
+            "level": self.level,
+        }
+
+    def _notes(self) -> Iterable[str]:
+        yield self.summary()
+        if len(self.documents) > _ROWS:
+            yield f"the first {_ROWS} of {len(self.documents)} documents; CSV and JSON have all"
+        unjudged = sum(not each.judged for each in self.documents)
+        if unjudged:
+            yield f"{many(unjudged, 'document')} never shown: unjudged"
+        if self.excluded:
+            listed = ", ".join(f"{n} {why}" for why, n in self.excluded.items())
+            yield f"not counted: {listed}"
+        if any(each.shown for each in self.documents):
+            yield (
+                "chosen/shown is lower beside strong documents, and not comparable across "
+                "questions; the fit is"
+            )
+        for rate in self.none_rates:
+            if rate.sets >= _SETS and not rate.consistent:
+                yield (
+                    f"The fit may be biased: of {rate.sets} sets for which it predicts none in "
+                    f"{rate.predicted:.0%}, none was chosen in {rate.observed:.0%}"
+                )
+
+
+def measure_relevance(
+    judgments: Iterable[Judgment],
+    pools: Mapping[str, Iterable[str]] | None = None,
+    *,
+    level: float = 0.95,
+) -> Relevance:
+    """Compute the relevance of documents from judgments.
+
+    For each document the share chosen / shown with a Wilson interval; beside it the probability
+    that it is preferred to none, from a Plackett-Luce model of all choices of the question, with a
+    Laplace interval (:func:`rankgauge.stats.fit_plackett_luce`). Only judgments with the status
+    ``counted`` are in these numbers. Documents that nobody was shown stay unjudged.
+
+    Args:
+        judgments: Of a project: :meth:`JudgingProject.judgments`.
+        pools: The documents of each question; those that were shown, if None.
+        level: Confidence of the intervals.
+
+    Example:
+        >>> from rankgauge.judging import Choice, Judgment, Presentation
+        >>> shown = Presentation("p1", "q1", ("a", "b"), "ann")
+        >>> found = measure_relevance(
+        ...     [Judgment(shown, Choice("c1", "p1", "ann", "chosen", ("b",)), "counted")]
+        ... )
+        >>> [(each.document, each.chosen, each.shown) for each in found.documents]
+        [('b', 1, 1), ('a', 0, 1)]
+    """
+    by_question: dict[str, list[Judgment]] = {name: [] for name in pools or {}}
+    excluded: Counter[str] = Counter()
+    for each in judgments:
+        # A vote shows answers, not documents.
+        if each.presentation.mode != "answers":
+            by_question.setdefault(each.presentation.question, []).append(each)
+        if not each.counted:
+            excluded[each.status] += 1
+    found = {
+        question: _measure_question(question, mine, (pools or {}).get(question, ()), level)
+        for question, mine in by_question.items()
+    }
+    return Relevance(
+        documents=tuple(each for documents, *_ in found.values() for each in documents),
+        resolved={question: resolved for question, (_, resolved, *_) in found.items()},
+        counted=sum(each.counted for mine in by_question.values() for each in mine),
+        excluded=dict(excluded),
+        none_rates=none_rates(
+            [rate for *_, predicted, _ in found.values() for rate in predicted],
+            [none for *_, observed in found.values() for none in observed],
+        ),
+        level=level,
+    )
+
+
+def _measure_question(
+    question: str, judgments: Iterable[Judgment], pool: Iterable[str], level: float
+) -> tuple[list[DocumentRelevance], bool, list[float], list[bool]]:
+    """The documents, whether all are resolved, and predicted and observed "none" of each choice."""
+    chosen: Counter[str] = Counter()
+    grades: dict[str, list[int]] = defaultdict(list)
+    excluded: dict[str, Counter[str]] = defaultdict(Counter)
+    sets = []
+    for each in judgments:
+        documents, choice = each.presentation.documents, each.choice
+        if not each.counted or choice is None:
+            for name in documents:
+                excluded[name][each.status] += 1
+        elif choice.outcome == "graded":
+            for name, grade in zip(documents, choice.grades, strict=True):
+                grades[name].append(grade)
+        else:
+            chosen.update(choice.documents)
+            sets.append((documents, choice.documents))
+    state = QuestionState(tuple(dict.fromkeys([*pool, *grades, *excluded])), tuple(sets))
+    names, fit = fit_question(state)
+    shown = state.shown
+    trials = np.array([shown[name] for name in names])
+    hits = np.array([chosen[name] for name in names])
+    with np.errstate(invalid="ignore"):
+        share = hits / trials
+    low, high = wilson_interval(hits, trials, level)
+    fit_low, fit_high = fit.relevance_interval(level)
+    columns = {
+        "share": share, "share_low": low, "share_high": high, "fit": fit.relevance,
+        "fit_low": fit_low, "fit_high": fit_high, "above": fit.probability_above(),
+    }  # fmt: skip
+    # What was never shown has no number: neither 0 of 0, nor that of the prior.
+    numbers = {key: np.where(trials > 0, each, np.nan).tolist() for key, each in columns.items()}
+    found = [
+        DocumentRelevance(
+            question=question, document=name, shown=shown[name], chosen=chosen[name],
+            grades=tuple(grades.get(name, ())), excluded=dict(excluded.get(name, {})),
+            **{key: each[at] for key, each in numbers.items()},
+        )
+        for at, name in enumerate(names)
+    ]  # fmt: skip
+    index = {name: at for at, name in enumerate(names)}
+    predicted = [
+        float(fit.none_probability([[index[name] for name in documents]])[0])
+        for documents, _ in sets
+    ]
+    everything = QuestionState(names, state.judgments)
+    resolved = is_resolved(everything) if sets else len(grades) == len(names)
+    none = [not best for _, best in sets]
+    return sorted(found, key=_order), bool(names) and resolved, predicted, none
+
+
+def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:
+    """By share, then times shown; graded documents by mean grade; the unjudged ones last."""
+    share = 0.0 if math.isnan(each.share) else each.share
+    grade = each.mean_grade if each.grades else -math.inf
+    return not each.judged, -share, -grade, -each.shown, each.document
+
+
+def _range(low: float, high: float) -> str | None:
+    return None if math.isnan(low) else f"{low:.2f} to {high:.2f}"

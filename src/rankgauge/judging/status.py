@@ -1,0 +1,205 @@
+"""`project_status`: how far a judging project is, and what to do next."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rankgauge.core.text import many
+from rankgauge.judging.events import Judgment
+from rankgauge.judging.project import JudgingProject
+from rankgauge.judging.questions import FIRST_LOOK, TARGET_QUESTIONS
+from rankgauge.rendering import Result, Table
+
+__all__ = ["JudgeStatus", "ProjectStatus", "project_status"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStatus:
+    """What one judge has done.
+
+    Attributes:
+        id: The identifier.
+        name: The name.
+        role: ``judge``, ``lead`` or ``admin``.
+        kind: ``person``, ``model`` or ``application``.
+        revoked: Whether access ended.
+        finished: The number of tasks with a choice, "can't tell" included.
+        seconds: The median time for a task; None if no time is known.
+    """
+
+    id: str
+    name: str
+    role: str
+    kind: str
+    revoked: bool
+    finished: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class ProjectStatus(Result):
+    """How far a judging project is.
+
+    Attributes:
+        where: The project.
+        title: Its name.
+        mode: How documents are judged.
+        guideline: The latest version of the guideline.
+        questions: The number of questions.
+        pooled: Questions that have candidates.
+        candidates: Pairs of question and candidate document.
+        judged: Finished tasks that count.
+        left: Tasks that are left, at most: questions may be resolved earlier.
+        resolved: Questions with candidates that need no more tasks.
+        statuses: The number of presentations by the status of their judgment.
+        seconds: The median time of a person for a task; None if no time is known.
+        judges: What each judge has done.
+        next_step: What to do next.
+    """
+
+    where: str
+    title: str
+    mode: str
+    guideline: int
+    questions: int
+    pooled: int
+    candidates: int
+    judged: int
+    left: int
+    resolved: int
+    statuses: dict[str, int]
+    seconds: float | None
+    judges: tuple[JudgeStatus, ...]
+    next_step: str
+
+    def table(self) -> Table:
+        """Return one line for each part of the project, and one for each judge."""
+        other = ", ".join(
+            f"{number} {status}"
+            for status, number in self.statuses.items()
+            if status != "counted" and number
+        )
+        time = _minutes(self.left * self.seconds) if self.seconds and self.left else ""
+        rows = [
+            ("questions", self.questions, self._advice()),
+            ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
+            ("resolved", self.resolved, ""),
+            ("tasks judged", self.judged, other and f"not counted: {other}"),
+            ("tasks left", self.left, f"at most{time}" if self.left else ""),
+        ]
+        rows += [
+            (f"{each.kind} {each.name}", each.finished, ", ".join(_told(each)))
+            for each in self.judges
+        ]
+        return Table(
+            ("what", "number", "detail"), tuple(rows), title=f"{self.title} ({self.mode})",
+            subtitle=self.where, notes=(f"Next: {self.next_step}",),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return how far the project is, and the next step."""
+        return (
+            f"{self.title}: {many(self.questions, 'question')}, "
+            f"{many(self.judged, 'task')} judged, {self.left} left. Next: {self.next_step}"
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _advice(self) -> str:
+        if self.questions < FIRST_LOOK:
+            return f"{FIRST_LOOK} are enough for a first look, aim for {TARGET_QUESTIONS}"
+        if self.questions < TARGET_QUESTIONS:
+            return f"enough for a first look, aim for {TARGET_QUESTIONS}"
+        return ""
+
+
+def project_status(project: JudgingProject) -> ProjectStatus:
+    """Return how far a project is.
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.judging import Question
+        >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
+        >>> project.add_questions([Question("q1", "How are ties broken?")])
+        >>> project_status(project).questions
+        1
+    """
+    judgments = project.judgments()
+    judges = project.judges
+    done: dict[str, list[Judgment]] = {name: [] for name in judges}
+    for each in judgments:
+        if each.status not in {"open", "expired"} and each.presentation.judge in done:
+            done[each.presentation.judge].append(each)
+    people = [
+        each
+        for name, finished in done.items()
+        if judges[name].kind == "person"
+        for each in finished
+    ]
+    pools, questions, progress = project.pools, project.questions, project.progress("")
+    guideline, _ = project.guideline()
+    settings = project.settings
+    pairs = sum(map(len, pools.values()))
+    return ProjectStatus(
+        where=project.where,
+        title=settings.title,
+        mode=settings.mode,
+        guideline=guideline,
+        questions=len(questions),
+        pooled=len(pools),
+        candidates=pairs,
+        judged=progress.finished,
+        left=progress.left,
+        resolved=progress.resolved,
+        statuses=dict(Counter(each.status for each in judgments)),
+        seconds=_median(people),
+        judges=tuple(
+            JudgeStatus(
+                judge.id, judge.name, judge.role, judge.kind, judge.revoked,
+                len(done[name]), _median(done[name]),
+            )
+            for name, judge in judges.items()
+        ),
+        next_step=_next_step(project.where, len(questions), len(pools), progress.left),
+    )  # fmt: skip
+
+
+def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
+    if not questions:
+        return f"add questions: rankgauge judge questions {where} FILE"
+    if pooled < questions:
+        missing = many(questions - pooled, "question") if pooled else "the questions"
+        return (
+            f"add candidates for {missing}: rankgauge judge pool {where} --collection FOLDER "
+            "--run RUN"
+        )
+    if left:
+        return f"judge: rankgauge judge serve {where}"
+    return f"export the judgments: rankgauge judge export {where} -o qrels.txt"
+
+
+def _median(judgments: Sequence[Judgment]) -> float | None:
+    known = [
+        each.choice.seconds
+        for each in judgments
+        if each.choice is not None and each.choice.seconds is not None
+    ]
+    return statistics.median(known) if known else None
+
+
+def _told(judge: JudgeStatus) -> list[str]:
+    told = [judge.role] if judge.kind == "person" else []
+    if judge.seconds is not None:
+        told.append(f"{judge.seconds:.1f} s a task")
+    return [*told, *(["access ended"] if judge.revoked else [])]
+
+
+def _minutes(seconds: float) -> str:
+    return (
+        f", about {seconds / 3600:.1f} h" if seconds >= 3600 else f", about {seconds / 60:.0f} min"
+    )

@@ -1,0 +1,89 @@
+"""`judging_app`: the pages of a judging project as an ASGI application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rankgauge.errors import RankgaugeError
+from rankgauge.judging import JudgingProject
+from rankgauge.web import judging, sessions
+from rankgauge.web.pages import error_page
+
+__all__ = ["judging_app"]
+
+_STATIC = Path(__file__).parent / "static"
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_POLICY = (
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "object-src 'none'"
+)
+
+
+def judging_app(project: JudgingProject) -> Starlette:
+    """Return the pages of a judging project as an ASGI application.
+
+    Args:
+        project: The project. It may be served by several processes at once.
+    """
+    app = Starlette(
+        routes=[
+            *judging.routes,
+            *sessions.routes,
+            Mount("/static", StaticFiles(directory=_STATIC), name="static"),
+        ],
+        middleware=[Middleware(_Headers, images=project.settings.image is not None)],
+        exception_handlers={HTTPException: _http_error, RankgaugeError: _our_error},
+    )
+    app.state.project = project
+    return app
+
+
+class _Headers:
+    """Headers of every response: what a page may load, and that nothing is kept by caches."""
+
+    def __init__(self, app: ASGIApp, *, images: bool) -> None:
+        self._app = app
+        self._policy = f"{_POLICY}; img-src 'self' http: https:" if images else _POLICY
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                static = scope["path"].startswith("/static/")
+                headers["Cache-Control"] = "no-cache" if static else "no-store"
+                headers.setdefault("Content-Security-Policy", self._policy)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, answer)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Starlette's own errors: no such page, another method."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    what = {404: "There is no such page.", 405: "This page cannot be used in this way."}
+    return error_page(
+        request, what.get(status, "The request is not possible."), status=status,
+        fix="Go back to the start page.",
+    )  # fmt: skip
+
+
+async def _our_error(request: Request, error: Exception) -> Response:
+    where, fix = getattr(error, "where", ""), getattr(error, "fix", "")
+    return error_page(request, getattr(error, "what", ""), where=where, fix=fix, status=400)

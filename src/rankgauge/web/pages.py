@@ -1,0 +1,66 @@
+"""What the pages share: templates, forms, redirections, errors."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from rankgauge.errors import InputError
+from rankgauge.judging import JudgingProject
+
+__all__ = ["error_page", "read_form", "render", "see_other"]
+
+_MOST_BODY = 1_000_000
+_MOST_FIELDS = 200
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form; of a field that occurs twice the last value."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BODY:
+            raise HTTPException(413)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        raise InputError(
+            f"the form cannot be read: {error}", where="form", fix="reload the page and try again"
+        ) from None
+
+
+def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page made from a template."""
+    project: JudgingProject = request.app.state.project
+    values = {"judge": None, "title": project.settings.title, "request": request} | values
+    return HTMLResponse(_templates().get_template(template).render(values), status_code=status)
+
+
+def error_page(
+    request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400
+) -> Response:
+    """Return a page that says what is wrong, where, and how to fix it."""
+    values = {"what": what, "where": where, "fix": fix, "judge": None, "title": "Judging"}
+    page = _templates().get_template("error.html").render(values, request=request)
+    return HTMLResponse(page, status_code=status)
+
+
+def see_other(url: str) -> Response:
+    """Send the browser to another page after a form."""
+    return RedirectResponse(url, status_code=303)
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    folder = Path(__file__).parent / "templates"
+    return Environment(
+        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""The request of a judge who is signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankgauge.judging import Judge, JudgingProject
+from rankgauge.web.pages import error_page, read_form, render
+from rankgauge.web.sessions import signed_in
+
+__all__ = ["Visit", "visited"]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The request of a judge who is signed in."""
+
+    request: Request
+    project: JudgingProject
+    judge: Judge
+    form: Mapping[str, str]
+
+    def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """Return a page."""
+        return render(self.request, template, status=status, judge=self.judge, **values)
+
+
+def visited(
+    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ("judge", "lead", "admin")
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that calls a handler, in a thread, with the judge of the request."""
+
+    def answer(request: Request, form: Mapping[str, str]) -> Response:
+        judge = signed_in(request)
+        if judge is None:
+            return error_page(
+                request, "You are not signed in.", status=401,
+                fix="Open the link that you were given. What you chose before is stored.",
+            )  # fmt: skip
+        if judge.role not in roles:
+            raise HTTPException(403)
+        return handler(Visit(request, request.app.state.project, judge, form))
+
+    async def endpoint(request: Request) -> Response:
+        form = await read_form(request) if request.method == "POST" else {}
+        return await run_in_threadpool(answer, request, form)
+
+    return endpoint

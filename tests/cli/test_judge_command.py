@@ -1,0 +1,72 @@
+"""``rankgauge judge``."""
+
+import json
+
+import pytest
+from command import run
+
+import rankgauge
+
+SAMPLE = rankgauge.sample_path("qrels.txt").parent
+QUERIES = str(SAMPLE / "queries.jsonl")
+
+
+@pytest.fixture
+def project(tmp_path):
+    path = tmp_path / "judging.db"
+    done = run("judge", "create", path, "--questions", QUERIES, "--title", "Help centre")
+    assert done.returncode == 0, done.stderr
+    assert "Help centre" in done.stdout
+    return path
+
+
+def test_a_created_project_has_its_questions_and_names_the_next_step(project):
+    done = run("judge", "status", project, "--as", "json")
+    told = json.loads(done.stdout)
+    assert (told["questions"], told["pooled"], told["mode"]) == (30, 0, "choice")
+    assert "rankgauge judge pool" in told["next_step"]
+
+
+def test_creating_a_project_again_is_refused(project):
+    done = run("judge", "create", project)
+    assert done.returncode == 2
+    assert "there is a judging project already" in done.stderr
+
+
+def test_a_missing_project_is_an_error_with_its_fix(tmp_path):
+    done = run("judge", "status", tmp_path / "nope.db")
+    assert done.returncode == 2
+    assert "fix: create it: rankgauge judge create PROJECT" in done.stderr
+    assert not (tmp_path / "nope.db").exists()
+
+
+def test_settings_change_and_are_printed(project):
+    done = run("judge", "settings", project, "--mode", "graded", "--field", "title")
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if " " in line)
+    assert (lines["mode"], lines["shown"], lines["fields"]) == ("graded", "1", "title")
+
+
+def test_an_impossible_setting_is_refused(project):
+    done = run("judge", "settings", project, "--shown", "7")
+    assert done.returncode == 2
+    assert "shown=7 is not possible" in done.stderr
+
+
+def test_a_guideline_from_a_file_is_the_next_version(project, tmp_path):
+    file = tmp_path / "guideline.md"
+    file.write_text("Pick the best.", encoding="utf-8")
+    done = run("judge", "guideline", project, file)
+    assert (done.stdout, done.stderr) == ("Pick the best.\n", "version 2\n")
+    assert run("judge", "guideline", project).stderr == "version 2\n"
+    missing = run("judge", "guideline", project, tmp_path / "none.md")
+    assert missing.returncode == 2
+    assert "cannot be read" in missing.stderr
+
+
+def test_an_invitation_prints_the_page_at_which_a_judge_signs_in(project):
+    done = run("judge", "invite", project, "Ann", "--role", "lead")
+    assert done.returncode == 0
+    assert done.stdout.startswith("/join/")
+    assert "Ann (lead)" in done.stderr
+    assert '"name": "Ann"' in run("judge", "status", project, "--as", "json").stdout

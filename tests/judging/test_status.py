@@ -1,0 +1,55 @@
+"""How far a project is."""
+
+import pytest
+
+from rankgauge.judging import (
+    Candidate,
+    Choice,
+    Document,
+    JudgingProject,
+    Question,
+    Settings,
+    Source,
+    project_status,
+)
+
+
+@pytest.fixture
+def project(tmp_path):
+    settings = Settings(shown=2, overlap=0.0, repeats=0.0, gold=0.0, budget=4)
+    with JudgingProject.create(tmp_path / "judging.db", settings) as made:
+        made.add_questions([Question("q1", "one"), Question("q2", "two")])
+        yield made
+
+
+def test_the_next_step_follows_the_project(project):
+    assert "judge pool" in project_status(project).next_step
+    pool = [
+        Candidate(query, name, (Source("bm25", rank=1),))
+        for query in ("q1", "q2")
+        for name in ("a", "b", "c")
+    ]
+    project.add_candidates(pool, [Document(name) for name in "abc"])
+    found = project_status(project)
+    assert (found.pooled, found.candidates, found.judged, found.left) == (2, 6, 0, 8)
+    assert "judge serve" in found.next_step
+
+
+def test_counts_times_and_judges_are_those_of_the_choices(project):
+    project.add_candidates(
+        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abc"],
+        [Document(name) for name in "abc"],
+    )
+    ann, _ = project.add_judge("Ann")
+    project.add_judge("Bo", role="lead")
+    for number, seconds in enumerate((4.0, 9.0, 5.0)):
+        task = project.next_task(ann.id)
+        outcome = "cannot tell" if number == 2 else "none"
+        project.record(Choice(f"c{number}", task.presentation.id, ann.id, outcome, seconds=seconds))
+    found = project_status(project)
+    assert found.statuses == {"counted": 2, "cannot tell": 1}
+    assert (found.judged, found.left, found.seconds) == (2, 2, 5.0)
+    told = {each.name: (each.finished, each.seconds, each.role) for each in found.judges}
+    assert told == {"Ann": (3, 5.0, "judge"), "Bo": (0, None, "lead")}
+    assert "not counted: 1 cannot tell" in str(found)
+    assert "aim for 100" in str(found)

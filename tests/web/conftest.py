@@ -1,0 +1,27 @@
+"""A judging project, and a client of its pages without a network."""
+
+import warnings
+
+import pytest
+
+pytest.importorskip("starlette", reason="without Starlette there are no pages to test")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # newer versions would rather have httpx2
+    from starlette.testclient import TestClient
+
+from judging_pages import ORIGIN, filled
+
+from rankgauge.web import judging_app
+
+
+@pytest.fixture
+def project(tmp_path):
+    with filled(tmp_path / "judging.db") as project:
+        yield project
+
+
+@pytest.fixture
+def client(project):
+    with TestClient(judging_app(project), base_url=ORIGIN) as client:
+        yield client
