@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.judging.answers import (
+        Answer as Answer,
+        next_pair as next_pair,
+    )
     from rankgauge.judging.events import (
         Candidate as Candidate,
         Choice as Choice,
@@ -48,7 +52,6 @@ if TYPE_CHECKING:
         Transaction as Transaction,
     )
     from rankgauge.judging.votes import (
-        Answer as Answer,
         DocumentCredit as DocumentCredit,
         PairVotes as PairVotes,
         SideVotes as SideVotes,
@@ -56,7 +59,6 @@ if TYPE_CHECKING:
         VoteRow as VoteRow,
         add_vote as add_vote,
         import_votes as import_votes,
-        next_pair as next_pair,
         read_answers as read_answers,
         read_votes as read_votes,
         summarize_votes as summarize_votes,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "answers": "Answer next_pair",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task hash_secret",
@@ -74,7 +77,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",
         "store": "JudgingStore Transaction",
-        "votes": "Answer DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
-        " import_votes next_pair read_answers read_votes summarize_votes vote_report",
+        "votes": "DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
+        " import_votes read_answers read_votes summarize_votes vote_report",
     },
 )

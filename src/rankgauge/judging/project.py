@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rankgauge.errors import InputError
+from rankgauge.judging.answers import Answer, next_pair
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -34,7 +35,6 @@ from rankgauge.judging.events import (
 )
 from rankgauge.judging.selection import QuestionState, is_resolved, next_documents
 from rankgauge.judging.store import JudgingStore, Transaction
-from rankgauge.judging.votes import Answer, next_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

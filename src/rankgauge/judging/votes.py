@@ -3,95 +3,33 @@
 from __future__ import annotations
 
 import json
-import random
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.registry import format_of
+from rankgauge.judging.answers import CHANGES, Answer
 from rankgauge.judging.events import Choice, Judge, Judgment, Presentation, Settings
+from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-if TYPE_CHECKING:
-    from rankgauge.judging.project import JudgingProject
-
 __all__ = [
-    "Answer", "DocumentCredit", "PairVotes", "SideVotes", "VoteReport", "VoteRow", "add_vote",
-    "import_votes", "next_pair", "read_answers", "read_votes", "summarize_votes", "vote_report",
+    "DocumentCredit", "PairVotes", "SideVotes", "VoteReport", "VoteRow", "add_vote",
+    "import_votes", "read_answers", "read_votes", "summarize_votes", "vote_report",
 ]  # fmt: skip
 
-_CHANGES = ("retrieval", "prompt", "model")
 _SIDES = ("left", "right")
 _TIES = ("both good", "both bad", "tie")
 _WINNERS = (*_SIDES, *_TIES, "cannot tell")
-_UNNAMED = "unnamed system"
-_MOST_TEXT = 200_000  # characters of an answer
 # Identifiers of imported votes: the same row of the same file has the same identifier.
 _NAMESPACE = uuid.UUID("5c1f4d3e-6d0b-4c0e-9b53-3a3c2a2a7a11")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer of a system to a question.
-
-    Attributes:
-        id: Its identifier.
-        question: The identifier of the question.
-        text: The answer as users see it.
-        retrieval: The version of retrieval.
-        prompt: The version of the prompt.
-        model: The language model.
-        sources: Identifiers of the documents that it was made from.
-    """
-
-    id: str
-    question: str
-    text: str = ""
-    retrieval: str = ""
-    prompt: str = ""
-    model: str = ""
-    sources: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Coerce the sources, refuse what is no text."""
-        sources: Any = self.sources
-        if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
-            raise InputError(
-                f"the sources are {self.sources!r:.60}", where=f"answer {self.id!r:.60}",
-                fix="give a list of identifiers of documents",
-            )  # fmt: skip
-        for name in ("id", "question", "text", *_CHANGES):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(
-                    f"{name} is {getattr(self, name)!r:.60}", where=f"answer {self.id!r:.60}",
-                    fix=f"give {name} as text",
-                )  # fmt: skip
-        if len(self.text) > _MOST_TEXT:
-            raise InputError(
-                f"the answer has {len(self.text):,} characters", where=f"answer {self.id!r:.60}",
-                fix=f"give up to {_MOST_TEXT:,}",
-            )  # fmt: skip
-        object.__setattr__(self, "sources", tuple(dict.fromkeys(self.sources)))
-
-    @property
-    def system(self) -> str:
-        """The retrieval version, prompt and model that made it."""
-        return " / ".join(filter(None, (getattr(self, name) for name in _CHANGES))) or _UNNAMED
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """What is stored of it beside its identifier."""
-        body = asdict(self)
-        del body["id"]
-        return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +295,7 @@ def vote_report(project: JudgingProject) -> VoteReport:
 
 def _uncredited(left: Answer, right: Answer) -> str:
     """Why a vote on two answers credits no document; empty if it does."""
-    changed = sum(getattr(left, name) != getattr(right, name) for name in _CHANGES)
+    changed = sum(getattr(left, name) != getattr(right, name) for name in CHANGES)
     if changed > 1:
         return "two things changed"
     if not changed:
@@ -381,43 +319,6 @@ def _rate(wins: int, losses: int) -> tuple[float | None, float, float]:
     return (wins / (wins + losses) if wins + losses else None), float(low), float(high)
 
 
-def next_pair(
-    answers: Iterable[Answer],
-    votes: Mapping[frozenset[str], int],
-    seen: Iterable[frozenset[str]],
-    rng: random.Random,
-) -> tuple[Answer, Answer] | None:
-    """Return two answers of different systems to one question, left and right; None if none.
-
-    The pair with the fewest votes that this judge has not seen, at random among equals and on
-    random sides.
-
-    Args:
-        answers: Of all questions that are open.
-        votes: How often each pair was presented.
-        seen: The pairs that the judge has seen.
-        rng: The source of chance.
-    """
-    pairs: list[tuple[Answer, Answer]] = []
-    seen, fewest = set(seen), -1
-    by_question: dict[str, list[Answer]] = defaultdict(list)
-    for each in answers:
-        by_question[each.question].append(each)
-    for group in by_question.values():
-        for left, right in combinations(group, 2):
-            names = frozenset((left.id, right.id))
-            count = votes.get(names, 0)
-            if left.system == right.system or names in seen or (pairs and count > fewest):
-                continue
-            if not pairs or count < fewest:
-                pairs, fewest = [], count
-            pairs.append((left, right))
-    if not pairs:
-        return None
-    left, right = rng.choice(pairs)
-    return (left, right) if rng.random() < 0.5 else (right, left)
-
-
 def read_answers(source: Source) -> list[Answer]:
     """Read answers of systems from CSV, TSV or JSON lines.
 
@@ -432,7 +333,7 @@ def read_answers(source: Source) -> list[Answer]:
         sources = row.get("sources") or ()
         if isinstance(sources, str):
             sources = tuple(part.strip() for part in sources.split(";") if part.strip())
-        values = {key: row.get(key) or "" for key in ("id", "question", "text", *_CHANGES)}
+        values = {key: row.get(key) or "" for key in ("id", "question", "text", *CHANGES)}
         _needed(values, ("id", "question"), name, number)
         try:
             found.append(Answer(**values, sources=sources))
