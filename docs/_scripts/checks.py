@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rankgauge
+from rankgauge.core.findings import COMPARISON_KINDS
 
 PAGE = Path(__file__).resolve().parents[1] / "reference" / "checks.md"
 BEGIN = "<!-- written by docs/_scripts/checks.py -->\n"
@@ -21,6 +22,7 @@ GROUPS = {
     "P": "Judgments and runs together",
     "M": "Measures",
     "T": "Texts",
+    "C": "Comparisons",
 }
 COPIES = {
     "safe": "`--fix` fixes it in a copy.",
@@ -44,7 +46,7 @@ def lines() -> Iterator[str]:
     for letter, title in GROUPS.items():
         yield f"## {title}"
         yield ""
-        for kind in rankgauge.checks.FINDING_KINDS.values():
+        for kind in (*rankgauge.checks.FINDING_KINDS.values(), *COMPARISON_KINDS.values()):
             if kind.code.startswith(letter):
                 yield from of_kind(kind)
 

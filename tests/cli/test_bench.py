@@ -52,7 +52,7 @@ def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 100
     assert "dense is worse than bm25" in done.stdout
-    assert "likely cause: rankings cut" in " ".join(done.stdout.split())
+    assert "likely cause: unjudged at the top" in " ".join(done.stdout.split())
     assert lines[-1].startswith("Next step: add --full ")
 
 

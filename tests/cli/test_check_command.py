@@ -165,6 +165,7 @@ def test_every_code_is_listed_and_explained(run_check):
     assert done.returncode == 0
     for code in rankgauge.checks.FINDING_KINDS:
         assert re.search(rf"(?m)^{code} ", done.stdout)
+    assert run_check("--explain", "C108").stdout.startswith("C108 judged-shares-differ (warning)\n")
     done = run_check("--explain", "J107")
     assert done.stdout.startswith("J107 recall-out-of-reach (warning)\n")
     assert run_check("--explain", "J999").returncode == 2

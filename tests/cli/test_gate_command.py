@@ -175,3 +175,26 @@ def test_a_summary_that_cannot_be_written_is_named(gate):
     done = gate(BM25, "--github", GITHUB_STEP_SUMMARY="nowhere/summary")
     assert done.returncode == 2
     assert "error: nowhere/summary: cannot be written" in done.stderr
+
+
+def test_a_plan_with_one_retriever_needs_no_name(tmp_path):
+    def gate(*words):
+        return command.run("gate", *words, cwd=tmp_path)
+
+    dense = '[retrievers.dense]\ntype = "dense"\nencoder = { type = "hashing" }\n'
+    one = f'collection = "{rankgauge.sample_path("qrels.txt").parent}"\n{dense}'
+    (tmp_path / "one.toml").write_text(one, encoding="utf-8")
+    two = one + dense.replace("dense]", "other]")
+    (tmp_path / "two.toml").write_text(two, encoding="utf-8")
+    done = gate("one.toml", "--update-baseline")
+    assert done.returncode == 0
+    assert done.stdout.startswith("wrote gate-baseline.json: dense, 30 queries")
+    assert "IDENTICAL" in gate("one.toml").stdout
+    for words, said in (
+        (["two.toml"], "the plan has 2 retrievers"),
+        (["two.toml"], "name one of them behind the plan: dense, other"),
+        ([QRELS], "name the run: rankgauge gate QRELS RUN"),
+    ):
+        done = gate(*words)
+        assert done.returncode == 2
+        assert said in done.stderr

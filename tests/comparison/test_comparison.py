@@ -5,8 +5,10 @@ import io
 import json
 import math
 import pickle
+import re
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -15,8 +17,9 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
 from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
-from rankgauge.comparison import Design
+from rankgauge.comparison import Design, conclusions
 from rankgauge.comparison.differences import select
+from rankgauge.core.findings import COMPARISON_KINDS
 from rankgauge.reports import Options, render
 
 
@@ -599,6 +602,21 @@ def test_rankings_that_end_above_the_cut_off_are_named():
     found = compare(QRELS, {"whole": RUNS["s0"], "short": short}, "nDCG@10")
     assert "short: no ranking reaches rank 10, where nDCG@10 is cut (C110)" in found.warnings
     assert not any("no ranking reaches" in text for text in FOUND.warnings)
+
+
+def test_rankings_of_many_lengths_are_not_called_cut():
+    cut, few = (
+        {q: dict(list(docs.items())[: 4 - n % lengths]) for n, (q, docs) in enumerate(run.items())}
+        for run, lengths in ((RUNS["s1"], 1), (RUNS["s1"], 3))
+    )
+    for run, warned in ((cut, True), (few, False)):
+        found = compare(QRELS, {"whole": RUNS["s0"], "short": run}, "nDCG@10")
+        assert any("(C109)" in text for text in found.warnings) == warned
+
+
+def test_every_finding_of_a_comparison_has_a_kind():
+    source = Path(conclusions.__file__).read_text(encoding="utf-8")
+    assert sorted(set(re.findall('_finding\\("(C\\d+)"', source))) == list(COMPARISON_KINDS)
 
 
 def test_what_is_only_shown_does_not_change_what_is_tested():

@@ -211,6 +211,27 @@ def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
     )
 
 
+def test_the_depth_is_no_cause_where_the_measure_reads_less_or_the_better_run_is_cut_alike():
+    run = {f"q{n}": ["x", "y", "z", "w"] for n in range(4)}
+    better = {query: ["x", "d", "z", "w"] for query in run}
+    deeper = {query: [*docs, "v"] for query, docs in better.items()}
+    assert cut(run, measure="P@4").first_cause.cause.name == "rankings cut"
+    assert cut(run, measure="RR").first_cause.cause.name == "rankings cut"
+    assert cut(run, also=deeper).first_cause.cause.name == "rankings cut"
+    for options in ({"measure": "P@3"}, {"also": better}):
+        found = cut(run, **options)
+        assert found.first_cause.cause.name == "ranked below k"
+        assert found.of("q0").missed[0].evidence == (
+            "may be below rank 4, at which the rankings are cut",
+        )
+        evidence = {fix.name: fix.evidence for fix in found.fixes if fix.evidence}
+        assert list(evidence)[-1] == "reranking"
+        assert "retrieve deeper" not in evidence
+        assert evidence["reranking"][0] == (
+            "4 missed documents in 4 queries below rank 2; rankings are cut at 4: retrieve deeper"
+        )
+
+
 def test_rankings_that_end_at_different_ranks_or_deep_enough_are_not_cut():
     ranking = ["x", "y", "z", "w"]
     lengths = {f"q{n}": ranking[: n % 3 + 2] for n in range(6)}
@@ -332,3 +353,29 @@ def test_terms_count_as_ignored_whatever_stands_below_k():
 def test_documents_of_a_lower_grade_do_not_choose_the_primary_cause():
     found = finding(["f1", "f2", "best"], {"best": 3, "e": 1, "g": 1})
     assert found.causes == ("ranked below k", "not retrieved")
+
+
+def filtered(*, fields: bool) -> list[str]:
+    """What is said of the index where no document of the topic was retrieved."""
+    topics = {f"d{n}": "tax" if n % 3 else "travel" for n in range(12)}
+    word = {"tax": "customs", "travel": "voyage"}
+    documents = {
+        doc: {"text": f"shared {'plain' if fields else word[topic]} word{doc}"}
+        | ({"topic": topic} if fields else {})
+        for doc, topic in topics.items()
+    }
+    qrels = {f"q{n}": {doc: 1} for n, doc in enumerate(topics)}
+    others = [doc for doc, topic in topics.items() if topic == "travel"]
+    run = {q: [*others, f"x{n}", f"y{n}"][: 5 + n % 2] for n, q in enumerate(qrels)}
+    collection = Collection.of(documents, dict.fromkeys(qrels, "shared"))
+    found = diagnose(qrels, run, collection, k=5)
+    (index,) = (fix for fix in found.fixes if fix.name == "index")
+    return [line for line in index.evidence if "other relevant" in line]
+
+
+def test_documents_in_no_ranking_are_described_by_the_field_or_term_that_they_share():
+    said = (
+        "8 of 8 documents in no ranking have {}, and 0 of 4 other relevant ones: look for a filter"
+    )
+    assert filtered(fields=True) == [said.format("topic = 'tax'")]
+    assert filtered(fields=False) == [said.format("the term 'custom'")]

@@ -1,14 +1,14 @@
-"""Stores to test with: a file of SQLite, and a throw-away server of PostgreSQL."""
+"""Judging projects to test with: in a file of SQLite, and in PostgreSQL."""
 
 import pytest
 from servers import database_of, installed_programs, postgres_of
 
-pytest.importorskip("sqlalchemy", reason="judging projects need SQLAlchemy")
+pytest.importorskip("sqlalchemy", reason="without SQLAlchemy there is no project to test")
 
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """The URL of a server of our own on a Unix socket; skips where there is none."""
+    """The URL of a server of our own on a Unix socket; skips aloud where there is none."""
     with postgres_of(installed_programs()) as url:
         yield url
 

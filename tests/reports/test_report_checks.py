@@ -11,6 +11,7 @@ import pytest
 from rankgauge import UnknownName, check
 from rankgauge.checks import FINDING_KINDS, CheckResult
 from rankgauge.core import Effect, Location
+from rankgauge.core.findings import COMPARISON_KINDS
 from rankgauge.rendering import render_table
 from rankgauge.reports import Options, explain_problem, finding_kinds_table, render
 
@@ -219,9 +220,9 @@ def test_at_least_a_level_counts_the_worse_ones_too():
     assert [len(found.at_least(level)) for level in ("error", "warning", "info")] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("code", FINDING_KINDS)
+@pytest.mark.parametrize("code", [*FINDING_KINDS, *COMPARISON_KINDS])
 def test_every_code_is_explained(code):
-    kind = FINDING_KINDS[code]
+    kind = {**FINDING_KINDS, **COMPARISON_KINDS}[code]
     said = " ".join(explain_problem(code.lower()).split())
     for text in (kind.description, kind.effect, kind.fix):
         assert text in said

@@ -267,10 +267,11 @@ class _Shown:
         else:
             print_result(diagnosis, format, report_options)
 
-    def lowest(self) -> str:
+    def ends(self) -> tuple[str, str]:
+        """The names of the worst and of the best run."""
         sign = -1 if self.primary.declaration.better == "lower" else 1
         means = {one.run_name: sign * one.mean()[str(self.primary)] for one in self.evaluations}
-        return min(means, key=means.__getitem__)
+        return min(means, key=means.__getitem__), max(means, key=means.__getitem__)
 
     def page(
         self,
@@ -292,7 +293,8 @@ class _Shown:
 def _diagnosis(
     bench: rankgauge.Benchmark, name: str, shown: _Shown, errors: Literal["refuse", "empty"]
 ) -> rankgauge.diagnosis.Diagnosis:
-    run = bench.runs.get(shown.lowest() if name == "worst" else name)
+    worst, best = shown.ends()
+    run = bench.runs.get(worst if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(
             f"no run is called {name!r}",
@@ -300,8 +302,9 @@ def _diagnosis(
             fix=f"runs are: {', '.join(bench.runs)}",
         )
     return rankgauge.diagnose(
-        bench.qrels, run.ranked(errors), bench.collection, measure=shown.primary, worst=2
-    )
+        bench.qrels, run.ranked(errors), bench.collection, measure=shown.primary, worst=2,
+        also=bench.runs[best].ranked(errors) if run.name != best else None,
+    )  # fmt: skip
 
 
 def _write(

@@ -44,7 +44,10 @@ __all__ = ["diagnose"]
     '"P@5" = [0.3, 0.5, 0.7].',
 )  # fmt: skip
 @click.option(
-    "--also", metavar="RUN", help="Another run, to measure what both could reach together."
+    "--also",
+    metavar="RUN",
+    help="Another run, to measure what both could reach together. Cut no deeper than RUN, it rules "
+    "out the depth as a cause.",
 )
 @options.run_format
 @options.qrels_format
@@ -72,8 +75,9 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
 
-    Prints quality in bands, causes with their evidence, the worst queries, and what each fix could
-    gain at most; with --full also what stands behind it, and which queries are hard.
+    Prints quality in bands, causes with their evidence, the worst queries, and what each fix would
+    gain if it retrieved the missed documents at the top; with --full also other cut-offs,
+    thresholds, and which queries are hard.
 
     \b
     Examples:

@@ -24,7 +24,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 
 @click.command(short_help="Say whether a run may replace the one before.")
 @click.argument("qrels", metavar="QRELS|PLAN")
-@click.argument("run", metavar="RUN|NAME")
+@click.argument("run", metavar="RUN|NAME", required=False)
 @click.option(
     "--rules", metavar="FILE",
     help="A TOML file. Without: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 with a "
@@ -58,7 +58,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 )  # fmt: skip
 def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
-    run: str,
+    run: str | None,
     rules: str | None,
     baseline: str | None,
     anchor: str | None,
@@ -75,7 +75,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Hold RUN against a baseline and rules, on the judgments QRELS.
 
     Of a PLAN (a TOML file, or a folder: see rankgauge bench) the retriever NAME is run, or what it
-    answered before is used.
+    answered before is used; of a plan with one retriever, that one.
 
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
     broken. INCONCLUSIVE: neither can be said, more queries would decide. IDENTICAL: no change.
@@ -93,7 +93,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge gate plan.toml dense
     """  # noqa: D301 - click reads the \b
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
-    if _is_plan(qrels, run):
+    if run is None or _is_plan(qrels, run):
         judgments, found = _planned(qrels, run)
     else:
         judgments = rankgauge.read_qrels(qrels, format=qrels_format)
@@ -138,9 +138,19 @@ def _is_plan(qrels: str, run: str) -> bool:
     return qrels.endswith(".toml") or (named and Path(qrels).is_dir())
 
 
-def _planned(path: str, name: str) -> tuple[rankgauge.Qrels, rankgauge.Run]:
+def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Run]:
     """The judgments of a plan, and the run of one of its retrievers."""
+    if name is None and not (path.endswith(".toml") or Path(path).is_dir()):
+        raise click.UsageError("name the run: rankgauge gate QRELS RUN")
     plan = rankgauge.BenchmarkPlan.read(path)
+    if name is None:
+        names = [one.name for one in plan.retrievers]
+        if len(names) > 1:
+            raise rankgauge.InputError(
+                f"the plan has {len(names)} retrievers", where=path,
+                fix=f"name one of them behind the plan: {', '.join(names)}",
+            )  # fmt: skip
+        (name,) = names
     outcome = rankgauge.benchmark.run_plan(plan, only=[name], timed=0)
     return outcome.bench.qrels, outcome.bench.runs[name].ranked()
 

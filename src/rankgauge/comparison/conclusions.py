@@ -19,7 +19,7 @@ from rankgauge.comparison.differences import (
     indistinct_runs,
     paired_differences,
 )
-from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -32,6 +32,8 @@ _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
+# So many rankings end at the same rank if they are cut there.
+_NEARLY_ALL = 0.75
 _NAMED = 5
 # Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
 _QUERIES_PER_SKEWNESS = 25
@@ -177,7 +179,7 @@ def findings_of_evaluations(
 
 
 def _finding(code: str, message: str, fix: str = "") -> Finding:
-    return Finding(code, "warning", message, fix=fix)
+    return Finding(code, COMPARISON_KINDS[code].severity, message, fix=fix)
 
 
 def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
@@ -221,10 +223,16 @@ def findings_of_inputs(
                 "unjudged documents count as not relevant, which penalizes the run that has more"
             )
             yield _finding("C108", f"Judged@{k} differs ({said}): {effect} of them")
-    depth = {run.name: int(np.diff(run.table.offsets).max(initial=0)) for run in runs}
+    sizes = {run.name: np.diff(run.table.offsets) for run in runs}
+    depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
+    deepest = max(depth.values())
+    # Who returns fewer, of equally many asked for or in rankings of many lengths, found no more.
+    cut_short = any(
+        depth[name] < deepest and np.mean(of_run == depth[name]) >= _NEARLY_ALL
+        for name, of_run in sizes.items()
+    )
     asked = {run.settings.get("k") for run in runs}
-    # Runs of a benchmark were asked for equally many: who returns fewer found no more.
-    if len(set(depth.values())) > 1 and (len(asked) > 1 or None in asked):
+    if cut_short and (len(asked) > 1 or None in asked):
         said = _listed([f"{name} {most}" for name, most in depth.items()])
         effect = "measures without a cut-off favor the deeper run"
         yield _finding("C109", f"different depths ({said}): {effect}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -124,6 +125,29 @@ class Database:
                 if revision != self._schema.revision or not recorded:
                     self._migrate(connection, revision, recorded=recorded)
                 yield connection
+
+    def copy_to(self, target: Path) -> None:
+        """Copy a file of SQLite, as it is at one moment, while others may write to it.
+
+        The copy is whole or not made. What is already there is not replaced.
+        """
+        with self.reading():
+            pass  # it exists, is ours, and is of the latest revision
+        if target.exists():
+            raise InputError(
+                "there is a file already", where=str(target), fix="name a new file for the copy"
+            )
+        part = target.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with self._errors(f"copied to {target}"):
+                with contextlib.closing(self._open(create=False)) as raw:
+                    raw.execute("VACUUM INTO ?", (str(part),))
+                with part.open("rb") as stream:
+                    os.fsync(stream.fileno())
+                part.chmod(0o600)
+                part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
     # ---- opening
 

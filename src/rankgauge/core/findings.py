@@ -149,7 +149,7 @@ class FindingKind:
 
     Attributes:
         code: A letter for what is checked (J judgments, R runs, P the pair of them, M measures,
-            T texts, F files) and three digits.
+            T texts, F files, C comparisons) and three digits.
         name: A few words with hyphens, such as ``rank-contradicts-score``.
         severity: As of a :class:`Finding`.
         description: What it is.
@@ -263,3 +263,79 @@ QUERY_NOT_IN_COLLECTION = FindingKind(
 INPUT_KINDS: Mapping[str, FindingKind] = MappingProxyType(
     {kind.code: kind for kind in list(globals().values()) if isinstance(kind, FindingKind)}
 )
+
+#: What a comparison finds about itself, by code.
+COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
+    {
+        kind.code: kind
+        for kind in (
+            FindingKind(
+                "C101", "few-queries", "warning",
+                "fewer than 25 queries are compared",
+                "intervals are wide, and a single query can change the mean",
+                "judge more queries; the comparison says how many its difference would need",
+            ),
+            FindingKind(
+                "C102", "many-ties", "warning",
+                "more than one in ten queries have equal scores at judged documents",
+                "another order of equal scores could change their values",
+                "write scores with more digits; rankgauge evaluate --ties shows the effect",
+            ),
+            FindingKind(
+                "C103", "queries-missing", "warning",
+                "queries are missing from a run",
+                "they count as empty rankings",
+                "run the missing queries, or compare with queries=intersection and say so",
+            ),
+            FindingKind(
+                "C104", "weighted-means", "warning",
+                "means are weighted, differences are not",
+                "the difference of two means is not the mean of the differences",
+                "read intervals and tests as those of queries that all count the same",
+            ),
+            FindingKind(
+                "C105", "few-differences", "warning",
+                "fewer than 6 queries differ",
+                "no test can be sure, whatever the differences are",
+                "look at these queries one by one: rankgauge diff",
+            ),
+            FindingKind(
+                "C106", "one-query-decides", "warning",
+                "one query alone carries most of the difference",
+                "without it the difference could vanish or change its sign",
+                "look at this query: rankgauge explain",
+            ),
+            FindingKind(
+                "C107", "relevant-documents-only", "warning",
+                "the judgments name relevant documents only",
+                "the share of unjudged documents in each run is unknown",
+                "record documents judged not relevant, too",
+            ),
+            FindingKind(
+                "C108", "judged-shares-differ", "warning",
+                "the runs have different shares of judged documents among the first",
+                "unjudged documents count as not relevant: the run that has more is penalized",
+                "judge these documents, or compare with unjudged=removed, too",
+            ),
+            FindingKind(
+                "C109", "depths-differ", "warning",
+                "the rankings of one run are cut at a lower rank than those of another",
+                "measures without a cut-off favor the deeper run",
+                "retrieve equally many, or use measures with a cut-off that all runs reach",
+            ),
+            FindingKind(
+                "C110", "rankings-too-short", "warning",
+                "no ranking of a run reaches the rank at which the measure is cut",
+                "the measure is limited by the depth of the run",
+                "retrieve deeper, or use a lower cut-off",
+            ),
+            FindingKind(
+                "C111", "skewed-differences", "warning",
+                "the differences are skewed, and the queries are few for that (fewer than 25 times "
+                "the squared skewness)",
+                "the p-value may be too small",
+                "rely on the interval, or judge more queries",
+            ),
+        )
+    }
+)  # fmt: skip

@@ -65,7 +65,8 @@ SUSPICIOUS = Cause(
 CUT = Cause(
     "rankings cut", "document", "ranks",
     "the document is not in the ranking, and at least 3 in 4 rankings of the run end at the rank "
-    "at which this one ends, less deep than a reranker reads (depth)",
+    "at which this one ends, no deeper than the measure reads (nDCG@10: 10), less deep than a "
+    "reranker reads (depth), and less deep than the run that it is compared with, if any",
     "retrieve deeper",
 )  # fmt: skip
 UNJUDGED = Cause(
@@ -125,7 +126,8 @@ NOT_RETRIEVED = Cause(
 )  # fmt: skip
 BELOW_K = Cause(
     "ranked below k", "document", "ranks",
-    "the document was retrieved below rank k",
+    "the document was retrieved below rank k, or may be below the rank at which the rankings are "
+    "cut, where deeper ones would not change the value or not explain the difference",
     "reranking",
 )  # fmt: skip
 LOW = Cause(
@@ -333,18 +335,20 @@ class Examiner:
     def _missed(self, query: RankedQuery, doc: str) -> Missed:
         rank, depth = query.ranks.get(doc), len(query.docs)
         cut = rank is None and 0 < depth == self.patterns.cut
+        beyond = f"may be below rank {depth}, at which the rankings are cut" if cut else ""
+        limited = cut and self.patterns.limit > 0
         absent = (
             f"not among the {depth:,} retrieved" if depth
             else "the run has no document for this query"
         )  # fmt: skip
         evidence = {
-            CUT: f"may be below rank {depth}, at which the rankings are cut" if cut else "",
+            CUT: beyond if limited else "",
             ABSENT: self._absent(query, doc),
             LENGTH: self._length(doc),
             GAP: self._gap(query, doc),
             IGNORED: self._ignored(query, doc),
             NOT_RETRIEVED: absent if rank is None and not cut else "",
-            BELOW_K: "" if rank is None else f"rank {rank}",
+            BELOW_K: ("" if limited else beyond) if rank is None else f"rank {rank}",
         }
         document = self._collection.documents.get(doc)
         return Missed(

@@ -194,7 +194,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         depth: How many documents a reranker is given.
         bands: Bounds in the place of the default ones: anything that :meth:`Bands.of` takes.
         group_by: A field of the queries, such as ``type``, by which means are given.
-        also: Another run, to measure what both together could reach.
+        also: Another run, to measure what both together could reach. If it is cut no deeper than
+            this one, the depth is not named as a cause: it explains no difference.
 
     Returns:
         Bands, causes with their evidence, what each fix could gain, and how queries spread.
@@ -222,12 +223,14 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     truth = Qrels.of({query: given[query] for query in given.query_ids})
     queries = _ranked_queries(truth, found, rel)
     texts = Texts(_collection(collection, group_by))
-    examiner = Examiner(texts, k, queries, find_patterns(queries, texts, k, depth))
+    other = None if also is None else Run.of(also)
+    others = {} if other is None else _others(truth, other, rel)
+    last_read = _last_read(by, k, depth, others)
+    patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
+    examiner = Examiner(texts, k, queries, patterns)
     diagnoses = _diagnoses(examiner, evaluation, by, truth)
     simulation = Simulation(truth, queries, measures, k, depth, rel, texts)
     gains = tuple(simulation.gains(diagnoses))
-    other = None if also is None else Run.of(also)
-    others = {} if other is None else _others(truth, other, rel)
     if other is not None:
         gains += tuple(simulation.with_other(others))
     advice = Advice(
@@ -334,6 +337,14 @@ def _others(truth: Qrels, run: Run, rel: float) -> dict[str, RankedQuery]:
             fix="give a run of the same queries",
         )
     return found
+
+
+def _last_read(by: Measure, k: int, depth: int, others: Mapping[str, RankedQuery]) -> int:
+    """The last rank at which a cut explains a low value, compared with another run if given."""
+    cut_off: Any = dict(by.params).get("k")
+    read = max(k, cut_off or depth)
+    deepest = max((len(query.docs) for query in others.values()), default=0)
+    return min(read, deepest - 1) if others else read
 
 
 def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:

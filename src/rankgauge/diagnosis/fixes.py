@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from rankgauge.core.text import many
+from rankgauge.core.text import many, some
 from rankgauge.diagnosis.causes import (
     ABSENT,
     BELOW_K,
@@ -20,7 +21,7 @@ from rankgauge.diagnosis.causes import (
     QueryDiagnosis,
     shares,
 )
-from rankgauge.diagnosis.gains import BOTH, CutOff, PotentialGain, Sweep
+from rankgauge.diagnosis.gains import BOTH, CutOff, PotentialGain, Sweep, field_values
 from rankgauge.diagnosis.quality import Quality
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.measures.measure import Measure
@@ -42,6 +43,9 @@ _Docs: TypeAlias = Mapping[str, frozenset[str]]
 _HIGH = ("Good", "Excellent")
 # From this share of what is attainable on there is little left to gain.
 _NEARLY = 0.9
+# Documents in no ranking share a field or a term if so many have it, and so many more, as a share,
+# than of the other relevant documents.
+_SEVERAL, _APART = 3, 0.5
 # A smaller gain is not visible in two digits.
 _NOTHING = 0.005
 
@@ -240,15 +244,19 @@ class Advice:
 
     def _observations(self, fix: str, docs: _Docs) -> Iterator[str]:
         missed = f"{many(_count(docs), 'missed document')} in {many(len(docs), 'query')}"
-        cut = self.examiner.patterns.cut
+        cut, limit = self.examiner.patterns.cut, self.examiner.patterns.limit
         plain = {
             "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
-            "index": f"{missed} in no ranking of any query",
+            "index": f"{missed} in no ranking of any query, such as {_sample(docs)}",
             "embedding model": f"{missed} not among the documents retrieved",
-            "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}",
+            "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}"
+            if limit or not cut
+            else f"{missed} below rank {self._k}; rankings are cut at {cut}: retrieve deeper",
         }
         if fix in plain:
             yield plain[fix]
+            if fix == "index":
+                yield from self._in_common()
         elif fix == "chunking":
             sizes = dict(self.examiner.patterns.sizes)
             usual, every = sizes["usual"]
@@ -268,6 +276,34 @@ class Advice:
             if self.others:
                 yield self._in_other_run()
 
+    def _in_common(self) -> Iterator[str]:
+        """The field or term of documents in no ranking that other relevant ones rarely have."""
+        absent = self.examiner.patterns.absent
+        relevant = {doc for query in self.examiner.queries for doc in query.relevant}
+        others = [doc for doc in relevant - absent if self.examiner.texts.length(doc)]
+        for traits in (self._fields, self._terms):
+            have, rest = (Counter(t for d in docs for t in traits(d)) for docs in (absent, others))
+            apart = {
+                trait: number / len(absent) - rest[trait] / max(len(others), 1)
+                for trait, number in have.items()
+                if number >= _SEVERAL
+            }
+            most = max(sorted(apart), key=apart.__getitem__, default=None)
+            if most is not None and apart[most] >= _APART:
+                yield (
+                    f"{have[most]} of {many(len(absent), 'document')} in no ranking have {most}, "
+                    f"and {rest[most]} of {len(others)} other relevant ones: look for a filter"
+                )
+                return
+
+    def _fields(self, doc: str) -> Iterator[str]:
+        found = field_values(self.examiner.texts.collection.documents.get(doc))
+        for name, values in found.items():
+            yield from (f"{name} = {value!r}" for value in values)
+
+    def _terms(self, doc: str) -> Iterator[str]:
+        return (f"the term {term!r}" for term in self.examiner.texts.terms(doc))
+
     def _in_other_run(self) -> str:
         missed = [(one.query_id, doc.doc_id) for one in self.diagnoses for doc in one.missed]
         at_k, deeper = (
@@ -278,6 +314,10 @@ class Advice:
             f"of {many(len(missed), 'missed document')} {self.other_name} has {at_k} in its first "
             f"{self._k} and {deeper} in its first {self.depth}"
         )
+
+
+def _sample(docs: _Docs) -> str:
+    return some(sorted({doc for found in docs.values() for doc in found}))
 
 
 def _count(docs: _Docs) -> int:

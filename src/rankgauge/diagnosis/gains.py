@@ -29,7 +29,16 @@ from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
 
-__all__ = ["BOTH", "CUTOFFS", "CutOff", "PotentialGain", "Simulation", "Sweep", "Threshold"]
+__all__ = [
+    "BOTH",
+    "CUTOFFS",
+    "CutOff",
+    "PotentialGain",
+    "Simulation",
+    "Sweep",
+    "Threshold",
+    "field_values",
+]
 
 Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
 _Change: TypeAlias = Callable[[RankedQuery], Sequence[str]]
@@ -250,8 +259,8 @@ class Simulation:
     def _filtered(self) -> Iterator[PotentialGain]:
         """Rankings without documents whose field has other values than that of the query."""
         collection = self.texts.collection
-        of_queries = {name for query in collection.queries.values() for name in _fields(query)}
-        of_docs = {name for doc in collection.documents.values() for name in _fields(doc)}
+        of_queries = {name for query in collection.queries.values() for name in field_values(query)}
+        of_docs = {name for doc in collection.documents.values() for name in field_values(doc)}
         for name in sorted(of_queries & of_docs):
             removed = self._chosen(partial(self._otherwise, name))
             if removed:
@@ -265,9 +274,9 @@ class Simulation:
 
     def _otherwise(self, name: str, query: RankedQuery) -> Iterator[str]:
         collection = self.texts.collection
-        wanted = _fields(collection.queries.get(query.query_id)).get(name)
+        wanted = field_values(collection.queries.get(query.query_id)).get(name)
         for doc in query.docs if wanted else ():
-            own = _fields(collection.documents.get(doc)).get(name)
+            own = field_values(collection.documents.get(doc)).get(name)
             if own is not None and own.isdisjoint(wanted or ()):
                 yield doc
 
@@ -287,7 +296,7 @@ def _count(found: _Docs) -> int:
     return sum(map(len, found.values()))
 
 
-def _fields(item: Document | Query | None) -> dict[str, set[str]]:
+def field_values(item: Document | Query | None) -> dict[str, set[str]]:
     """The fields that have plain values, or several; those of ``metadata`` among them."""
     found: dict[str, set[str]] = {}
     for fields in () if item is None else (item.fields, item.fields.get("metadata")):

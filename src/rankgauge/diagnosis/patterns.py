@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeAlias
 
@@ -51,6 +51,7 @@ class Patterns:
 
     Attributes:
         cut: The rank at which the rankings are cut; 0 if they are not.
+        limit: The same if that limits the value; 0 if deeper rankings would not change it.
         unordered: So many first documents have no order; 0 if they have one.
         absent: Relevant documents that are in no ranking of any query.
         sizes: Relevant documents missed, and all of them, by size of their text.
@@ -60,6 +61,7 @@ class Patterns:
     """
 
     cut: int = 0
+    limit: int = 0
     unordered: int = 0
     absent: frozenset[str] = frozenset()
     sizes: tuple[tuple[str, tuple[int, int]], ...] = ()
@@ -68,11 +70,18 @@ class Patterns:
     many_terms: bool = False
 
 
-def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: int) -> Patterns:
-    """Return the patterns of a run; a cut at rank `depth` or deeper is none."""
+def find_patterns(
+    queries: Sequence[RankedQuery], texts: Texts, k: int, depth: int, *, last_read: int
+) -> Patterns:
+    """Return the patterns of a run.
+
+    A cut at rank `depth` or deeper is none; one below rank `last_read` does not limit the value.
+    """
     counts = np.array([pattern_counts(query, texts, k) for query in queries]).sum(axis=0)
     cut = _cut(queries, depth)
-    return with_counts(Patterns(cut=cut, absent=_absent(queries, texts, cut)), counts)
+    limit = cut if cut <= last_read else 0
+    absent = _absent(queries, texts, cut)
+    return with_counts(Patterns(cut=cut, limit=limit, absent=absent), counts)
 
 
 def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
@@ -90,10 +99,9 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
         if not found.cut or 2 * top <= found.cut
     ]
     rarer = few[1] and some[1] and _RARER * (few[1] - few[0]) / few[1] < 1 - some[0] / some[1]
-    return Patterns(
-        cut=found.cut,
+    return replace(
+        found,
         unordered=max((top for top, row in tops if _in_no_order(top, row)), default=0),
-        absent=found.absent,
         sizes=tuple(sizes.items()),
         hurting=hurting,
         few_terms=not found.cut and bool(rarer) and by_chance(few, some) < _SURE,

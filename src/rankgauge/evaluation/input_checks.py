@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -66,7 +66,13 @@ _MOST_MET = 0.5
 # differently.
 _NEARLY_ALL = 0.9
 _ODD = 0.2
-_MARKS_ONLY = bytes(value for value in range(128) if chr(value).isalnum())
+_NAMES = bytes(value for value in range(128) if chr(value).isalnum())
+# Without digits, without letters and digits, with a zero in front.
+_SHAPES: tuple[Callable[[bytes], object], ...] = (
+    lambda doc: doc.translate(None, b"0123456789"),
+    lambda doc: doc.translate(None, _NAMES),
+    lambda doc: doc.startswith(b"0"),
+)
 # Relevant documents at the end of rankings: three queries, four times as many as not, twice the
 # reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
 # Rankings of a few documents have no end.
@@ -169,17 +175,17 @@ class InputChecks:
         return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
 
     def _looks_mixed(self) -> bool:
-        """Whether many of a few documents have marks or letters that no judged id has."""
+        """Whether many ids of a few queries have marks, letters or zeros that the others lack."""
         pairs = self._first(_GLANCED)
         judged = _Judged(self.qrels)
         ours = [doc for _, doc in pairs]
         theirs = [doc for query in {query for query, _ in pairs} for doc in judged.docs(query)]
-        for ignored in (b"0123456789", _MARKS_ONLY):
-            known = {doc.translate(None, ignored) for doc in theirs}
-            odd = Counter(doc.translate(None, ignored) for doc in ours)
-            most = max((n for shape, n in odd.items() if shape not in known), default=0)
-            if most >= _ODD * len(ours):
-                return True
+        for shape in _SHAPES:
+            run, known = Counter(map(shape, ours)), Counter(map(shape, theirs))
+            for one, other, size in ((run, known, len(ours)), (known, run, len(theirs))):
+                most = max((n for own, n in one.items() if own not in other), default=0)
+                if most >= _ODD * size:
+                    return True
         return False
 
     def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.database import Database
@@ -34,6 +35,11 @@ __all__ = ["JudgingStore", "Transaction"]
 _PATIENCE = 30.0
 _FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500
+# The tables that a copy has, those first that others refer to.
+RECORDED = (
+    "versions", "questions", "documents", "answers", "candidates", "gold", "judges",
+    "presentations", "choices",
+)  # fmt: skip
 _MOST_ID = 500  # characters of an identifier
 _MOST_BODY = 2_000_000  # characters of a document
 
@@ -90,6 +96,10 @@ class JudgingStore:
         """Open a transaction that writes: all of it is stored or, on an error, nothing."""
         with self._database.writing() as connection:
             yield Transaction(connection)
+
+    def copy_to(self, target: str | os.PathLike[str]) -> None:
+        """Copy a file of SQLite, as it is at one moment, while others may write to it."""
+        self._database.copy_to(Path(target))
 
 
 class Transaction:
@@ -155,9 +165,7 @@ class Transaction:
         """Return the latest version of each question, in the order in which they were added."""
         found: dict[str, Question] = {}
         for row in self._rows("questions", order=("sequence",)):
-            body = json.loads(row.body)
-            body["answers"] = tuple(body["answers"])
-            found[row.id] = Question(id=row.id, time=row.time, **body)
+            found[row.id] = _question_of(row)
         return found
 
     def add_documents(self, documents: Iterable[Document]) -> None:
@@ -176,10 +184,7 @@ class Transaction:
 
     def documents(self, ids: Iterable[str]) -> dict[str, Document]:
         """Return the documents with these identifiers, as far as there are any."""
-        return {
-            row.id: Document(row.id, json.loads(row.body))
-            for row in self._rows("documents", "id", ids)
-        }
+        return {row.id: _document_of(row) for row in self._rows("documents", "id", ids)}
 
     def add_candidates(self, candidates: Iterable[Candidate]) -> int:
         """Store candidates with their sources; return how many pairs are new to their pool."""
@@ -228,11 +233,7 @@ class Transaction:
 
     def gold(self) -> list[GoldTask]:
         """Return the hidden tests."""
-        found = []
-        for row in self._rows("gold", order=("sequence",)):
-            body = json.loads(row.body)
-            found.append(GoldTask(row.question, tuple(body["documents"]), tuple(body["accepted"])))
-        return found
+        return [_gold_of(row) for row in self._rows("gold", order=("sequence",))]
 
     def marks(self) -> tuple[Any, ...]:
         """Return what changes whenever something other than an event is stored."""
@@ -349,6 +350,40 @@ class Transaction:
         """Return the choices stored after a sequence, in order."""
         return [_choice_of(row) for row in self._after("choices", after)]
 
+    # ---- all rows, to copy a project
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each row with the name of its table, without sessions and secrets."""
+        for name in RECORDED:
+            keys = [column.name for column in self._table(name).primary_key]
+            for row in self._rows(name, order=keys):
+                values = row._asdict()
+                values.pop("secret", None)
+                yield name, values
+
+    def add_record(self, name: str, row: Mapping[str, Any]) -> None:
+        """Store a row of :meth:`records` in a table of an empty project.
+
+        Raises:
+            KeyError, TypeError, ValueError: If the row cannot be read.
+        """
+        _check_record(self._table(name), row)
+        if name in _READERS:
+            _READERS[name](SimpleNamespace(**row))
+        self._insert(name, [row])
+
+    def finish_records(self) -> None:
+        """Let new events be numbered after those that were stored as records."""
+        if self._connection.dialect.name == "sqlite":
+            return  # it counts on from the largest number
+        from sqlalchemy import func, select
+
+        for name in RECORDED:
+            column = self._table(name).c.get("sequence")
+            if column is not None:
+                counter = func.pg_get_serial_sequence(self._table(name).name, "sequence")
+                self._connection.execute(select(func.setval(counter, func.max(column))))
+
     # ---- statements
 
     def _rows(
@@ -423,8 +458,37 @@ def _check_id(value: str, what: str) -> None:
         )  # fmt: skip
 
 
+def _check_record(table: Table, row: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a row has the columns of its table, each of its type."""
+    wanted = {column.name: column for column in table.columns if column.name != "secret"}
+    if row.keys() != wanted.keys():
+        raise ValueError(f"it has {', '.join(row)}, wanted {', '.join(wanted)}")
+    for key, column in wanted.items():
+        kind = column.type.python_type
+        value = row[key]
+        if kind is float and type(value) is int:
+            continue
+        if not (column.nullable if value is None else type(value) is kind):
+            raise ValueError(f"{key} is {value!r:.40}")
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _question_of(row: Any) -> Question:
+    body = json.loads(row.body)
+    body["answers"] = tuple(body["answers"])
+    return Question(id=row.id, time=row.time, **body)
+
+
+def _document_of(row: Any) -> Document:
+    return Document(row.id, json.loads(row.body))
+
+
+def _gold_of(row: Any) -> GoldTask:
+    body = json.loads(row.body)
+    return GoldTask(row.question, tuple(body["documents"]), tuple(body["accepted"]))
 
 
 def _judge_of(row: Any) -> Judge:
@@ -445,3 +509,14 @@ def _choice_of(row: Any) -> Choice:
     body["grades"] = tuple(body["grades"])
     names = ("id", "presentation", "judge", "outcome", "time", "sequence")
     return Choice(**{name: getattr(row, name) for name in names}, **body)
+
+
+# What makes an object of a row, or raises KeyError, TypeError or ValueError.
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    "questions": _question_of,
+    "documents": _document_of,
+    "gold": _gold_of,
+    "judges": _judge_of,
+    "presentations": _presentation_of,
+    "choices": _choice_of,
+}

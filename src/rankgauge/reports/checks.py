@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from rankgauge.checks.kinds import FINDING_KINDS
 from rankgauge.checks.result import CheckResult
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import Effect, Finding, FindingKind, Location, Severity
+from rankgauge.core.findings import (
+    COMPARISON_KINDS,
+    Effect,
+    Finding,
+    FindingKind,
+    Location,
+    Severity,
+)
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.rendering.tables import Table
@@ -36,11 +43,11 @@ def finding_kinds_table() -> Table:
         >>> finding_kinds_table().rows[0]
         ('F101', 'error', 'unreadable-line', 'on request')
     """
-    rows = tuple(
-        (kind.code, kind.severity, kind.name, kind.automatic) for kind in FINDING_KINDS.values()
-    )
+    kinds = (*FINDING_KINDS.values(), *COMPARISON_KINDS.values())
+    rows = tuple((kind.code, kind.severity, kind.name, kind.automatic) for kind in kinds)
     notes = (
         "rankgauge check --explain CODE says what it is, what it does, and how to fix it",
+        "codes that begin with C are found by rankgauge compare",
         "copy: what --fix FOLDER fixes in a copy, safe by itself, on request with --fix-also CODE",
     )
     columns = ("code", "severity", "name", "copy")
@@ -60,10 +67,11 @@ def explain_problem(code: str) -> str:
         >>> print(explain_problem("J107").splitlines()[0])
         J107 recall-out-of-reach (warning)
     """
-    names = {kind.name: kind for kind in FINDING_KINDS.values()}
-    kind = FINDING_KINDS.get(code.upper()) or names.get(code.lower())
+    kinds = {**FINDING_KINDS, **COMPARISON_KINDS}
+    names = {kind.name: kind for kind in kinds.values()}
+    kind = kinds.get(code.upper()) or names.get(code.lower())
     if kind is None:
-        raise UnknownName.of("finding", code, (*FINDING_KINDS, *names))
+        raise UnknownName.of("finding", code, (*kinds, *names))
     parts = (
         ("what", kind.description),
         ("effect", kind.effect),

@@ -251,11 +251,13 @@ class _Report:
     def _diagnosed(self, name: str) -> Diagnosis:
         one = next(e for e in self.evaluations if e.run_name == name)
         same = len(one.query_ids) == len(self.truth)
+        best = self._end("best")
         return diagnose(
             self.truth if same else keep_queries(self.truth, one.query_ids),
             self.runs[name],
             self.texts if self.texts.documents or self.texts.queries else None,
             measure=self.primary,
+            also=self.runs[best] if name != best else None,
         )
 
     def _bottom_line(self) -> Iterator[tuple[str, str]]:

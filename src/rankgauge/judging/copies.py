@@ -1,0 +1,240 @@
+"""Copies of a judging project: a backup, all events as JSON lines, and the way back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.text import many
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.json_files import objects
+from rankgauge.formats.lines import numbered_lines, opened
+from rankgauge.formats.writers import written
+from rankgauge.judging.events import OUTCOMES
+from rankgauge.judging.project import JudgingProject
+from rankgauge.judging.store import RECORDED, JudgingStore, Transaction
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+EVENTS_SCHEMA = "rankgauge/judging-events/1"
+_SQLITE = b"SQLite format 3\0"
+_COUNTED = ("questions", "documents", "judges", "presentations", "choices")
+
+
+@dataclass(frozen=True)
+class ProjectCopy(Result):
+    """What was copied, and where to.
+
+    Attributes:
+        source: What was read.
+        target: What was written.
+        rows: How many rows of each table there are; empty of a copy of a file of SQLite.
+        secrets: Whether the invitations and sessions of the judges are in it.
+    """
+
+    source: str
+    target: str
+    rows: Mapping[str, int] = field(default_factory=dict)
+    secrets: bool = True
+
+    def table(self) -> Table:
+        """One line: how much was copied."""
+        counts = [self.rows.get(name) for name in _COUNTED]
+        return Table(("source", "target", *_COUNTED), ((self.source, self.target, *counts),))
+
+    def summary(self) -> str:
+        """Return what was copied, in a sentence."""
+        said = f"{self.target}: a copy of {self.source}"
+        if self.rows:
+            said += f", {many(self.rows['questions'], 'question')}, " + many(
+                self.rows["choices"], "choice"
+            )
+        if not self.secrets:
+            said += "; without the invitations of judges: invite them again"
+        return said
+
+
+def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:
+    """Write everything that a project holds as JSON lines, without secrets and sessions.
+
+    Args:
+        project: The project. Others may use it meanwhile: one state of it is written.
+        target: The file; compressed by its name (``.jsonl.gz``). ``-`` is standard output.
+
+    Raises:
+        InputError: If the project cannot be read or the file cannot be written.
+    """
+    counts: Counter[str] = Counter()
+    with project.reading() as stored, written(target) as stream:
+
+        def write(values: Mapping[str, Any]) -> None:
+            stream.write(json.dumps(values).encode() + b"\n")
+
+        write({"schema": EVENTS_SCHEMA, "rankgauge": version("rankgauge")})
+        for name, row in stored.records():
+            body = row.get("body")
+            if body is not None and row.get("kind") != "guideline":
+                row |= {"body": json.loads(body)}
+            write({"table": name, **row})
+            counts[name] += 1
+        # A file that was cut off lacks this line.
+        write({"rows": {name: counts[name] for name in RECORDED}})
+    return ProjectCopy(
+        project.where, os.fspath(target), {name: counts[name] for name in RECORDED}, secrets=False
+    )
+
+
+def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:
+    """Copy a project while judges go on working.
+
+    Args:
+        project: The project.
+        target: A new file. Of a file of SQLite it becomes a project of its own, with the hashed
+            secrets of the judges. Of PostgreSQL, or by a name that ends in ``.jsonl`` (``.gz``,
+            ``.zst``, ...), it becomes JSON lines without secrets.
+
+    Raises:
+        InputError: If there is a file already, or it cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> project = JudgingProject.create(f"{folder}/judging.db")
+        >>> done = backup(project, f"{folder}/copy.db")
+        >>> JudgingProject(f"{folder}/copy.db").settings == project.settings
+        True
+    """
+    path = Path(target)
+    if path.exists():
+        raise InputError("there is a file already", where=str(path), fix="name a new file")
+    if project.path is None or ".jsonl" in path.suffixes:
+        return write_events(project, path)
+    JudgingStore(project.path).copy_to(path)
+    return ProjectCopy(project.where, str(path))
+
+
+def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> ProjectCopy:
+    """Make a project of a backup.
+
+    Args:
+        source: A file that :func:`backup` or :func:`write_events` wrote.
+        where: The new project: a path, or the URL of a database of PostgreSQL without one.
+
+    Raises:
+        FormatError: With the line, if a line cannot be read. Nothing is stored then.
+        InputError: If there is a project already, or the file is no backup.
+    """
+    target = JudgingProject(where)
+    if target.path is not None and target.path.exists():
+        raise InputError(
+            "there is a file already", where=target.where, fix="name a new file for the project"
+        )
+    if _is_sqlite(source):
+        if target.path is not None:
+            JudgingStore(source).copy_to(target.path)
+            return ProjectCopy(os.fspath(source), target.where)
+        with JudgingProject(source).reading() as read:
+            rows = ((0, name, row) for name, row in read.records())
+            counts = _stored(target, rows, os.fspath(source))
+    else:
+        with opened(source) as stream:
+            lines = objects(numbered_lines(stream, os.fspath(source)), os.fspath(source))
+            counts = _stored(target, _rows_of(lines, os.fspath(source)), os.fspath(source))
+    return ProjectCopy(os.fspath(source), target.where, counts, secrets=False)
+
+
+def _is_sqlite(source: str | os.PathLike[str]) -> bool:
+    try:
+        with open(source, "rb") as stream:  # noqa: PTH123 - a path may be text
+            return stream.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False  # who reads it says why
+
+
+def _rows_of(
+    lines: Iterator[tuple[int, dict[str, Any]]], name: str
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The rows of a file of events; its first line says what it is, its last how many."""
+    number, head = next(lines, (0, {}))
+    if head.get("schema") != EVENTS_SCHEMA:
+        raise FormatError(
+            f"this is no copy of a judging project: its first line has no {EVENTS_SCHEMA!r}",
+            path=name, line=number,
+            fix="give a file of: rankgauge judge backup; judgments are read by: judge import",
+        )  # fmt: skip
+    counts: Counter[str] = Counter()
+    for number, values in lines:
+        if "table" not in values:
+            if values == {"rows": {table: counts[table] for table in RECORDED}}:
+                return
+            break
+        table = values.pop("table")
+        if not isinstance(table, str) or table not in RECORDED:
+            raise _unreadable(name, number, f"there is no table {table!r:.40}")
+        if not isinstance(values.get("body", ""), str):
+            values["body"] = json.dumps(values["body"])
+        counts[table] += 1
+        yield number, table, values
+    raise FormatError(
+        f"its end is missing: {many(sum(counts.values()), 'row')} were read", path=name,
+        line=number, fix="take another copy; nothing was stored",
+    )  # fmt: skip
+
+
+def _unreadable(name: str, line: int, what: str) -> FormatError:
+    return FormatError(
+        f"this row cannot be read: {what}", path=name, line=line,
+        fix="take another copy, or correct the line; nothing was stored",
+    )  # fmt: skip
+
+
+def _stored(
+    target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any]]], source: str
+) -> dict[str, int]:
+    """Store all rows in a project that is empty, or none; return how many of each table."""
+    counts: Counter[str] = Counter()
+    modes: dict[str, str] = {}
+    fresh = target.path is not None
+    try:
+        with target.writing() as stored:
+            _refuse_project(stored, target.where)
+            for line, name, row in rows:
+                try:
+                    if name == "choices":
+                        _check_choice(row, modes)
+                    stored.add_record(name, row)
+                    if name == "presentations":
+                        modes[row["id"]] = json.loads(row["body"])["mode"]
+                except (KeyError, TypeError, ValueError) as error:
+                    raise _unreadable(source, line, str(error)) from None
+                counts[name] += 1
+            stored.finish_records()
+        target.questions  # noqa: B018 - read now: what cannot be read is refused here
+    except BaseException:
+        target.close()
+        if fresh and target.path is not None:
+            for end in ("", "-wal", "-shm"):
+                Path(f"{target.path}{end}").unlink(missing_ok=True)
+        raise
+    return {name: counts[name] for name in RECORDED}
+
+
+def _refuse_project(stored: Transaction, where: str) -> None:
+    if stored.settings() is not None:
+        raise InputError(
+            "there is a judging project already", where=where, fix="name another database"
+        )
+
+
+def _check_choice(row: Mapping[str, Any], modes: Mapping[str, str]) -> None:
+    mode = modes.get(row["presentation"])
+    if mode is None:
+        raise ValueError(f"there is no presentation {row['presentation']!r:.60}")
+    if row["outcome"] not in OUTCOMES[mode]:
+        raise ValueError(f"{row['outcome']!r:.40} is no outcome of the mode {mode}")
