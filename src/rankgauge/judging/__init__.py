@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-<<<<<<< HEAD
     from rankgauge.judging.answers import (
         Answer as Answer,
         next_pair as next_pair,
-=======
+    )
     from rankgauge.judging.copies import (
         ProjectCopy as ProjectCopy,
         backup as backup,
         restore as restore,
         write_events as write_events,
->>>>>>> main
     )
     from rankgauge.judging.events import (
         Candidate as Candidate,
@@ -76,11 +74,8 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-<<<<<<< HEAD
         "answers": "Answer next_pair",
-=======
         "copies": "ProjectCopy backup restore write_events",
->>>>>>> main
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task hash_secret",
