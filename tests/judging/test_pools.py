@@ -245,7 +245,7 @@ def test_the_tail_estimates_how_many_relevant_documents_the_pool_misses(tmp_path
     questions = [f"q{number}" for number in range(600)]
     with JudgingProject.create(tmp_path / "many.db") as made:
         made.add_questions([Question(name, "x") for name in questions])
-        build_pool(made, DOCUMENTS, [dict.fromkeys(questions, ["d0", "d9"])], random=4, seed=5)
+        build_pool(made, DOCUMENTS, [{name: ["d0", "d9"] for name in questions}], random=4, seed=5)
         estimates = dict.fromkeys(questions, 0.0)
         for (question, document), each in stored(made).items():
             if each.sources[0].kind == "random" and document in relevant:
