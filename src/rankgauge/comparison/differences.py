@@ -174,12 +174,6 @@ class Difference:
         better = self.measure.declaration.better
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
-    @property
-    def is_worse(self) -> bool:
-        """Whether the whole interval is on the worse side of zero."""
-        better = self.measure.declaration.better
-        return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
-
     def power(self, difference: float) -> float:
         """The chance that a true difference of this size is detected here.
 
