@@ -39,10 +39,14 @@ if TYPE_CHECKING:
     from rankgauge.judging.project import (
         JudgingProject as JudgingProject,
         Progress as Progress,
+        QuestionProgress as QuestionProgress,
         Task as Task,
         hash_secret as hash_secret,
     )
-    from rankgauge.judging.questions import load_questions as load_questions
+    from rankgauge.judging.questions import (
+        load_questions as load_questions,
+        write_question as write_question,
+    )
     from rankgauge.judging.relevance import (
         DocumentRelevance as DocumentRelevance,
         Relevance as Relevance,
@@ -85,8 +89,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "pools": "PoolReport PoolSource build_pool pool_warning",
-        "project": "JudgingProject Progress Task hash_secret",
-        "questions": "load_questions",
+        "project": "JudgingProject Progress QuestionProgress Task hash_secret",
+        "questions": "load_questions write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",
