@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.judging.agreement import (
+        AgreementRow as AgreementRow,
+        Disagreement as Disagreement,
+        JudgingAgreement as JudgingAgreement,
+        measure_agreement as measure_agreement,
+    )
     from rankgauge.judging.copies import (
         ProjectCopy as ProjectCopy,
         backup as backup,
@@ -58,6 +64,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "copies": "ProjectCopy backup restore write_events",
+        "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task hash_secret",
