@@ -13,6 +13,10 @@ if TYPE_CHECKING:
         JudgingAgreement as JudgingAgreement,
         measure_agreement as measure_agreement,
     )
+    from rankgauge.judging.answers import (
+        Answer as Answer,
+        next_pair as next_pair,
+    )
     from rankgauge.judging.copies import (
         ProjectCopy as ProjectCopy,
         backup as backup,
@@ -59,12 +63,26 @@ if TYPE_CHECKING:
         JudgingStore as JudgingStore,
         Transaction as Transaction,
     )
+    from rankgauge.judging.votes import (
+        DocumentCredit as DocumentCredit,
+        PairVotes as PairVotes,
+        SideVotes as SideVotes,
+        VoteReport as VoteReport,
+        VoteRow as VoteRow,
+        add_vote as add_vote,
+        import_votes as import_votes,
+        read_answers as read_answers,
+        read_votes as read_votes,
+        summarize_votes as summarize_votes,
+        vote_report as vote_report,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "copies": "ProjectCopy backup restore write_events",
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
+        "answers": "Answer next_pair",
+        "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "project": "JudgingProject Progress Task hash_secret",
@@ -73,5 +91,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",
         "store": "JudgingStore Transaction",
+        "votes": "DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
+        " import_votes read_answers read_votes summarize_votes vote_report",
     },
 )

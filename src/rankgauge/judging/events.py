@@ -34,7 +34,8 @@ OUTCOMES = {
     "graded": ("graded", "cannot tell", "later", "undone"),
     "ranking": ("chosen", "none", "cannot tell", "later", "undone"),
     "yes-no": ("chosen", "none", "cannot tell", "later", "undone"),
-    "answers": ("chosen", "both good", "both bad", "cannot tell", "later", "undone"),
+    # A tie is imported from files that do not say whether both answers are good or bad.
+    "answers": ("chosen", "both good", "both bad", "tie", "cannot tell", "later", "undone"),
 }
 _OPEN = {"later", "undone"}
 ROLES = ("judge", "lead", "admin")

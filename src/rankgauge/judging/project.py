@@ -8,7 +8,7 @@ import random
 import secrets
 import threading
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rankgauge.errors import InputError
+from rankgauge.judging.answers import Answer, next_pair
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -43,6 +44,8 @@ __all__ = ["JudgingProject", "Progress", "Task", "hash_secret"]
 _GUIDELINE = Path(__file__).parent / "guideline.md"
 # A repeat comes after so many other tasks, when the first answer is no longer in mind.
 _REPEAT_AFTER = 10
+# Purposes of presentations that no judge gets as the next task.
+_NO_TASKS = {"adjudication", "import"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,9 @@ class _State:
         self.presentations: dict[str, Presentation] = {}
         self.by_question: dict[str, list[Presentation]] = defaultdict(list)
         self.by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.votes_by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.votes: Counter[frozenset[str]] = Counter()
+        self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
         self.unfinished: dict[str, Presentation] = {}
         self.presented = 0
@@ -99,6 +105,13 @@ class _State:
         self._known: dict[str, _Known] = {}
 
     def update(self, stored: Transaction) -> None:
+        self._read_contents(stored)
+        for shown in stored.presentations(self.presented):
+            self._add_presentation(shown)
+        for choice in stored.choices(self.chosen):
+            self._add_choice(choice)
+
+    def _read_contents(self, stored: Transaction) -> None:
         marks = stored.marks()
         if marks != self.marks:
             settings = stored.settings()
@@ -120,20 +133,30 @@ class _State:
             self.judges = stored.judges()
             self.marks = marks
             self._known.clear()
-        for shown in stored.presentations(self.presented):
-            self.presentations[shown.id] = self.unfinished[shown.id] = shown
-            self.by_question[shown.question].append(shown)
+        if stored.answer_count() != len(self.answers):
+            self.answers = {name: Answer(name, **body) for name, body in stored.answers().items()}
+
+    def _add_presentation(self, shown: Presentation) -> None:
+        self.presentations[shown.id] = shown
+        self.presented = shown.sequence
+        if shown.mode == "answers":
+            self.votes_by_judge[shown.judge].append(shown)
+            self.votes[shown.items] += 1
+            return
+        self.by_question[shown.question].append(shown)
+        if shown.purpose not in _NO_TASKS:
+            self.unfinished[shown.id] = shown
             self.by_judge[shown.judge].append(shown)
-            self.presented = shown.sequence
-        for choice in stored.choices(self.chosen):
-            shown = self.presentations[choice.presentation]
-            self.latest[shown.id] = choice
-            self.chosen = choice.sequence
-            self._known.pop(shown.question, None)
-            if self.finished(shown):
-                self.unfinished.pop(shown.id, None)
-            else:
-                self.unfinished[shown.id] = shown
+
+    def _add_choice(self, choice: Choice) -> None:
+        shown = self.presentations[choice.presentation]
+        self.latest[shown.id] = choice
+        self.chosen = choice.sequence
+        self._known.pop(shown.question, None)
+        if self.finished(shown):
+            self.unfinished.pop(shown.id, None)
+        elif shown.mode != "answers" and shown.purpose not in _NO_TASKS:
+            self.unfinished[shown.id] = shown
 
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
         shown = list(shown)
@@ -373,6 +396,59 @@ class JudgingProject:
         with self.writing() as stored:
             stored.add_gold(tasks)
 
+    # ---- answers of systems
+
+    def add_answers(self, answers: Iterable[Answer]) -> None:
+        """Add answers of systems.
+
+        Raises:
+            InputError: If there is another answer of the same identifier.
+        """
+        given = {each.id: each for each in answers}
+        with self.writing() as stored:
+            for name, body in stored.answers(given).items():
+                if Answer(name, **body) != given[name]:
+                    raise InputError(
+                        f"there is another answer {name!r:.60}", where=self.where,
+                        fix="give an answer that changed an identifier of its own",
+                    )  # fmt: skip
+            stored.add_answers({name: each.body for name, each in given.items()})
+
+    def answers(self) -> dict[str, Answer]:
+        """Return the answers of systems by identifier."""
+        with self._current() as (_, state):
+            return dict(state.answers)
+
+    def next_vote(self, judge: str, *, now: datetime | None = None) -> Task | None:
+        """Return the open vote of a judge on two answers, or the next one; None if none is left.
+
+        The documents of the task are the two answers: text, but neither system nor sources.
+        """
+        now = now or datetime.now(UTC)
+        with self._current(write=True) as (stored, state):
+            own = state.votes_by_judge[judge]
+            for shown in reversed(own):
+                choice = state.latest.get(shown.id)
+                if choice is None or choice.outcome == "undone":
+                    return _task_of(stored, state, shown)
+            seed = state.settings.seed * 1_000_003 + state.presented + 1
+            pair = next_pair(
+                (each for each in state.answers.values() if each.question in state.questions),
+                state.votes, (each.items for each in own),
+                random.Random(seed),  # noqa: S311 - a recorded seed, not a secret
+            )  # fmt: skip
+            if pair is None:
+                later = (each for each in own if not state.finished(each))
+                postponed = next(later, None)
+                return None if postponed is None else _task_of(stored, state, postponed)
+            end = now + timedelta(minutes=state.settings.lease)
+            shown = Presentation(
+                str(uuid.uuid4()), pair[0].question, tuple(each.id for each in pair), judge,
+                "answers", "vote", state.guideline, expires=end.isoformat(timespec="seconds"),
+                seed=seed,
+            )  # fmt: skip
+            return _task_of(stored, state, stored.append_presentation(shown))
+
     # ---- judges
 
     def add_judge(
@@ -471,10 +547,11 @@ class JudgingProject:
             stored.append_choice(choice)
             return True
 
-    def undo(self, judge: str) -> str | None:
-        """Open the last finished task of a judge again; return its identifier, or None."""
+    def undo(self, judge: str, *, votes: bool = False) -> str | None:
+        """Open a judge's last finished task, or vote, again; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            done = [each for each in state.by_judge[judge] if state.finished(each)]
+            own = state.votes_by_judge if votes else state.by_judge
+            done = [each for each in own[judge] if state.finished(each)]
             if not done:
                 return None
             last = max(done, key=lambda each: state.latest[each.id].sequence)
@@ -532,7 +609,11 @@ def hash_secret(secret: str) -> str:
 
 
 def _task_of(stored: Transaction, state: _State, shown: Presentation) -> Task:
-    texts = stored.documents(shown.documents)
+    if shown.mode == "answers":
+        answers = (state.answers[each] for each in shown.documents)
+        texts = {each.id: Document(each.id, {"answer": each.text}) for each in answers}
+    else:
+        texts = stored.documents(shown.documents)
     version = stored.version("guideline", shown.guideline)
     question = state.questions.get(shown.question) or Question(shown.question, shown.question)
     return Task(

@@ -259,6 +259,13 @@ class Transaction:
         """Return the answers with these identifiers, all if None."""
         return {row.id: json.loads(row.body) for row in self._rows("answers", "id", ids)}
 
+    def answer_count(self) -> int:
+        """Return the number of stored answers."""
+        from sqlalchemy import func, select
+
+        query = select(func.count()).select_from(self._table("answers"))
+        return int(self._connection.scalar(query) or 0)
+
     # ---- judges
 
     def add_judge(
