@@ -8,6 +8,7 @@ from command import run
 import rankgauge
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
+BM25, KEYWORD = (str(SAMPLE / "runs" / name) for name in ("bm25.run", "keyword.run"))
 QUERIES = str(SAMPLE / "queries.jsonl")
 
 
@@ -70,3 +71,25 @@ def test_an_invitation_prints_the_page_at_which_a_judge_signs_in(project):
     assert done.stdout.startswith("/join/")
     assert "Ann (lead)" in done.stderr
     assert '"name": "Ann"' in run("judge", "status", project, "--as", "json").stdout
+
+
+def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(project):
+    words = ("judge", "pool", project, "--collection", SAMPLE, "--run", BM25, "--run", KEYWORD)
+    done = run(*words, "-k", "5", "--bm25", "--dense", "--random", "2")
+    assert done.returncode == 0, done.stderr
+    assert "new documents to judge" in done.stdout
+    again = json.loads(run(*words, "-k", "5", "--as", "json").stdout)
+    assert again["new"] == 0
+    assert {(each["name"], each["kind"]) for each in again["sources"]} == {
+        ("bm25", "run"), ("keyword", "run"), ("bm25", "search"), ("dense", "search"),
+        ("random", "random"),
+    }  # fmt: skip
+    status = json.loads(run("judge", "status", project, "--as", "json").stdout)
+    assert (status["pooled"], status["candidates"]) == (30, again["documents"])
+    assert "rankgauge judge serve" in status["next_step"]
+
+
+def test_an_encoder_nobody_knows_is_refused(project):
+    done = run("judge", "pool", project, "--collection", SAMPLE, "--dense", "magic")
+    assert done.returncode == 2
+    assert "is none of hashing, model2vec:NAME" in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -138,6 +138,68 @@ def questions(project: str, file: str, collection: str | None, author: str) -> N
         print_result(project_status(opened), "table")
 
 
+@judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
+@_project
+@click.option(
+    "--collection", metavar="FOLDER", required=True,
+    help="The documents: a folder, an archive, a file, or a collection of another library.",
+)  # fmt: skip
+@click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; again for more.")
+@click.option("--bm25", is_flag=True, help="Search the collection with BM25.")
+@click.option(
+    "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
+    help="Search it with vectors: hashing (words and character n-grams; if no ENCODER is given), "
+    "model2vec:NAME or sentence-transformers:NAME.",
+)  # fmt: skip
+@click.option(
+    "-k", type=click.IntRange(1), default=10, show_default=True,
+    help="Documents taken from the top of each ranking.",
+)  # fmt: skip
+@click.option(
+    "--random", type=click.IntRange(0), default=0, metavar="N",
+    help="Documents drawn for each question from outside its pool, to estimate what it misses.",
+)  # fmt: skip
+@options.run_format
+@options.seed("Decides which random documents are drawn.")
+@options.output_format()
+def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
+    project: str,
+    collection: str,
+    runs: tuple[str, ...],
+    bm25: bool,  # noqa: FBT001 - click passes by name
+    dense: str | None,
+    k: int,
+    random: int,
+    run_format: str | None,
+    seed: int,
+    format: str,
+) -> None:
+    """Add candidates to the questions of PROJECT, and say where they came from.
+
+    Candidates are the union of the top k of all runs and searches. Judges never see where a
+    document came from. Adding a run again adds nothing; a further run adds what is new.
+
+    \b
+    Examples:
+      rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
+      rankgauge judge pool judging.db --collection data --bm25 --dense --random 3
+      rankgauge judge pool judging.db --collection data --run release-2.run -k 5
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, build_pool
+
+    with working("building the pool"), JudgingProject(project) as opened:
+        found = build_pool(
+            opened,
+            collection,
+            read_runs(runs, run_format, k=k),
+            retrievers=_retrievers(dense, bm25=bm25),
+            k=k,
+            random=random,
+            seed=seed,
+        )
+    print_result(found, format)
+
+
 @judge.command(short_help="Show or change how a project judges.")
 @_project
 @click.option("--author", default="", metavar="NAME", help="Who changes it.")
@@ -187,7 +249,7 @@ def guideline(project: str, file: str | None, author: str) -> None:
 @judge.command(short_help="Open the pages on which people judge.")
 @_project
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", type=int, default=8765, show_default=True, help="The port to listen at.")
+@click.option("--port", type=int, default=8000, show_default=True, help="The port to listen at.")
 @click.option("--open", "browser", is_flag=True, help="Open the page in a browser.")
 def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: FBT001 - click passes by name
     """Serve the pages of PROJECT until interrupted (Ctrl-C).
@@ -200,10 +262,10 @@ def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: F
       rankgauge judge serve judging.db --port 9000 --open
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject
+    from rankgauge.web import serve as serve_pages
 
-    web = importlib.import_module("rankgauge.web")
     with JudgingProject(project) as opened:
-        web.serve(opened, host=host, port=port, browser=browser)
+        serve_pages(opened, host=host, port=port, echo=_opening if browser else _said)
 
 
 @judge.command(short_help="Add a judge, and print the secret of the invitation.")
@@ -239,10 +301,43 @@ def status(project: str, format: str) -> None:
     print_result(found, format)
 
 
+def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
+    """The retrievers that search the collection, by name."""
+    from rankgauge import retrievers
+
+    found: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
+    if dense is not None:
+        kind, _, name = dense.partition(":")
+        encoders: dict[str, Callable[..., Any]] = {
+            "hashing": retrievers.HashingEncoder,
+            "model2vec": retrievers.Model2VecEncoder,
+            "sentence-transformers": retrievers.SentenceTransformersEncoder,
+        }
+        if kind not in encoders or bool(name) == (kind == "hashing"):
+            raise click.BadParameter(
+                f"{dense!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME",
+                param_hint="--dense",
+            )
+        found["dense"] = retrievers.Dense(encoders[kind](*filter(None, [name])))
+    return found
+
+
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(" ".join(each) if isinstance(each, tuple) else each for each in value)
     return "" if value is None else f"{value}"
+
+
+def _said(line: str) -> None:
+    say(line + "\n")
+
+
+def _opening(line: str) -> None:
+    """Print a link, and open it in a browser."""
+    import webbrowser
+
+    _said(line)
+    webbrowser.open(line)
 
 
 def _read_questions(path: str, collection: str | None, author: str) -> list[Any]:

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.pools import (
+        PoolReport as PoolReport,
+        PoolSource as PoolSource,
+        build_pool as build_pool,
+        pool_warning as pool_warning,
+    )
     from rankgauge.judging.project import (
         JudgingProject as JudgingProject,
         Progress as Progress,
@@ -85,6 +91,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
+        "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress Task hash_secret",
         "questions": "load_questions",
         "relevance": "DocumentRelevance Relevance measure_relevance",

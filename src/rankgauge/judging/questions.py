@@ -12,11 +12,11 @@ from rankgauge.formats.questions import read_questions
 from rankgauge.formats.texts import TextRow, TextSource
 from rankgauge.judging.events import Question
 
-__all__ = ["FIRST_LOOK", "TARGET_QUESTIONS", "load_questions"]
+__all__ = ["advice", "load_questions"]
 
-#: What to aim for unless the planner says otherwise, and what is enough for a first look.
-TARGET_QUESTIONS = 100
-FIRST_LOOK = 20
+# What to aim for unless the planner says otherwise, and what is enough for a first look.
+_TARGET = 100
+_FIRST_LOOK = 20
 _NEEDS = ("need", "information_need", "narrative", "description", "desc", "narr")
 _AUTHORS = ("author", "written_by")
 
@@ -69,6 +69,14 @@ def load_questions(
         )
         for query in queries.values()
     ]
+
+
+def advice(questions: int) -> str:
+    """Return what to say of so few questions; nothing if there are enough."""
+    if questions >= _TARGET:
+        return ""
+    first = "enough" if questions >= _FIRST_LOOK else f"{_FIRST_LOOK} are enough"
+    return f"{first} for a first look; aim for {_TARGET}, or what rankgauge judge size says"
 
 
 def _field(query: Query | TextRow, names: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.questions import FIRST_LOOK, TARGET_QUESTIONS
+from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 
 __all__ = ["JudgeStatus", "ProjectStatus", "project_status"]
@@ -85,7 +85,7 @@ class ProjectStatus(Result):
         )
         time = _minutes(self.left * self.seconds) if self.seconds and self.left else ""
         rows = [
-            ("questions", self.questions, self._advice()),
+            ("questions", self.questions, advice(self.questions)),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
             ("resolved", self.resolved, ""),
             ("tasks judged", self.judged, other and f"not counted: {other}"),
@@ -109,13 +109,6 @@ class ProjectStatus(Result):
 
     def _data(self) -> dict[str, Any]:
         return asdict(self)
-
-    def _advice(self) -> str:
-        if self.questions < FIRST_LOOK:
-            return f"{FIRST_LOOK} are enough for a first look, aim for {TARGET_QUESTIONS}"
-        if self.questions < TARGET_QUESTIONS:
-            return f"enough for a first look, aim for {TARGET_QUESTIONS}"
-        return ""
 
 
 def project_status(project: JudgingProject) -> ProjectStatus:
