@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.judging.agreement import (
+        AgreementRow as AgreementRow,
+        Disagreement as Disagreement,
+        JudgingAgreement as JudgingAgreement,
+        measure_agreement as measure_agreement,
+    )
     from rankgauge.judging.answers import (
         Answer as Answer,
         next_pair as next_pair,
@@ -84,6 +90,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
