@@ -1,6 +1,7 @@
 """A language model behind a server, as it should be and as it should not."""
 
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -78,7 +79,7 @@ def test_a_reply_has_its_text_its_tokens_and_its_cost(monkeypatch):
         }
     ]  # fmt: skip
     assert server.headers[0]["authorization"] == "Bearer secret-key"
-    assert "secret-key" not in json.dumps(dict(model.settings)) + repr(model)
+    assert "secret-key" not in json.dumps(model.settings) + repr(model)
 
 
 def test_a_sample_has_a_seed_of_its_own():
@@ -325,6 +326,40 @@ def test_equal_requests_are_sent_once():
     assert model.usage().cached == 3
 
 
+def test_equal_requests_that_fail_count_each():
+    with serving(in_order(completion("x", finish="length"))) as server:
+        model = ChatModel(server.url, "small", **PRICES)
+        results = model.complete_all(["a", "a"])
+        model.close()
+    assert len(server.bodies) == 1
+    assert model.usage().failed == 2
+    assert [result.usage.calls for result in results] == [1, 0]
+    again = pickle.loads(pickle.dumps(results[0]))
+    assert (again.code, again.usage, str(again)) == (
+        "truncated", results[0].usage, str(results[0])
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [{"requests_per_minute": 1}, {"tokens_per_minute": 140}], ids=str)
+def test_a_call_waits_for_the_next_minute(limit, monkeypatch):
+    """The first call takes 120 tokens, the second is estimated at 11 and the longest response."""
+    waits = []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        raise TimeoutError
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with serving(in_order(completion("x"))) as server:
+        model = ChatModel(server.url, "small", **limit)
+        model.complete("a")
+        with pytest.raises(TimeoutError):
+            model.complete("bcd")
+        model.close()
+    assert len(server.bodies) == 1
+    assert 50 < waits[0] <= 60
+
+
 def test_no_more_calls_are_under_way_than_allowed():
     lock, now, most = threading.Lock(), 0, 0
 
@@ -437,7 +472,7 @@ def test_settings_tell_what_decides_a_reply():
     def settings(**options):
         model = ChatModel(**{"url": "http://localhost", "model": "small", **options})
         model.close()
-        return json.loads(json.dumps(dict(model.settings)))
+        return json.loads(json.dumps(model.settings))
 
     others = [
         {"url": "http://localhost/v2"}, {"model": "large"}, {"temperature": 1}, {"seed": 1},

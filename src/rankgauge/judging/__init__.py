@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.judging.agreement import (
+        AgreementRow as AgreementRow,
+        Disagreement as Disagreement,
+        JudgingAgreement as JudgingAgreement,
+        measure_agreement as measure_agreement,
+    )
     from rankgauge.judging.answers import (
         Answer as Answer,
         next_pair as next_pair,
@@ -45,10 +51,14 @@ if TYPE_CHECKING:
     from rankgauge.judging.project import (
         JudgingProject as JudgingProject,
         Progress as Progress,
+        QuestionProgress as QuestionProgress,
         Task as Task,
         hash_secret as hash_secret,
     )
-    from rankgauge.judging.questions import load_questions as load_questions
+    from rankgauge.judging.questions import (
+        load_questions as load_questions,
+        write_question as write_question,
+    )
     from rankgauge.judging.relevance import (
         DocumentRelevance as DocumentRelevance,
         Relevance as Relevance,
@@ -86,14 +96,15 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "pools": "PoolReport PoolSource build_pool pool_warning",
-        "project": "JudgingProject Progress Task hash_secret",
-        "questions": "load_questions",
+        "project": "JudgingProject Progress QuestionProgress Task hash_secret",
+        "questions": "load_questions write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",

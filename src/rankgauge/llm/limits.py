@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from rankgauge.errors import RankgaugeError
 from rankgauge.llm.replies import ModelError, Usage
 
-__all__ = ["Meter", "Pace", "Stop"]
-
 _MINUTE = 60.0
 _POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
 # The server refuses every request, whatever is in it.

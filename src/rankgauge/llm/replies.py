@@ -9,8 +9,6 @@ from typing import Any
 from rankgauge.core.arguments import integer
 from rankgauge.errors import InputError, RankgaugeError
 
-__all__ = ["ChatRequest", "ModelError", "Reply", "Usage"]
-
 _ROLES = ("system", "developer", "user", "assistant")
 
 
