@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-# Status, headers and body of an answer; a body that is no bytes is sent as JSON.
+# Status, headers and body of an answer; a body that is no bytes is sent as JSON, and without one
+# the connection is closed.
 Reply = tuple[int, dict[str, str], Any]
 
 
@@ -35,6 +36,9 @@ def serving(answer: Callable[[Any, int], Reply]) -> Iterator[Loopback]:
             said.headers.append({name.lower(): value for name, value in self.headers.items()})
             said.paths.append(self.path)
             status, headers, content = answer(body, before)
+            if content is None:
+                self.close_connection = True
+                return
             raw = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             for name, value in headers.items():

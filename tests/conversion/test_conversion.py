@@ -410,7 +410,7 @@ def test_what_another_tool_wants_and_judgments_do_not_say_is_named(form, left, t
 def test_words_nobody_knows_are_named(tmp_path):
     with pytest.raises(UnknownName, match="kind='qrel' is not possible"):
         convert(sample_path("qrels.txt"), tmp_path / "a", kind="qrel")
-    with pytest.raises(UnknownName, match="no format is called 'xls'"):
+    with pytest.raises(UnknownName, match="target_format='xls' is not possible"):
         convert(sample_path("qrels.txt"), tmp_path / "a", target_format="xls")
 
 

@@ -141,7 +141,7 @@ def test_settings_say_what_was_chosen():
 def test_a_size_that_is_none_is_refused(kind, size):
     with pytest.raises(InputError, match="size=") as caught:
         kind(size)
-    assert caught.value.fix == "size is a whole number from 1"
+    assert caught.value.fix == "give a whole number from 1"
 
 
 @pytest.mark.parametrize("kind", [FixedChunker, TokenChunker, SentenceChunker])

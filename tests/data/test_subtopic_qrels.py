@@ -87,14 +87,14 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
 @pytest.mark.parametrize(
     ("source", "what", "fix"),
     [
-        ({"q": {"d": 1}}, "got 1 where subtopics were wanted", '"subtopic": grade'),
-        ({"q": ["d"]}, "where documents were wanted", '"subtopic": grade'),
+        ({"q": {"d": 1}}, "got 1 for subtopics", '"subtopic": grade'),
+        ({"q": ["d"]}, "for documents", '"subtopic": grade'),
         ([("q", "d", 1)], "wanted query, subtopic, document, grade", "give rows"),
         ([("q", "s", "d", "x")], "grade 'x' is text, not a number", "as a number"),
         ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "leave out"),
         ([("q", "s", "d", 1), ("q", "s", "d", 0)], "duplicate document 'd'", "keep one"),
         ([("q", "0", "d", 1)], "these judgments have no subtopics: each is of '0'", "q1 2 d1 1"),
-        ({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, "documents were wanted", "write"),
+        ({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, "for documents", "write"),
         (7, "got int, wanted judgments by subtopic", "give a mapping"),
         ([], "there is no row to read", "give rows of query_id, subtopic_id"),
         (Qrels.of({"q": {"d"}}), "these judgments have no subtopics", "give judgments by subtopic"),

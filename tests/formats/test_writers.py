@@ -338,7 +338,7 @@ def test_an_opensearch_list_says_what_a_server_wants(tmp_path):
 
 
 def test_an_unknown_format_is_named(tmp_path):
-    with pytest.raises(UnknownName, match="no format is called 'xlsx'"):
+    with pytest.raises(UnknownName, match="format='xlsx' is not possible"):
         write_table(Run.of({"q": ["d"]}).table, tmp_path / "a", RUN, form="xlsx")
 
 

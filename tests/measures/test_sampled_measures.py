@@ -264,7 +264,7 @@ def test_what_has_no_strata_is_refused(tmp_path: Path) -> None:
         evaluate(path, {"q1": ["d1"]}, "infNDCG")
     with pytest.raises(InputError, match="these judgments have no strata"):
         evaluate(Qrels.of({"q1": {"d1"}}), {"q1": ["d1"]}, "infNDCG")
-    with pytest.raises(InputError, match="got 1 where documents were wanted"):
+    with pytest.raises(InputError, match="got 1 for documents"):
         evaluate({"q1": {"d1": 1}}, {"q1": ["d1"]}, "infNDCG")
     with pytest.raises(InputError, match="duplicate document 'd' for query 'q'"):
         judged_of([("q", "d", "a", 1), ("q", "d", "b", 1)])

@@ -79,7 +79,7 @@ def test_what_cannot_be_is_refused():
         Filtered(Overlapping(), field="year")
     with pytest.raises(InputError, match="both of query_field"):
         Filtered(Overlapping(), field="year", query_field="when", value=1)
-    with pytest.raises(InputError, match="field=3"):
+    with pytest.raises(InputError, match="got 3 for field"):
         Filtered(Overlapping(), field=3, value=1)
     with pytest.raises(InputError, match="depth"):
         Filtered(Overlapping(), field="year", value=1, depth=0)

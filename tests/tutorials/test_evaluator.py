@@ -315,7 +315,7 @@ BAD = {
     ),
     "a number": (
         lambda: RetrievalEvaluator(5),
-        "k_values: got 5 for the cut-offs, wanted a list\nfix: write k_values=[1, 3, 5, 10]",
+        "k_values: got 5 for the cut-offs\nfix: write k_values=[1, 3, 5, 10]",
     ),
     "no query": (
         lambda: RetrievalEvaluator().evaluate_batch([]),

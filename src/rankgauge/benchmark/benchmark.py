@@ -19,7 +19,7 @@ from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attri
 from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
-from rankgauge.core.arguments import integer, number
+from rankgauge.core.arguments import integer, number, of_kind
 from rankgauge.core.ids import id_bytes
 from rankgauge.core.text import many, some
 from rankgauge.corpus.collection import Collection, Query
@@ -30,6 +30,7 @@ from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
 _TIMED = 200
+_LIMITS = "give Limits(concurrency=8, timeout=10)"
 
 
 class Benchmark:
@@ -64,7 +65,8 @@ class Benchmark:
         progress: bool | None = None,
     ) -> None:
         self.k = integer("k", k)
-        self.limits = _checked_limits(limits) or Limits()
+        of_kind("limits", limits, Limits | None, _LIMITS)
+        self.limits = limits or Limits()
         if not isinstance(collection, Collection):
             collection = Collection() if collection is None else Collection.load(collection)
         self.collection: Collection = collection
@@ -79,10 +81,7 @@ class Benchmark:
         if store is None:
             self._keeper = _Temporary()
             store = self._keeper.folder
-        if not isinstance(store, str | os.PathLike):
-            raise InputError(
-                f"got {store!r:.60} for the store", where="store", fix="give the path of a folder"
-            )
+        of_kind("the store", store, str | os.PathLike, "give the path of a folder")
         self.store = Path(store)
 
     def __repr__(self) -> str:
@@ -104,11 +103,7 @@ class Benchmark:
         Raises:
             InputError: If the id is there already, or anything is of the wrong kind.
         """
-        if not isinstance(text, str):
-            raise InputError(
-                f"got {text!r:.60} for the text of a query", where=f"query {query_id!r}",
-                fix="give it as text",
-            )  # fmt: skip
+        of_kind("the text of a query", text, str, "give it as text", where=f"query {query_id!r}")
         if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
             raise InputError(
                 f"got {relevant!r:.60} for the relevant documents", where=f"query {query_id!r}",
@@ -223,13 +218,9 @@ class Benchmark:
             raise UnknownName.of("again", again, get_args(Again))
         if not (name and isinstance(name, str)):
             raise InputError(f"got {name!r:.60} for the name of a run", fix="give it as text")
-        _checked_limits(limits)
+        of_kind("limits", limits, Limits | None, _LIMITS)
         integer("timed", timed, least=0)
-        if settings is not None and not isinstance(settings, Mapping):
-            raise InputError(
-                f"got {settings!r:.60} for settings", where="settings",
-                fix='give a mapping: {"model": "e5"}',
-            )  # fmt: skip
+        of_kind("settings", settings, Mapping | None, 'give a mapping: {"model": "e5"}')
         check_prices(prices)
         if not self.queries:
             raise InputError(
@@ -314,22 +305,9 @@ class _Temporary:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-def _checked_limits(given: Any) -> Limits | None:
-    if given is None or isinstance(given, Limits):
-        return given
-    raise InputError(
-        f"got {given!r:.60} for limits", where="limits",
-        fix="give Limits(concurrency=8, timeout=10)",
-    )  # fmt: skip
-
-
 def check_prices(prices: Any) -> None:
     """Refuse prices that are no mapping of units to numbers."""
-    if prices is not None and not isinstance(prices, Mapping):
-        raise InputError(
-            f"got {prices!r:.60} for prices", where="prices",
-            fix='give a mapping: {"tokens": 2e-8}',
-        )  # fmt: skip
+    of_kind("prices", prices, Mapping | None, 'give a mapping: {"tokens": 2e-8}')
     for unit, price in (prices or {}).items():
         number(f"prices[{str(unit)[:40]!r}]", price)
 

@@ -12,7 +12,7 @@ from rankgauge.benchmark.comparison import before_after
 from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
-from rankgauge.core.arguments import integer, is_number
+from rankgauge.core.arguments import integer, is_number, number
 from rankgauge.core.ids import show_id
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
@@ -365,16 +365,9 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
         raise UnknownName.of("method of a search", str(method), _METHODS)
     if trials is not None:
         integer("trials", trials)
-    if budget is not None and not (is_number(budget) and budget > 0):
-        raise InputError(
-            f"budget={budget!r:.60} is not possible", where="explore",
-            fix="budget is a number of seconds above 0",
-        )  # fmt: skip
-    if not is_number(share) or not 0 < share < 1:
-        raise InputError(
-            f"tuning_share={share!r:.60} is not possible", where="explore",
-            fix="tuning_share is a number between 0 and 1",
-        )  # fmt: skip
+    if budget is not None:
+        number("budget", budget, above=True)
+    number("tuning_share", share, above=True, high=math.nextafter(1.0, 0.0))
     if method == "optuna" and trials is None and budget is None:
         raise InputError(
             "how long Optuna may search is not said", where="explore",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgauge.core.arguments import is_number
+from rankgauge.core.arguments import is_number, of_kind
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 
@@ -32,16 +32,10 @@ class Space:
     @classmethod
     def of(cls, space: Any, start: Any) -> Space:
         """A space as it is given."""
-        if not isinstance(space, Mapping) or not space:
-            raise InputError(
-                f"got {space!r:.60} for the space", where="explore",
-                fix='give setting to values: {"size": [128, 256], "k1": [0.9, 1.2]}',
-            )  # fmt: skip
-        if start is not None and not isinstance(start, Mapping):
-            raise InputError(
-                f"got {start!r:.60} for the configuration of today", where="start",
-                fix=f"give a value of each: {', '.join(map(str, space))}",
-            )  # fmt: skip
+        wanted = 'give setting to values: {"size": [128, 256], "k1": [0.9, 1.2]}'
+        of_kind("the space", space or None, Mapping, wanted, where="explore")
+        wanted = f"give a value of each: {', '.join(map(str, space))}"
+        of_kind("the configuration of today", start, Mapping | None, wanted, where="start")
         axes = {str(name): _values(str(name), values) for name, values in space.items()}
         fixed = {} if start is None else {k: v for k, v in start.items() if k not in axes}
         missing = [] if start is None else [name for name in axes if name not in start]

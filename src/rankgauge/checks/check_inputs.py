@@ -20,8 +20,6 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse_all
 
-__all__ = ["check"]
-
 _DEFAULT = "nDCG@10"
 _READ = "without these lines"
 

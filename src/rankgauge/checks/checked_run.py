@@ -23,8 +23,6 @@ from rankgauge.data.ranking import query_of
 from rankgauge.data.run import Run
 from rankgauge.measures.measure import Measure
 
-__all__ = ["SHOWN", "CheckedRun", "if_in_32_bits", "locations_of", "query_locations"]
-
 SHOWN = 5
 _TOP = 10
 _SAMPLE = 20_000
@@ -48,60 +46,38 @@ class Tally:
 
 @dataclass(eq=False)
 class CheckedRun:
-    """A run, the judgments, the measures of effects, and what one pass through the run counted.
+    """A run, the judgments, the measures of effects, and what one pass through the run counted."""
 
-    Attributes:
-        given: The run.
-        qrels: The judgments.
-        measures: The measures of effects.
-        joined: Its judged documents, each once, with their ranks.
-        now: The means of the measures.
-        queries: Its queries.
-        sizes: The number of documents of each.
-        unknown: Its queries without judgments.
-        several: Queries with two or more documents.
-        constant: Of these, those whose scores are all equal.
-        rising: Queries whose scores ascend from line to line.
-        varied: Queries whose scores differ.
-        ranked: Queries of two or more documents with ranks.
-        contradicted: Queries whose ranks and scores give different orders.
-        turned: Queries whose ranks ascend with the scores.
-        lowest_rank: The lowest rank.
-        highest_rank: The highest rank.
-        repeated: Repeated documents of a ranking.
-        alike: Whether each of these has the same score again.
-        collapsed: Documents whose score equals that of the next one in 32 bits only.
-        own: Documents with the id of their query that are not judged relevant.
-        own_first: Of these, those with the best score.
-        not_text: Ids that are not UTF-8.
-        sample: Queries with their first documents.
-        digest: Query to a number that no other ranking has; empty unless asked for.
-    """
-
-    given: Given
-    qrels: Qrels
-    measures: tuple[Measure, ...]
-    joined: Joined
-    now: list[float] = field(default_factory=list)
-    queries: list[bytes] = field(default_factory=list)
+    given: Given  # the run
+    qrels: Qrels  # the judgments
+    measures: tuple[Measure, ...]  # the measures of effects
+    joined: Joined  # its judged documents, each once, with their ranks
+    now: list[float] = field(default_factory=list)  # the means of the measures
+    queries: list[bytes] = field(default_factory=list)  # its queries
+    # The number of documents of each.
     sizes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    unknown: list[bytes] = field(default_factory=list)
-    several: int = 0
-    constant: Tally = field(default_factory=Tally)
-    rising: int = 0
-    varied: int = 0
-    ranked: int = 0
+    unknown: list[bytes] = field(default_factory=list)  # its queries without judgments
+    several: int = 0  # queries with two or more documents
+    constant: Tally = field(default_factory=Tally)  # of these, those whose scores are all equal
+    rising: int = 0  # queries whose scores ascend from line to line
+    varied: int = 0  # queries whose scores differ
+    ranked: int = 0  # queries of two or more documents with ranks
+    # Queries whose ranks and scores give different orders.
     contradicted: Tally = field(default_factory=Tally)
-    turned: int = 0
-    lowest_rank: float = np.inf
-    highest_rank: float = -np.inf
-    repeated: Tally = field(default_factory=Tally)
-    alike: bool = True
+    turned: int = 0  # queries whose ranks ascend with the scores
+    lowest_rank: float = np.inf  # the lowest rank
+    highest_rank: float = -np.inf  # the highest rank
+    repeated: Tally = field(default_factory=Tally)  # repeated documents of a ranking
+    alike: bool = True  # whether each of these has the same score again
+    # Documents whose score equals that of the next one in 32 bits only.
     collapsed: Tally = field(default_factory=Tally)
+    # Documents with the id of their query that are not judged relevant.
     own: Tally = field(default_factory=Tally)
-    own_first: int = 0
-    not_text: set[bytes] = field(default_factory=set)
+    own_first: int = 0  # of these, those with the best score
+    not_text: set[bytes] = field(default_factory=set)  # ids that are not UTF-8
+    # Queries with their first documents.
     sample: list[tuple[bytes, bytes]] = field(default_factory=list)
+    # Query to a number that no other ranking has; empty unless asked for.
     digest: dict[bytes, int] = field(default_factory=dict)
 
     @classmethod

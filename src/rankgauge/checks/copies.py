@@ -23,8 +23,6 @@ from rankgauge.formats.registry import format_of, target_format
 from rankgauge.formats.trec import places_of
 from rankgauge.formats.writers import write_table, written
 
-__all__ = ["copy_lines", "copy_name"]
-
 _FIELD = re.compile(rb"\S+")
 _BOM = b"\xef\xbb\xbf"
 # The fields of a run without scores: query, document, rank.

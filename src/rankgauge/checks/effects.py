@@ -18,11 +18,6 @@ from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.sensitivity.unjudged import filled
 
-__all__ = [
-    "all_found", "best_rankings", "cutoff_of", "least_rel", "means", "precision",
-    "reversed_rankings", "values_of",
-]  # fmt: skip
-
 _View: TypeAlias = Callable[[JudgedRun], JudgedRun]
 
 _DEPTH = 10

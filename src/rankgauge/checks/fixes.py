@@ -25,8 +25,6 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 
-__all__ = ["FixedInputs", "fix_inputs"]
-
 _SAMPLE = 20_000
 # Faults that a reader leaves out.
 _UNREAD = ("F101", "R102")

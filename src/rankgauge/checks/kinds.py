@@ -9,8 +9,6 @@ from rankgauge.checks import pair_checks, qrels_checks, run_checks, text_checks
 from rankgauge.core.findings import FindingKind
 from rankgauge.corpus import description
 
-__all__ = ["FINDING_KINDS"]
-
 _MODULES = (qrels_checks, run_checks, pair_checks, text_checks, description)
 _ORDER = "FJRPMT"
 

@@ -37,8 +37,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.input_checks import document_way
 from rankgauge.measures.measure import parse
 
-__all__ = ["check_pair"]
-
 _UNJUDGED = 0.1
 _LOW, _HIGH, _QUERIES, _TURNS = 0.1, 0.9, 10, 5
 _SAME = 0.9

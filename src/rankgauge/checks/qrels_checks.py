@@ -28,8 +28,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["Scale", "check_qrels"]
-
 _POOLED = -2.0
 # A grade so many times the next one below it is taken for a mistake.
 _FAR = 10.0

@@ -23,10 +23,6 @@ from rankgauge.formats.readers import read_blocks, read_table
 from rankgauge.formats.registry import InFormat
 from rankgauge.formats.rows import RowFault
 
-__all__ = [
-    "Faults", "Given", "NotInBlocks", "fault_locations", "given_qrels", "given_runs", "read_whole",
-]  # fmt: skip
-
 _SHOWN = 5
 
 

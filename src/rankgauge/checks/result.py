@@ -11,8 +11,6 @@ from rankgauge.core.findings import SEVERITIES, Finding, Severity
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["CheckResult"]
-
 _SCHEMA = "rankgauge/check/1"
 
 

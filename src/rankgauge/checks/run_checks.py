@@ -17,8 +17,6 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.measures.measure import parse
 
-__all__ = ["check_lines", "check_run", "check_runs", "run_notes"]
-
 _MOST = 0.9
 _ENOUGH = 3
 _COLLAPSED = 0.01

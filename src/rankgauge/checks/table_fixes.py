@@ -10,8 +10,6 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import PairTable
 
-__all__ = ["negated", "own_rows", "ranks_as_scores", "without_own", "without_repeats"]
-
 
 def without_repeats(
     table: PairTable, keep: Literal["first", "best", "lowest"] = "best", *, alike: bool = False

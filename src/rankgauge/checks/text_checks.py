@@ -30,8 +30,6 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
 
-__all__ = ["check_texts", "collection_of"]
-
 _SHOWN = 5
 _RELEVANT = 1
 

@@ -43,8 +43,6 @@ from rankgauge.rendering.tables import Cell, Table
 if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
 
-__all__ = ["COMPARED", "Comparison", "compare"]
-
 COMPARED = (
     "nDCG@10",
     *(f"{name}@{k}" for name in ("P", "R", "Success", "nDCG") for k in (1, 3, 5)),

@@ -26,8 +26,6 @@ from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
-__all__ = ["findings_of_evaluations", "findings_of_inputs", "sentences", "units"]
-
 _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5

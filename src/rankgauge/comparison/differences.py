@@ -12,31 +12,13 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.core.arguments import option
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
-
-__all__ = [
-    "ALPHA",
-    "FEW_CHANGES",
-    "Correction",
-    "Design",
-    "Difference",
-    "Method",
-    "Pairing",
-    "Test",
-    "Verdict",
-    "describe_difference",
-    "differences",
-    "indistinct_runs",
-    "paired_differences",
-    "query_differences",
-    "seed_of",
-    "select",
-]
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
@@ -254,12 +236,7 @@ class Design:
         object.__setattr__(self, "tested", tuple(parse(measure) for measure in self.tested))
         choices = {"pairs": Pairing, "test": Test, "correction": Correction, "interval": Method}
         for name, allowed in choices.items():
-            value = getattr(self, name)
-            if value not in get_args(allowed):
-                raise UnknownName(
-                    f"{name}={value!r} is not possible",
-                    fix=f"choose one of: {', '.join(get_args(allowed))}",
-                )
+            option(name, getattr(self, name), get_args(allowed))
         if self.correction == "max-t" and self.test != "randomization":
             raise InputError(
                 f"max-t corrects the randomization test, not {self.test}",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
@@ -28,15 +29,6 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-
-__all__ = [
-    "CommonDocuments",
-    "Overlap",
-    "compute_rbo",
-    "find_common_documents",
-    "rbo",
-    "whole_number",
-]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,9 +169,9 @@ def rbo(
         0.5
     """
     patience = _persistence(p)
-    k = whole_number(k, "k")
+    k = integer("k", k)
     if depth is not None:
-        depth = whole_number(depth, "depth")
+        depth = integer("depth", depth)
     first = ranked(Run.of(run_a), ties=ties, depth=depth)
     second = ranked(Run.of(run_b), ties=ties, depth=depth)
     known = dict.fromkeys([*first.query_index, *second.query_index])
@@ -205,21 +197,13 @@ def rbo(
 
 @dataclass(frozen=True, eq=False)
 class CommonDocuments:
-    """The documents that two runs have in common, with their ranks in both.
+    """The documents that two runs have in common, with their ranks in both."""
 
-    Attributes:
-        length_a: (Q,) documents that the first run has for each query.
-        length_b: (Q,) documents that the second run has.
-        query: (n,) the number of the query of each common document, ascending.
-        rank_a: (n,) its rank in the first run.
-        rank_b: (n,) its rank in the second run.
-    """
-
-    length_a: IntArray
-    length_b: IntArray
-    query: IntArray
-    rank_a: IntArray
-    rank_b: IntArray
+    length_a: IntArray  # (Q,) documents that the first run has for each query
+    length_b: IntArray  # (Q,) documents that the second run has
+    query: IntArray  # (n,) the number of the query of each common document, ascending
+    rank_a: IntArray  # (n,) its rank in the first run
+    rank_b: IntArray  # (n,) its rank in the second run
 
     def top(self, k: int) -> tuple[IntArray, IntArray]:
         """(Q,) documents common to the first k of both, and those of them at the same rank."""
@@ -304,21 +288,6 @@ def mean_known(values: Sequence[float]) -> float:
     """The mean of the values that are not NaN."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
-
-
-def whole_number(given: Any, what: str, least: int = 1) -> int:
-    """A whole number of at least so much.
-
-    Raises:
-        InputError: For anything else.
-    """
-    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    if not whole or given < least:
-        raise InputError(
-            f"{what}={given!r:.40} is not possible", where=what,
-            fix=f"give a whole number from {least} on",
-        )  # fmt: skip
-    return int(given)
 
 
 def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:

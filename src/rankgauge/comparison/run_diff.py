@@ -20,8 +20,8 @@ from rankgauge.comparison.overlap import (
     compute_rbo,
     find_common_documents,
     mean_known,
-    whole_number,
 )
+from rankgauge.core.arguments import integer
 from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
@@ -40,8 +40,6 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-
-__all__ = ["DocumentDiff", "QueryDiff", "RunDiff", "diff"]
 
 _WARNING = "WARNING: "
 _SCHEMA = "rankgauge/diff/1"
@@ -319,7 +317,7 @@ def diff(
         [(1, 'd3', 'new', None), (2, 'd1', 'down', 1)]
     """
     measured = parse(measure)
-    k, most = whole_number(k, "k"), whole_number(most, "most", 0)
+    k, most = integer("k", k), integer("most", most, least=0)
     truth = Qrels.of(qrels)
     given = _named(Run.of(run_a), Run.of(run_b))
     # By score once, for all that follows: what is in order already is not sorted again.

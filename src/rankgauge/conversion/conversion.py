@@ -27,6 +27,7 @@ from rankgauge.conversion.losses import (
     unread_fields,
     unread_losses,
 )
+from rankgauge.core.arguments import option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
@@ -34,7 +35,7 @@ from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, read_run
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, opened, source_name
 from rankgauge.formats.questions import may_be_questions, read_questions
@@ -175,15 +176,8 @@ def convert(
         ...     read_run(f"{folder}/run.tsv")["q1"]
         {'d1': 0.1, 'd2': 1e-300}
     """
-    if kind is not None and kind not in CONTENTS:
-        raise UnknownName(
-            f"kind={kind!r} is not possible", fix=f"choose one of: {', '.join(CONTENTS)}"
-        )
-    if target_format is not None and target_format not in TARGET_FORMATS:
-        raise UnknownName(
-            f"no format is called {target_format!r}", where="target format",
-            fix=f"choose one of: {', '.join(TARGET_FORMATS)}",
-        )  # fmt: skip
+    option("kind", kind or CONTENTS[0], CONTENTS)
+    option("target_format", target_format or TARGET_FORMATS[0], TARGET_FORMATS)
     if isinstance(source, InFormat):
         source, source_format = source.path, source_format or source.format
     wanted = _Wanted(target, target_format, name, lossy=lossy)

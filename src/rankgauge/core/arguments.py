@@ -1,9 +1,10 @@
-"""Checks of arguments: numbers and names, refused with what is possible."""
+"""Checks of arguments: numbers, names and types, refused with what is possible."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from types import UnionType
 from typing import Any
 
 from rankgauge.core.grammar import plain_key
@@ -17,7 +18,7 @@ def is_number(value: Any) -> bool:
 
 def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = None) -> int:
     """Return a whole number."""
-    fits = isinstance(given, int) and not isinstance(given, bool)
+    fits = hasattr(given, "__index__") and not isinstance(given, bool)
     if fits and (least is None or given >= least) and (most is None or given <= most):
         return int(given)
     bounds = "" if least is None else f" from {least}" + ("" if most is None else f" to {most:,}")
@@ -37,6 +38,20 @@ def number(
     raise InputError(
         f"{name}={given!r:.60} is not possible", where=name, fix=f"give a number {bounds}"
     )
+
+
+def option(name: str, given: Any, known: Iterable[str]) -> None:
+    """Refuse what is none of several words."""
+    if given not in (names := tuple(known)):
+        raise UnknownName(
+            f"{name}={given!r:.60} is not possible", fix=f"choose one of: {', '.join(names)}"
+        )
+
+
+def of_kind(name: str, given: Any, kind: type | UnionType, fix: str, *, where: str = "") -> None:
+    """Refuse a value of another type, a boolean for a number among them."""
+    if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
+        raise InputError(f"got {given!r:.60} for {name}", where=where or name, fix=fix)
 
 
 def choice(name: str, given: Any, known: Iterable[str]) -> str:

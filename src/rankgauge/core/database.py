@@ -309,10 +309,7 @@ class Database:
 
     def damaged(self, how: str) -> InputError:
         """The error for what cannot be read as it was written."""
-        return InputError(
-            f"this {self._schema.name} is damaged: {how}", where=self.where,
-            fix="put a copy back that is whole; nothing was changed here",
-        )  # fmt: skip
+        return _damaged(how, self._schema.name, self.where)
 
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
@@ -337,27 +334,12 @@ class Database:
             ) from None  # fmt: skip
 
     def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
-        said = f"cannot be {done}: {error}"
-        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return self._locked()
-            case sqlite3.SQLITE_NOTADB:
-                said = "this is no database of SQLite"
-                fix = f"name another file for the {self._schema.name}"
-            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-                fix = "check that you may write to the file and to its folder"
-            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-                fix = "check the disk; what was kept before is still there"
-            case _:
-                return self.damaged(str(error))
-        return InputError(said, where=self.where, fix=fix)
+        return sqlite_error(
+            error, done, store=self._schema.name, where=self.where, patience=self._patience
+        )
 
     def _locked(self) -> InputError:
-        return InputError(
-            f"another program is writing to this {self._schema.name}, and was not done in "
-            f"{self._patience:g} seconds", where=self.where,
-            fix="wait for it to end, then try again; nothing was written",
-        )  # fmt: skip
+        return _locked(self._schema.name, self.where, self._patience)
 
     def _server_error(self, error: Any) -> InputError:
         state = getattr(error, "sqlstate", None) or ""
@@ -377,6 +359,40 @@ class Database:
     def _plain(self, error: object) -> str:
         """The driver's message, in one line and without the password."""
         return " ".join(redact(self._secrets.redact(str(error))).split())[:300]
+
+
+def sqlite_error(
+    error: sqlite3.Error, done: str, *, store: str, where: str, patience: float
+) -> InputError:
+    """The error for what SQLite reports about a store that cannot be read or written (`done`)."""
+    said = f"cannot be {done}: {error}"
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return _locked(store, where, patience)
+        case sqlite3.SQLITE_NOTADB:
+            said = "this is no database of SQLite"
+            fix = f"name another file for the {store}"
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            fix = "check that you may write to the file and to its folder"
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            fix = "check the disk; what was kept before is still there"
+        case _:
+            return _damaged(str(error), store, where)
+    return InputError(said, where=where, fix=fix)
+
+
+def _locked(store: str, where: str, patience: float) -> InputError:
+    return InputError(
+        f"another program is writing to this {store}, and was not done in {patience:g} seconds",
+        where=where, fix="wait for it to end, then try again; nothing was written",
+    )  # fmt: skip
+
+
+def _damaged(how: str, store: str, where: str) -> InputError:
+    return InputError(
+        f"this {store} is damaged: {how}", where=where,
+        fix="put a copy back that is whole; nothing was changed here",
+    )  # fmt: skip
 
 
 def _is_whole(path: Path) -> bool:

@@ -30,7 +30,7 @@ MAX_BYTES = 64 * 2**20
 _MAX_FAULT = 2**16  # of a response that is an error: it is only quoted
 _TOO_MANY = 429
 # Another attempt may succeed: the server was too slow, too early, too busy, or broken for now.
-_PASSING = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+RETRYABLE = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _FIXES = {
     401: "give the key: name its environment variable in key_env",
     403: "give a key that may do this: name its environment variable in key_env",
@@ -56,6 +56,7 @@ class EndpointError(RankgaugeError):
         status: The status of its response; None if there was none, or none that could be read.
         retryable: Whether the same request may succeed later.
         retry_after: Seconds after which the server wants to be asked again; None if it said none.
+        said: The body of a response that is an error, without secrets.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class EndpointError(RankgaugeError):
         status: int | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
+        said: str = "",
     ) -> None:
         super().__init__(what, where=where, fix=fix)
+        self.said = said
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after
@@ -232,7 +235,8 @@ class Endpoint:
         if not 200 <= status < 300:
             raise EndpointError(
                 f"the server answered {status}: {self.quoted(text)}", where=where, status=status,
-                retryable=status in _PASSING, retry_after=_retry_after(got),
+                retryable=status in RETRYABLE, retry_after=_retry_after(got),
+                said=redact(self.secrets.redact(text)),
                 fix=_FIXES.get(status, "see what the server says"),
             )  # fmt: skip
         if len(content) > self._max_bytes:
@@ -455,10 +459,16 @@ def _read(stream: Iterable[bytes], encoding: str, most: int) -> bytes:
     return bytes(found)
 
 
-def patiently(call: Callable[[], Result], *, attempts: int = 5, longest: float = 60.0) -> Result:
+def patiently(
+    call: Callable[[], Result],
+    *,
+    attempts: int = 5,
+    longest: float = 60.0,
+    wait: Callable[[float], None] | None = None,
+) -> Result:
     """What a call returns, asked again where a server is busy: for work nobody else repeats.
 
-    Waits as long as the server said, else 0.5, 1, 2, ... seconds.
+    Waits as long as the server said, else 0.5, 1, 2, ... seconds, at most `longest`.
     """
     for attempt in range(1, attempts):
         try:
@@ -467,7 +477,8 @@ def patiently(call: Callable[[], Result], *, attempts: int = 5, longest: float =
             if not error.retryable:
                 raise
             told = error.retry_after
-            time.sleep(min(_FIRST_WAIT * 2 ** (attempt - 1) if told is None else told, longest))
+            seconds = min(_FIRST_WAIT * 2 ** (attempt - 1) if told is None else told, longest)
+            (wait or time.sleep)(seconds)
     return call()
 
 

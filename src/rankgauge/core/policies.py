@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, option
 from rankgauge.errors import InputError, UnknownName
 
 Order: TypeAlias = Literal["trec", "input"]
@@ -62,11 +62,7 @@ class Policies:
             "unjudged": get_args(Unjudged),
         }
         for name, choices in allowed.items():
-            value = getattr(self, name)
-            if value not in choices:
-                raise UnknownName(
-                    f"{name}={value!r} is not possible", fix=f"choose one of: {', '.join(choices)}"
-                )
+            option(name, getattr(self, name), choices)
         for name, most in _MOST_DRAWS.items():
             integer(name, getattr(self, name), least=0, most=most)
         if self.draws == 1:

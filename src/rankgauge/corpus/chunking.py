@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Document
 from rankgauge.errors import InputError, MissingExtra, UnknownName
 
@@ -70,7 +71,7 @@ class FixedChunker:
     """
 
     def __init__(self, size: int = 1000, overlap: int = 0) -> None:
-        _check(type(self).__name__, size, overlap)
+        _check(size, overlap)
         self._size, self._overlap = size, overlap
         self.settings: Mapping[str, Any] = {"type": "fixed", "size": size, "overlap": overlap}
 
@@ -103,7 +104,7 @@ class TokenChunker:
     """
 
     def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word") -> None:
-        _check(type(self).__name__, size, overlap)
+        _check(size, overlap)
         cut = _cut_of(tokenizer)
         chonkie = _chonkie()
         self._inner = chonkie.TokenChunker(
@@ -147,8 +148,8 @@ class SentenceChunker:
         tokenizer: str | Cut = "word",
         shortest: int = 12,
     ) -> None:
-        _check(type(self).__name__, size, overlap)
-        _whole(type(self).__name__, "shortest", shortest, 1)
+        _check(size, overlap)
+        integer("shortest", shortest)
         cut = _cut_of(tokenizer)
         chonkie = _chonkie()
         self._inner = chonkie.SentenceChunker(
@@ -191,8 +192,8 @@ class RecursiveChunker:
     def __init__(
         self, size: int = 256, *, tokenizer: str | Cut = "word", shortest: int = 24
     ) -> None:
-        _check(type(self).__name__, size, 0)
-        _whole(type(self).__name__, "shortest", shortest, 1)
+        _check(size, 0)
+        integer("shortest", shortest)
         cut = _cut_of(tokenizer)
         chonkie = _chonkie()
         self._inner = chonkie.RecursiveChunker(
@@ -370,19 +371,5 @@ def _settings(kind: str, tokenizer: Any, **sizes: int) -> Mapping[str, Any] | No
     return {"type": kind, **sizes, "tokenizer": tokenizer, "versions": versions}
 
 
-def _check(name: str, size: Any, overlap: Any) -> None:
-    _whole(name, "size", size, 1)
-    _whole(name, "overlap", overlap, 0)
-    if overlap >= size:
-        raise InputError(
-            f"an overlap of {overlap} is not possible in chunks of {size}", where=name,
-            fix=f"give an overlap from 0 to {size - 1}",
-        )  # fmt: skip
-
-
-def _whole(name: str, word: str, given: Any, least: int) -> None:
-    if isinstance(given, bool) or not isinstance(given, int) or given < least:
-        raise InputError(
-            f"{word}={given!r:.60} is not possible", where=name,
-            fix=f"{word} is a whole number from {least}",
-        )  # fmt: skip
+def _check(size: Any, overlap: Any) -> None:
+    integer("overlap", overlap, least=0, most=integer("size", size) - 1)

@@ -12,10 +12,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args
 
+from rankgauge.core.arguments import of_kind, option
 from rankgauge.core.ids import id_text
 from rankgauge.corpus.loading import load
 from rankgauge.data.qrels import Qrels
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
 from rankgauge.formats.texts import (
     Faults,
@@ -247,10 +248,7 @@ class Collection:
             >>> Collection.load(sample_path("qrels.txt").parent)
             <Collection 'sample': 66 documents, 30 queries, 30 judged>
         """
-        if broken not in get_args(Broken):
-            raise UnknownName(
-                f"broken={broken!r} is not possible", fix="choose one of: error, skip"
-            )
+        option("broken", broken, get_args(Broken))
         faults = Faults()
         held = _held(documents), _held(queries)
         found = load(
@@ -483,11 +481,7 @@ def _queries(given: Any) -> Mapping[str, Query]:
 def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
     if given is None:
         return
-    if not isinstance(given, Mapping):
-        raise InputError(
-            f"got {type(given).__name__} for the texts, wanted a mapping or a path", where=what,
-            fix=f"give a path or a mapping: {example}",
-        )  # fmt: skip
+    of_kind("the texts", given, Mapping, f"give a path or a mapping: {example}", where=what)
     for key, value in given.items():
         yield id_text(key), value
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from rankgauge.core.arguments import of_kind
 from rankgauge.corpus.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError, UnknownName
 from rankgauge.formats.json_files import objects
@@ -258,11 +259,8 @@ class _Units:
     def __init__(self, texts: Any) -> None:
         if isinstance(texts, Collection):
             texts = texts.documents
-        if texts is not None and not isinstance(texts, Mapping):
-            raise InputError(
-                f"got {type(texts).__name__} for the texts", where="texts",
-                fix='give a Collection, or {"d1": "its text"}',
-            )  # fmt: skip
+        fix = 'give a Collection, or {"d1": "its text"}'
+        of_kind("the texts", texts, Mapping | None, fix, where="texts")
         self._texts = texts
         self.name = "character" if texts is None else "token"
         self._ends: dict[str, tuple[list[int], list[int]]] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from rankgauge.core.arguments import of_kind
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates
 from rankgauge.core.text import many
@@ -57,12 +58,8 @@ class Run(Pairs):
             made = type(self).of(self.table, name=name, settings=self.settings or None)
             for part in fields(self):
                 object.__setattr__(self, part.name, getattr(made, part.name))
-        if not isinstance(self.settings, Mapping):
-            raise InputError(
-                f"got {self.settings!r:.60} for the settings of a run, wanted a mapping",
-                where=f"run {self.name!r}",
-                fix='give them as {"k1": 0.9}',
-            )
+        where = f"run {self.name!r}"
+        of_kind("the settings", self.settings, Mapping, 'give them as {"k1": 0.9}', where=where)
         # A copy that cannot be changed.
         settings = MappingProxyType(copy.deepcopy(dict(self.settings)))
         object.__setattr__(self, "settings", settings)

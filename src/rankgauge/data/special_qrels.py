@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of
 from rankgauge.data.join import Joined, numbered
@@ -219,10 +220,6 @@ class SpecialQrels(Mapping[str, Any]):
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
     """A level of a nested mapping."""
-    if not isinstance(found, Mapping):
-        raise InputError(
-            f"got {found!r:.60} where {wanted} were wanted",
-            where=f"judgments, {where}",
-            fix=f"write {layout}",
-        )
-    return found
+    of_kind(wanted, found, Mapping, f"write {layout}", where=f"judgments, {where}")
+    level: Mapping[Any, Any] = found
+    return level

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 import numpy as np
 
+from rankgauge.core.arguments import integer, option
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
@@ -17,7 +18,7 @@ from rankgauge.core.policies import Duplicates, Order, Policies, order_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
-from rankgauge.errors import InputError, MismatchError, UnknownName
+from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.readers import read_ids
 
 Among: TypeAlias = Literal["intersection", "union"]
@@ -79,12 +80,9 @@ def sample_queries(
         >>> sample_queries(runs, 2)
         ('q1', 'q7')
     """
-    whole = _whole("n", n, 1)
-    _whole("seed", seed, None)
-    if among not in get_args(Among):
-        raise UnknownName(
-            f"among={among!r} is not possible", fix=f"choose one of: {', '.join(get_args(Among))}"
-        )
+    whole = integer("n", n)
+    integer("seed", seed, least=None)
+    option("among", among, get_args(Among))
     given: list[Any] = [sources] if isinstance(sources, Qrels | Run) else list(sources)
     if not given or not all(isinstance(one, Qrels | Run) for one in given):
         raise InputError(
@@ -184,14 +182,3 @@ def of_queries(table: PairTable, numbers: IntArray) -> PairTable:
         values=table.values[rows],
         lines=None if table.lines is None else table.lines[rows],
     )
-
-
-def _whole(word: str, given: Any, least: int | None) -> int:
-    is_whole = hasattr(given, "__index__") and not isinstance(given, bool)
-    number = int(given) if is_whole else None
-    if number is None or (least is not None and number < least):
-        wanted = "a whole number" if least is None else f"a whole number from {least}"
-        raise InputError(
-            f"{word}={given!r:.60} is not possible", where="sample", fix=f"{word} is {wanted}"
-        )
-    return number

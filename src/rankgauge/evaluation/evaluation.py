@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from rankgauge.data.special_qrels import SpecialQrels
     from rankgauge.profiles.deviations import Profile
 
-__all__ = [
-    "DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Queries", "evaluate", "make_plan", "prepare_judgments",
-    "queries_policy", "read_judgments", "selected_ids",
-]  # fmt: skip
-
 Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
 
 DEFAULT_CUTOFFS = (1, 3, 5, 10)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     # Loaded where ids do not match.
     from rankgauge.data.id_spelling import Way
 
-__all__ = ["InputChecks", "collection_findings", "document_way"]
-
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
 

@@ -16,8 +16,6 @@ from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
 from rankgauge.data.run import Run
 
-__all__ = ["InputSummary", "Tally", "merge_summaries", "summarize_dicts", "summarize_table"]
-
 # Bounds of what is kept of the ids of a run.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
 
@@ -47,27 +45,19 @@ class Tally(NamedTuple):
 
 
 class InputSummary(NamedTuple):
-    """What the checks of the input read of a run.
+    """What the checks of the input read of a run."""
 
-    Attributes:
-        numbers: (n,) the numbers of its judged queries, ascending, evaluated or not.
-        ends: (n, 8) for each: documents retrieved; of these judged; how many are relevant, and the
-            sum of their ranks; the same of those judged not relevant; the rank of the first
-            relevant one, and that from the end of the ranking, 0 without one.
-        tally: Counts.
-        unknown: The first queries without judgments, ascending.
-        rankings: For the first of `numbers` the first documents of the ranking as given.
-        source: Where the run comes from; empty if it is not known.
-        notes: What the reader of the run says, each with its place.
-    """
-
-    numbers: IntArray
+    numbers: IntArray  # (n,) the numbers of its judged queries, ascending, evaluated or not
+    # (n, 8) for each: documents retrieved; of these judged; how many are relevant, and the sum of
+    # their ranks; the same of those judged not relevant; the rank of the first relevant one, and
+    # that from the end of the ranking, 0 without one.
     ends: Values
-    tally: Tally
-    unknown: tuple[bytes, ...]
+    tally: Tally  # counts
+    unknown: tuple[bytes, ...]  # the first queries without judgments, ascending
+    # For the first of `numbers` the first documents of the ranking as given.
     rankings: Mapping[int, Sequence[str | bytes]]
-    source: str = ""
-    notes: Mapping[str, int] = {}
+    source: str = ""  # where the run comes from; empty if it is not known
+    notes: Mapping[str, int] = {}  # what the reader of the run says, each with its place
 
     @property
     def without_judgments(self) -> int:

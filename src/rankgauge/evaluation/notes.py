@@ -16,8 +16,6 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.plan import Plan
 from rankgauge.measures.measure import Measure
 
-__all__ = ["info"]
-
 # With fewer queries it is no wonder if all are answered as well as can be.
 _WONDER = 10
 _ABOVE_ZERO = math.ulp(0.0)

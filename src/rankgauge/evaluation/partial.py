@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
     from rankgauge.data.special_qrels import SpecialQrels
 
-__all__ = [
-    "Context", "Measured", "Partial", "add_weights", "finish", "make_context", "measure_block",
-    "merge",
-]  # fmt: skip
-
 # Weights up to here can be added without overflow.
 _MOST_WEIGHT = 1e100
 # With fewer queries without ties, they are measured like those with ties.
@@ -54,32 +49,20 @@ _FEW = 300
 
 
 class Context(NamedTuple):
-    """What all blocks of an evaluation share.
+    """What all blocks of an evaluation share."""
 
-    Attributes:
-        qrels: Judgments that say what is relevant.
-        graded: Judgments that have the grades: mostly the same object.
-        special: Judgments that say more than a grade, if a measure reads them.
-        plan: The measures and what they need.
-        policies: What is decided where definitions are silent.
-        measures: The measures as they are computed: without unjudged documents, if the policies
-            remove them.
-        first_ranks: `Plan.first_ranks`, computed the same way.
-        estimated: The numbers of the measures that are estimated from orders drawn at random.
-        wanted: (Q,) whether each judged query is evaluated.
-        notes: What the reader of the judgments says.
-    """
-
-    qrels: Qrels
-    graded: Qrels
-    special: SpecialQrels | None
-    plan: Plan
-    policies: Policies
+    qrels: Qrels  # judgments that say what is relevant
+    graded: Qrels  # judgments that have the grades: mostly the same object
+    special: SpecialQrels | None  # judgments that say more than a grade, if a measure reads them
+    plan: Plan  # the measures and what they need
+    policies: Policies  # what is decided where definitions are silent
+    # The measures as they are computed: without unjudged documents, if the policies remove them.
     measures: Sequence[Measure]
-    first_ranks: Sequence[Measure]
+    first_ranks: Sequence[Measure]  # `Plan.first_ranks`, computed the same way
+    # The numbers of the measures that are estimated from orders drawn at random.
     estimated: Sequence[int]
-    wanted: BoolArray
-    notes: tuple[str, ...]
+    wanted: BoolArray  # (Q,) whether each judged query is evaluated
+    notes: tuple[str, ...]  # what the reader of the judgments says
 
 
 def make_context(
@@ -136,41 +119,24 @@ def _number_of(query: Any, qrels: Qrels) -> int:
 
 
 class Measured(NamedTuple):
-    """Values of queries, one row each.
+    """Values of queries, one row each."""
 
-    Attributes:
-        numbers: (n,) the numbers of the queries in the judgments, ascending.
-        values: (n, M) the value of each measure, NaN where undefined.
-        judged: (n, D) the share of judged documents at each depth, NaN without results.
-        first_ranks: (n, F) the rank of the first relevant document, NaN without one.
-        errors: (n, E) the standard error of each estimated value.
-        beyond: (n, R) whether more than k documents are relevant, for each recall at k.
-    """
-
-    numbers: IntArray
-    values: Values
-    judged: Values
-    first_ranks: Values
-    errors: Values
-    beyond: BoolArray
+    numbers: IntArray  # (n,) the numbers of the queries in the judgments, ascending
+    values: Values  # (n, M) the value of each measure, NaN where undefined
+    judged: Values  # (n, D) the share of judged documents at each depth, NaN without results
+    first_ranks: Values  # (n, F) the rank of the first relevant document, NaN without one
+    errors: Values  # (n, E) the standard error of each estimated value
+    beyond: BoolArray  # (n, R) whether more than k documents are relevant, for each recall at k
 
 
 class Partial(NamedTuple):
-    """The evaluation of one block of queries. Immutable; can be pickled.
+    """The evaluation of one block of queries. Immutable; can be pickled."""
 
-    Attributes:
-        measured: The values of its queries.
-        tied: How many of them another order of equal scores could change.
-        summary: What the checks of the input read.
-        name: What the run is called.
-        settings: What made the run.
-    """
-
-    measured: Measured
-    tied: int
-    summary: InputSummary
-    name: str = Run.name
-    settings: Mapping[str, Any] = {}
+    measured: Measured  # the values of its queries
+    tied: int  # how many of them another order of equal scores could change
+    summary: InputSummary  # what the checks of the input read
+    name: str = Run.name  # what the run is called
+    settings: Mapping[str, Any] = {}  # what made the run
 
 
 def measure_block(block: Any, context: Context) -> Partial:

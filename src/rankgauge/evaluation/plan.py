@@ -9,8 +9,6 @@ from rankgauge.errors import InputError
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["JUDGED_AT", "Plan"]
-
 # Where it is said how much was judged, without a deeper cut-off.
 JUDGED_AT = 10
 # Of these a perfect value needs every relevant document in its best place.

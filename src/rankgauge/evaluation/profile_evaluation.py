@@ -27,8 +27,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 
-__all__ = ["evaluate_profile"]
-
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # What a profile decides about; what else is given is done to the inputs before.
 _DECIDED = ("ties", "queries", "undefined", "unjudged")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
     from rankgauge.rendering.tables import Table
 
-__all__ = ["AppliedProfile", "Evaluation", "findings_of_notes"]
-
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
 

@@ -16,8 +16,6 @@ from rankgauge.core.policies import Policies
 from rankgauge.data.judged_run import JudgedRun, Values
 from rankgauge.measures.measure import Measure
 
-__all__ = ["drawn_orders", "estimate", "generator_of"]
-
 
 def estimate(
     run: JudgedRun, queries: Sequence[bytes], measures: Sequence[Measure], policies: Policies

@@ -17,8 +17,6 @@ from rankgauge.explanation.calculation import (
     summed,
 )
 
-__all__: list[str] = []
-
 
 @calculates("PairAcc")
 def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:

@@ -11,10 +11,11 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
+from rankgauge.core.arguments import option
 from rankgauge.core.files import write_atomically
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.registry import (
@@ -56,9 +57,7 @@ def write_table(
     """Write a file: the whole of it or, if something fails, nothing."""
     name = source_name(target)
     form = form or (None if target == "-" else target_format(name)) or "trec"
-    if form not in TARGET_FORMATS:
-        fix = f"choose one of: {', '.join(TARGET_FORMATS)}"
-        raise UnknownName(f"no format is called {form!r}", where="format", fix=fix)
+    option("format", form, TARGET_FORMATS)
     if form not in {"parquet", "arrow"}:
         with written(target) as stream:
             # Not every packer can write lines.

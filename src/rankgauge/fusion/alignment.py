@@ -12,8 +12,6 @@ from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.data.run import Run
 
-__all__ = ["Alignment", "Block", "align"]
-
 # Rows of all runs that are aligned at once: small enough for the cache.
 _ROWS = 1 << 17
 # A key holds the number of the query in its block above so many bits of the hash of a document.

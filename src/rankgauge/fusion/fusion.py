@@ -23,11 +23,6 @@ from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.fusion.alignment import Alignment, Block, align
 
-__all__ = [
-    "FUSION_METHODS", "FUSION_NORMS", "METHODS", "Fusion", "find_method", "fuse", "fuse_aligned",
-    "rank_runs",
-]  # fmt: skip
-
 # Far above any scale, and sums of products of two are still numbers.
 _MOST = 1e100
 _K = 60.0

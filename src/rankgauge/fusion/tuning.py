@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Order
@@ -35,8 +36,6 @@ from rankgauge.fusion.fusion import (
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-
-__all__ = ["Fold", "TunedFusion", "tune_fusion", "weight_grid"]
 
 _K = (60, 20, 100, 10, 200, 5, 500, 1)
 _PHI = (0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99)
@@ -319,12 +318,8 @@ _Split: TypeAlias = tuple[list[bytes], list[bytes]]
 
 def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
     """Of each fold the other queries, and its own."""
-    for word, number in (("folds", folds), ("seed", seed)):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise InputError(
-                f"{word}={number!r:.60} is not possible", where="tune_fusion",
-                fix=f"{word} is a whole number",
-            )  # fmt: skip
+    integer("folds", folds, least=None)
+    integer("seed", seed, least=None)
     order = drawn(truth.query_index, seed)
     if not 2 <= folds <= len(order):
         some = f"from 2 to {len(order)}" if len(order) > 2 else "2"

@@ -24,8 +24,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["HistoryComparison", "compare_saved", "difference_between", "obstacles"]
-
 # Two evaluations may be of one run: here they are called by what they are to each other.
 _BEFORE, _AFTER = "before", "after"
 _LEVEL = 0.95
@@ -149,12 +147,7 @@ def compare_saved(
     *,
     anyway: bool,
 ) -> HistoryComparison:
-    """Compare the second evaluation with the first.
-
-    Raises:
-        MismatchError: If they cannot be compared, unless `anyway`.
-        InputError: If they have fewer than two queries, or no measure, in common.
-    """
+    """Compare the second evaluation with the first."""
     (before, one), (after, other) = first, second
     pairs = list(_measure_pairs(before, after, wanted))
     differs = [

@@ -24,18 +24,6 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = [
-    "HistoryEntries",
-    "HistoryEntry",
-    "Packed",
-    "pack",
-    "packed_ids",
-    "read_entry",
-    "unpack",
-    "unpack_ids",
-    "values_of",
-]
-
 # What is packed of an evaluation besides a column of values for each measure.
 VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
 LEFT_OUT = "left_out"
@@ -148,19 +136,12 @@ class HistoryEntries(Result, tuple[HistoryEntry, ...]):
 
 @dataclass(frozen=True)
 class Packed:
-    """An evaluation, ready to be kept.
+    """An evaluation, ready to be kept."""
 
-    Attributes:
-        head: What a `HistoryEntry` holds and the rest that is small, as JSON.
-        query_set: The hash of the query ids.
-        ids: The query ids, packed.
-        parts: What is large: kind, name and packed bytes.
-    """
-
-    head: str
-    query_set: str
-    ids: bytes
-    parts: tuple[tuple[str, str, bytes], ...]
+    head: str  # what a `HistoryEntry` holds and the rest that is small, as JSON
+    query_set: str  # the hash of the query ids
+    ids: bytes  # the query ids, packed
+    parts: tuple[tuple[str, str, bytes], ...]  # what is large: kind, name and packed bytes
 
 
 def pack(
@@ -173,11 +154,7 @@ def pack(
     versions: Mapping[str, str],
     commit: Commit | None,
 ) -> Packed:
-    """Pack an evaluation, so that exactly the same can be had back.
-
-    Raises:
-        InputError: If something in it cannot be kept as it is.
-    """
+    """Pack an evaluation, so that exactly the same can be had back."""
     _check_exact(evaluation, settings)
     ids = packed_ids(evaluation.query_ids)
     query_set = hashlib.sha256(zlib.decompress(ids)).hexdigest()
@@ -259,11 +236,7 @@ def packed_ids(query_ids: Iterable[str]) -> bytes:
 
 
 def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
-    """The query ids.
-
-    Raises:
-        ValueError: If they are not what was packed.
-    """
+    """The query ids."""
     plain = _unpacked(packed)
     if hashlib.sha256(plain).hexdigest() != query_set:
         raise ValueError("the ids of its queries are not those that were kept")
@@ -271,11 +244,7 @@ def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
 
 
 def values_of(packed: bytes, queries: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """A column of values, or the weights.
-
-    Raises:
-        ValueError: If they are not what was packed.
-    """
+    """A column of values, or the weights."""
     values = np.frombuffer(_unpacked(packed), dtype="<f8").astype(np.float64)
     if len(values) != queries:
         raise ValueError(f"{len(values)} values where {queries} were kept")
@@ -291,11 +260,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def read_entry(number: int, time: str, head: str) -> HistoryEntry:
-    """What is known of an evaluation, from what was kept.
-
-    Raises:
-        ValueError: If it is not what was kept.
-    """
+    """What is known of an evaluation, from what was kept."""
     try:
         known = json.loads(head)
         known["policies"] = Policies(**known["policies"])
@@ -319,11 +284,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
 def unpack(
     entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
 ) -> Evaluation:
-    """The evaluation, exactly as it was packed.
-
-    Raises:
-        ValueError: If something is missing or not what was packed.
-    """
+    """The evaluation, exactly as it was packed."""
     measures = tuple(map(parse, entry.means))
     try:
         columns = [values_of(parts[VALUES, name], entry.queries) for name in entry.means]

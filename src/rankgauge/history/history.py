@@ -36,8 +36,6 @@ from rankgauge.measures.measure import Measure, parse
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-__all__ = ["History", "history_schema"]
-
 _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
 _REVISION = "0001"

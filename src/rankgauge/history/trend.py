@@ -24,8 +24,6 @@ from rankgauge.rendering.tables import Cell, Table
 if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
 
-__all__ = ["Trend", "TrendPoint", "trend_of"]
-
 _ALPHA = 0.05
 _PLOT = 20
 _OTHER_RUN = "another run"

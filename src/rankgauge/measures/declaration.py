@@ -18,11 +18,6 @@ import numpy.typing as npt
 from rankgauge.core.grammar import VOCABULARY, Value, plain_key
 from rankgauge.errors import UnknownName
 
-__all__ = [
-    "DECLARED", "NAMES", "SPECIAL", "TREC", "Declaration", "Kernel", "TieMean", "Traits", "Values",
-    "measure", "register",
-]  # fmt: skip
-
 Values: TypeAlias = npt.NDArray[np.float64]
 Kernel: TypeAlias = Callable[..., Values]
 TieMean: TypeAlias = Kernel | Literal["", "linear", "same"]

@@ -9,46 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["FAMILIES", "FLAGS", "IMPLIED", "NICKNAMES", "TOOLS", "Implied", "Spelling", "Tool"]
-
 
 class Spelling(NamedTuple):
-    """One name of a tool.
+    """One name of a tool."""
 
-    Attributes:
-        name: The name, without its cut-off.
-        means: Our measure, without its cut-off; empty if there is none.
-        bare: Our measure where the tool is asked without a cut-off, if that is another one.
-        why: Why it is no measure here; or under which condition the numbers are the same.
-        instead: What to do instead, of a name that is no measure here.
-        cut: Whether the tool gives it a cut-off, where our measure takes one.
-    """
-
-    name: str
-    means: str = ""
-    bare: str = ""
-    why: str = ""
-    instead: str = ""
-    cut: bool = True
+    name: str  # the name, without its cut-off
+    means: str = ""  # our measure, without its cut-off; empty if there is none
+    bare: str = ""  # our measure where the tool is asked without a cut-off, if that is another one
+    why: str = ""  # why it is no measure here; or under which condition the numbers are the same
+    instead: str = ""  # what to do instead, of a name that is no measure here
+    cut: bool = True  # whether the tool gives it a cut-off, where our measure takes one
 
 
 class Tool(NamedTuple):
-    """The spellings of one tool.
+    """The spellings of one tool."""
 
-    Attributes:
-        name: What it is called, as a dialect.
-        shown: How it writes a name with its cut-off.
-        spellings: Its names, where they are not ours.
-    """
-
-    name: str
-    shown: str
-    spellings: tuple[Spelling, ...]
+    name: str  # what it is called, as a dialect
+    shown: str  # how it writes a name with its cut-off
+    spellings: tuple[Spelling, ...]  # its names, where they are not ours
 
 
 _JUDGE = "give each judge's judgments by themselves"
 _ANSWERS = "it is about answers, or a model's opinion; a run and judgments do not say it"
-_OF_ANSWERS = "measure what was retrieved: R@10, nDCG@10"
+_OF_ANSWERS = "rankgauge answers evaluates answers; R@10, nDCG@10 measure what was retrieved"
 _CATALOGUE = "it depends on all documents there are; a run and judgments do not say how many"
 _ITEMS = "it depends on what the documents are; a run and judgments do not say it"
 _LABELS = "it is about predicted numbers, not about an order of documents"
@@ -269,10 +252,11 @@ _PEOPLE = Tool("people", "{name}@{k}", (
     Spelling("capped recall", "RelP"),
     Spelling("relative precision", "RelP"),
     Spelling("unjudged", "Unjudged"),
-    *_why(_ANSWERS, _OF_ANSWERS, "context precision", "context recall", "context relevance",
-          "context relevancy", "faithfulness", "answer relevancy", "answer relevance",
-          "answer correctness", "groundedness", "hallucination", "exact match", "BLEU", "ROUGE",
-          "BERTScore", "perplexity"),
+    Spelling("context relevancy", "ContextRelevance"),
+    Spelling("answer relevancy", "AnswerRelevance"),
+    Spelling("groundedness", "Faithfulness"),
+    Spelling("claim recall", "ContextRecall"),
+    *_why(_ANSWERS, _OF_ANSWERS, "exact match", "BLEU", "ROUGE", "BERTScore", "perplexity"),
     *_why(_CATALOGUE, "P@10 says the like of what was retrieved", "fall-out", "specificity",
           "false positive rate"),
     *_why(_AREA, _BY_RANK, "AUC", "AUROC", "ROC AUC"),
@@ -335,17 +319,11 @@ FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 class Implied(NamedTuple):
-    """A word of another tool whose one value says what is so here anyway.
+    """A word of another tool whose one value says what is so here anyway."""
 
-    Attributes:
-        value: The value.
-        why: Why another one is not possible.
-        instead: What to do instead.
-    """
-
-    value: str
-    why: str
-    instead: str
+    value: str  # the value
+    why: str  # why another one is not possible
+    instead: str  # what to do instead
 
 
 _GAINS = {"inst", "insq", "bpm", "sdcg", "nerr8", "nerr9", "nerr10", "nerr11"}

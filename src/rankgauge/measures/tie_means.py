@@ -19,15 +19,6 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.data.judged_run import JudgedRun, Level, Values
 
-__all__ = [
-    "chance_of_success",
-    "expected_ap",
-    "expected_bpref",
-    "expected_first",
-    "expected_gmap",
-    "expected_reciprocal",
-]
-
 # Cells that are worked on at a time, as in the join.
 _CELLS = 1 << 17
 

@@ -17,8 +17,6 @@ from rankgauge.errors import UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
 from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
 
-__all__ = ["DIALECTS", "ToolName", "is_offered", "no_such_name", "tool_names", "translate"]
-
 DIALECTS = tuple(name for name in TOOLS if name != "people")
 # What tools say more about themselves than how they spell: trec_eval-9 spells as trec_eval.
 _VERSION = re.compile(
@@ -41,31 +39,16 @@ _NEAR, _SPREAD = 0.6, 0.15
 
 
 class ToolName(NamedTuple):
-    """A spelling of a measure, as one tool writes it.
+    """A spelling of a measure, as one tool writes it."""
 
-    Attributes:
-        tool: The tool.
-        name: As it is written, with a cut-off where there is one.
-        means: Our measure; empty if it is none.
-        why: Why it is none, or when the numbers are the same.
-    """
-
-    tool: str
-    name: str
-    means: str
-    why: str
+    tool: str  # the tool
+    name: str  # as it is written, with a cut-off where there is one
+    means: str  # our measure; empty if it is none
+    why: str  # why it is none, or when the numbers are the same
 
 
 def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
     """Our names for a spelling of another tool; None for what no tool writes.
-
-    Args:
-        text: The spelling.
-        dialect: The tool whose spelling it is; any tool's if left out.
-
-    Raises:
-        UnknownName: If it is no measure here (with the reason), tools mean different things by
-            it, or nobody knows the dialect.
 
     Example:
         >>> translate("cosine_ndcg@10"), translate("map@100", "sentence-transformers")

@@ -36,21 +36,13 @@ class _Worth(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """The ranks 1 to k in stretches of equal gain: above, at and below each judged document.
+    """The ranks 1 to k in stretches of equal gain: above, at and below each judged document."""
 
-    Attributes:
-        first: (Q, S) the first rank of a stretch.
-        ranks: (Q, S) how many ranks it has; may be 0. Many have a gain of 0 or of 1.
-        gained: (Q, S) what each of its documents gains, in units.
-        before: (Q, S) what all ranks above it gain, in units.
-        unit: What a gain of 1 is in units: sums of whole grades are exact.
-    """
-
-    first: Values
-    ranks: Values
-    gained: Values
-    before: Values
-    unit: float
+    first: Values  # (Q, S) the first rank of a stretch
+    ranks: Values  # (Q, S) how many ranks it has; may be 0. Many have a gain of 0 or of 1.
+    gained: Values  # (Q, S) what each of its documents gains, in units
+    before: Values  # (Q, S) what all ranks above it gain, in units
+    unit: float  # what a gain of 1 is in units: sums of whole grades are exact
 
     @property
     def gain(self) -> Values:

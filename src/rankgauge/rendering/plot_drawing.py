@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PAGE_COLOURS", "Panel", "Plot", "Series"]
-
 Shape: TypeAlias = Literal["bars", "columns", "intervals", "steps", "lines", "points", "grid"]
 
 # The palette of Okabe and Ito, without the two that are too light for a white page.

@@ -17,17 +17,6 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
-__all__ = [
-    "PLOTS",
-    "Compared",
-    "Measured",
-    "PlotKind",
-    "counted",
-    "plot",
-    "plot_history",
-    "plot_measures",
-]
-
 _CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 _MOST_BARS = 40
 _MOST_CELLS = 40

@@ -10,8 +10,6 @@ from rankgauge.errors import MissingExtra
 if TYPE_CHECKING:
     from rankgauge.rendering.tables import Table
 
-__all__ = ["Result"]
-
 
 class Result:
     """A result: printed it is a table, in a notebook too; its values are JSON or a data frame.

@@ -20,20 +20,6 @@ from rankgauge.core.escaping import (
     templates,
 )
 
-__all__ = [
-    "BEST",
-    "Cell",
-    "Format",
-    "Table",
-    "render_table",
-    "to_csv",
-    "to_html",
-    "to_json",
-    "to_latex",
-    "to_markdown",
-    "to_terminal",
-]
-
 Cell: TypeAlias = str | float | None
 Format: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 

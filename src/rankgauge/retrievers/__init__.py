@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SentenceChunker as SentenceChunker,
         TokenChunker as TokenChunker,
     )
+    from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
     from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.chroma import Chroma as Chroma
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
         Model2VecEncoder as Model2VecEncoder,
         SentenceTransformersEncoder as SentenceTransformersEncoder,
     )
-    from rankgauge.retrievers.endpoints import (
-        EmbeddingEndpoint as EmbeddingEndpoint,
-        RerankEndpoint as RerankEndpoint,
-    )
     from rankgauge.retrievers.filtered import Filtered as Filtered
     from rankgauge.retrievers.haystack import Haystack as Haystack
     from rankgauge.retrievers.hits import Hits as Hits, hits_of as hits_of
@@ -52,7 +49,10 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
     from rankgauge.retrievers.qdrant import Qdrant as Qdrant
     from rankgauge.retrievers.rerank import Rerank as Rerank
-    from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
+    from rankgauge.retrievers.rerankers import (
+        CrossEncoderReranker as CrossEncoderReranker,
+        RerankEndpoint as RerankEndpoint,
+    )
     from rankgauge.retrievers.saved_run import SavedRun as SavedRun
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
@@ -96,6 +96,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         ".core.http_client": "Endpoint EndpointError",
         ".corpus.chunking": "FixedChunker RecursiveChunker SentenceChunker TokenChunker",
+        ".llm.endpoints": "EmbeddingEndpoint",
         "baselines": "Oracle Random",
         "bm25": "BM25",
         "chroma": "Chroma",
@@ -103,7 +104,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "dense": "Dense",
         "elasticsearch": "Elasticsearch OpenSearch",
         "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder",
-        "endpoints": "EmbeddingEndpoint RerankEndpoint",
         "filtered": "Filtered",
         "haystack": "Haystack",
         "hits": "Hits hits_of",
@@ -118,7 +118,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "pyterrier": "PyTerrier",
         "qdrant": "Qdrant",
         "rerank": "Rerank",
-        "rerankers": "CrossEncoderReranker",
+        "rerankers": "CrossEncoderReranker RerankEndpoint",
         "saved_run": "SavedRun",
         "tantivy": "Tantivy",
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, of_kind
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
@@ -63,9 +63,9 @@ class Filtered(CompositeRetriever):
                 f"got {said} of query_field and value", where="Filtered",
                 fix="give a value for all queries, or the field of the queries that has it",
             )  # fmt: skip
-        _check_name("field", field)
+        of_kind("field", field or None, str, "give the name of a field")
         if query_field is not None:
-            _check_name("query_field", query_field)
+            of_kind("query_field", query_field or None, str, "give the name of a field")
         self._retriever, self._field, self._query_field = retriever, field, query_field
         self._value = value
         self._depth = integer("depth", depth)
@@ -134,14 +134,6 @@ class Filtered(CompositeRetriever):
         any_of = _several(wanted)
         has = self._values or {}
         return [row for row in hits.pairs() if any(one in any_of for one in has.get(row[0], ()))]
-
-
-def _check_name(word: str, given: Any) -> None:
-    if not isinstance(given, str) or not given:
-        raise InputError(
-            f"{word}={given!r:.60} is not possible", where="Filtered",
-            fix=f"{word} is the name of a field",
-        )  # fmt: skip
 
 
 def _field(document: Document, name: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, ClassVar
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, of_kind
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 
@@ -46,11 +46,8 @@ class FrameworkRetriever:
         self.settings: Mapping[str, Any] | None = None
         if settings is None:
             return
-        if not isinstance(settings, Mapping):
-            raise InputError(
-                f"got {type(settings).__name__} for the settings", where=name,
-                fix='give what tells it from others: settings={"model": "..."}',
-            )  # fmt: skip
+        fix = 'give what tells it from others: settings={"model": "..."}'
+        of_kind("the settings", settings, Mapping, fix, where=name)
         try:
             version = metadata.version(self.LIBRARY)
         except metadata.PackageNotFoundError:

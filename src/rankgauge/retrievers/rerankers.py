@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, is_number
+from rankgauge.core.http_client import MAX_BYTES, Endpoint
 from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError
+from rankgauge.llm.endpoints import ModelEndpoint
 from rankgauge.retrievers.base import CallableDelegate
 from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 
-__all__ = ["CrossEncoderReranker", "Reranker", "reranker_of"]
+__all__ = ["CrossEncoderReranker", "RerankEndpoint", "Reranker", "reranker_of"]
+
+_COUNTS = {"total_tokens": "tokens", "input_tokens": "tokens", "search_units": "search_units"}
 
 
 @runtime_checkable
@@ -97,3 +101,84 @@ def _activation(model: Any) -> str | None:
     found = next((one for name in names if (one := getattr(model, name, None)) is not None), None)
     # A function by its name, a layer of PyTorch by its class: no address in memory.
     return None if found is None else getattr(found, "__qualname__", type(found).__qualname__)
+
+
+class RerankEndpoint(ModelEndpoint):
+    """A reranker behind ``POST {url}/rerank``, as Cohere, Jina, Voyage, vLLM and others offer it.
+
+    Arguments are described by ``ModelEndpoint``.
+    """
+
+    _path = "rerank"
+    _wanted = "results with index and relevance_score"
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        endpoint = Endpoint(
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
+            max_bytes=max_bytes,
+        )  # fmt: skip
+        super().__init__(endpoint, ["tokens", "search_units"])
+        self._model = model
+        self.settings: Mapping[str, Any] = {
+            "type": "rerank-endpoint", **endpoint.settings(), "model": model
+        }  # fmt: skip
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float | None]:
+        """A score for each text that the server scored.
+
+        Raises:
+            EndpointError: If the server does not answer, or not with scores of these texts.
+        """
+        if not texts:
+            return []
+        body = {"model": self._model, "query": query, "documents": list(texts)}
+        content = self._endpoint.post(self._path, body)
+        scores = self._scores(content, len(texts))
+        self._count(len(texts), _billed(content))
+        return scores
+
+    def _scores(self, content: Any, count: int) -> list[float | None]:
+        rows = content
+        if isinstance(content, Mapping):
+            rows = next((content[word] for word in ("results", "data") if word in content), None)
+        if not isinstance(rows, list):
+            raise self._refused(f"{self._endpoint.quoted(content)}, which holds no list of results")
+        scores: list[float | None] = [None] * count
+        for row in rows:
+            held = row if isinstance(row, Mapping) else {}
+            place = held.get("index")
+            if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < count:
+                shown = place if isinstance(place, int) and not isinstance(place, bool) else None
+                raise self._refused(f"the index {shown} for {count} texts")
+            score = held.get("relevance_score", held.get("score"))
+            if not is_number(score):
+                raise self._refused("a result whose relevance_score is no finite number")
+            if scores[place] is not None:
+                raise self._refused(f"the index {place} twice")
+            scores[place] = float(score)
+        return scores
+
+
+def _billed(content: Any) -> dict[str, float]:
+    """Tokens and search units, wherever the server tells them."""
+    if not isinstance(content, Mapping):
+        return {}
+    meta = content.get("meta")
+    meta = meta if isinstance(meta, Mapping) else {}
+    found: dict[str, float] = {}
+    for part in (content.get("usage"), meta.get("billed_units"), meta.get("tokens")):
+        for theirs, ours in _COUNTS.items():
+            amount = part.get(theirs) if isinstance(part, Mapping) else None
+            if isinstance(amount, int | float) and ours not in found:
+                found[ours] = float(amount)
+    return found

@@ -23,8 +23,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
-
 _Pair = tuple[bytes, bytes]
 _Means = dict[str, tuple[float, ...]]
 

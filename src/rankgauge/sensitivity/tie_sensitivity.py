@@ -29,8 +29,6 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["TieReport", "TieSpan", "tie_report"]
-
 _SCHEMA = "rankgauge/ties/1"
 
 

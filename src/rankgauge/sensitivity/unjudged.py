@@ -27,8 +27,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.arrays import check_draws, check_share
 
-__all__ = ["Bootstrapped", "Drawing", "Prior", "UnjudgedReport", "filled", "unjudged_report"]
-
 Prior: TypeAlias = Literal["run", "pool", "run and pool"]
 
 # Cells that are filled at a time: queries (or draws) times ranks.

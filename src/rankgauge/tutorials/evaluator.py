@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.arguments import of_kind
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import DEFAULT_CUTOFFS, evaluate
 from rankgauge.evaluation.result import Evaluation
@@ -157,12 +158,7 @@ class RetrievalEvaluator:
 
     def __init__(self, k_values: Iterable[int] | None = None) -> None:
         given = DEFAULT_CUTOFFS if k_values is None else k_values
-        if not isinstance(given, Iterable):
-            raise InputError(
-                f"got {given!r:.40} for the cut-offs, wanted a list",
-                where="k_values",
-                fix="write k_values=[1, 3, 5, 10]",
-            )
+        of_kind("the cut-offs", given, Iterable, "write k_values=[1, 3, 5, 10]", where="k_values")
         self.k_values = tuple(dict.fromkeys(_cutoff(k) for k in given))
         if not self.k_values:
             raise InputError(

@@ -3,8 +3,6 @@
 from alembic import op
 from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, String, Text
 
-__all__ = ["upgrade"]
-
 revision = "0001"
 down_revision = None
 

@@ -1,0 +1,468 @@
+"""Client of a language model behind ``POST {url}/chat/completions``, the protocol of OpenAI."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from rankgauge.core.arguments import integer, number
+from rankgauge.core.http_client import Endpoint, EndpointError, patiently
+from rankgauge.core.libraries import library
+from rankgauge.errors import InputError
+from rankgauge.llm.cache import ReplyCache, cache_key
+from rankgauge.llm.limits import Meter, Pace, Stop
+from rankgauge.llm.protocol import (
+    LEVELS,
+    PATH,
+    RESERVED,
+    estimated_usage,
+    raise_error,
+    read_text,
+    refused_parameter,
+    reported_usage,
+    request_body,
+)
+from rankgauge.llm.replies import ChatRequest, ModelError, Reply, Usage
+from rankgauge.llm.structured import InvalidReply, check_schema, read_reply, repair_request
+
+_MAX_BYTES = 8 * 2**20
+_LONGEST_WAIT = 300.0
+_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
+
+Wait = Callable[[float], None]
+
+
+class ChatModel:
+    """A language model behind an endpoint that follows the protocol of OpenAI.
+
+    It can be used from several threads at once. Its settings do not change.
+
+    Args:
+        url: The URL without ``/chat/completions``: ``http://localhost:8000/v1``.
+        model: The name of the model.
+        key_env: The environment variable that holds the key.
+        key_header: The header it is sent in.
+        headers: Sent with every request.
+        temperature: Sent unless it is None. Where the server refuses it, replies say so.
+        seed: The same; the number of the sample is added.
+        max_tokens: The limit of a response, reasoning included. Sent as
+            ``max_completion_tokens`` where the server wants that.
+        parameters: Further parameters, such as ``{"reasoning_effort": "low"}``.
+        timeout: Seconds that a response may take in all.
+        retries: How often a call is repeated where the server is busy or cannot be reached.
+        repairs: How often the model is asked to correct a reply that is not valid by the schema.
+        concurrency: How many calls may be under way at once.
+        requests_per_minute: At most so many calls in any 60 seconds.
+        tokens_per_minute: At most so many tokens in any 60 seconds, estimated before a call.
+        input_price: Price of a million input tokens, in any currency.
+        output_price: Price of a million output tokens.
+        max_cost: No call is made that could cost more than what is left of this. A call is
+            estimated from the length of its messages, and `max_tokens` or the longest response
+            so far. Calls that end without a response are not counted.
+        cache: A file that keeps replies, made if there is none; only its owner may read it.
+
+    Raises:
+        MissingExtra: If httpx is not installed.
+        InputError: If the variable is not set, or for a value that is not possible.
+
+    Example:
+        >>> ChatModel("http://localhost:8000/v1", "small", max_tokens=500)
+        <ChatModel small at http://localhost:8000/v1>
+    """
+
+    def __init__(  # noqa: PLR0913 - each is an option of its own
+        self,
+        url: str,
+        model: str,
+        *,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
+        temperature: float | None = 0.0,
+        seed: int | None = None,
+        max_tokens: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        timeout: float = 120.0,
+        retries: int = 3,
+        repairs: int = 1,
+        concurrency: int = 4,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        input_price: float | None = None,
+        output_price: float | None = None,
+        max_cost: float | None = None,
+        cache: str | Path | None = None,
+    ) -> None:
+        library("httpx", extra="llm", of="a language model")
+        for name, given in (
+            ("max_tokens", max_tokens),
+            ("requests_per_minute", requests_per_minute),
+            ("tokens_per_minute", tokens_per_minute),
+        ):
+            if given is not None:
+                integer(name, given)
+        self._model = model
+        self._sampling: dict[str, Any] = {
+            "temperature": None if temperature is None else number("temperature", temperature),
+            "seed": None if seed is None else integer("seed", seed, least=None),
+            "max_tokens": max_tokens,
+        }
+        self._parameters = _plain_parameters(parameters)
+        self._retries = integer("retries", retries, least=0)
+        self._repairs = integer("repairs", repairs, least=0)
+        self._concurrency = integer("concurrency", concurrency, most=100)
+        self._endpoint = Endpoint(
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
+            max_bytes=_MAX_BYTES,
+        )  # fmt: skip
+        self._slots = threading.Semaphore(self._concurrency)
+        self._pace = Pace(requests_per_minute, tokens_per_minute)
+        self._meter = Meter(_prices(input_price, output_price, max_cost), max_cost)
+        self._cache = None if cache is None else ReplyCache(Path(cache))
+        self._lock = threading.Lock()
+        self._refused: frozenset[str] = frozenset()
+        self._longest_output = 0
+        # What decides a reply. A valid one stays valid whatever `repairs` is.
+        self._identity = {
+            "type": "chat", **self._endpoint.settings(), "model": model, **self._sampling,
+            "parameters": self._parameters,
+        }  # fmt: skip
+        self.settings: Mapping[str, Any] = self._identity | {"repairs": self._repairs}
+
+    def __repr__(self) -> str:
+        return f"<ChatModel {self._model} at {self._endpoint.shown}>"
+
+    def usage(self) -> Usage:
+        """What all calls so far have used."""
+        return self._meter.usage()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def complete(
+        self,
+        messages: str | Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        sample: int = 0,
+        refresh: bool = False,
+    ) -> Reply:
+        """Return the reply to one request.
+
+        Args:
+            messages: A text, or messages with ``role`` and ``content``.
+            schema: The JSON schema of the reply; see ``ChatRequest``.
+            sample: Another number asks again for the same messages.
+            refresh: Ask the model even if the cache has the reply, and replace it.
+
+        Raises:
+            ModelError: If there is no reply, or none that is valid.
+            InputError: If these are no messages, or the cache cannot be used.
+        """
+        request = _checked(ChatRequest(messages, schema, sample))
+        key = self._key(request)
+        kept = {} if refresh else self._kept({key: request})
+        if kept:
+            self._meter.add(Usage(cached=1))
+            return kept[key]
+        try:
+            reply = self._ask(request, _sleep)
+        except ModelError:
+            self._meter.add(Usage(failed=1))
+            raise
+        self._keep(key, reply)
+        return reply
+
+    def complete_all(
+        self,
+        requests: Iterable[ChatRequest | str | Sequence[Mapping[str, str]]],
+        *,
+        refresh: bool = False,
+        progress: Callable[[Reply | ModelError], None] | None = None,
+    ) -> list[Reply | ModelError]:
+        """Return a reply, or why it is missing, for each request, in their order.
+
+        Equal requests are sent once. When the server refuses the key, does not have the model,
+        or fails ten times in a row, and when `max_cost` is reached, the rest is not sent. Ctrl-C
+        sends nothing more; calls under way end in the background, and their replies are cached.
+
+        Args:
+            requests: Requests, or messages of requests without a schema.
+            refresh: Ask the model even if the cache has the reply, and replace it.
+            progress: Called with each result, as it comes.
+
+        Raises:
+            InputError: If a request is none, or the cache cannot be used; nothing was sent then.
+        """
+        listed = [
+            _checked(one if isinstance(one, ChatRequest) else ChatRequest(one)) for one in requests
+        ]
+        keys = [self._key(request) for request in listed]
+        unique = dict(zip(keys, listed, strict=True))
+        places: dict[str, list[int]] = {}
+        for place, key in enumerate(keys):
+            places.setdefault(key, []).append(place)
+        results: dict[int, Reply | ModelError] = {}
+
+        def deliver(key: str, result: Reply | ModelError) -> None:
+            for place in places[key]:
+                one = result if place == places[key][0] else self._repeated(result)
+                results[place] = one
+                failed = isinstance(one, ModelError)
+                self._meter.add(Usage(failed=failed, cached=not failed and one.usage.cached))
+                if progress is not None:
+                    progress(one)
+
+        kept = {} if refresh else self._kept(unique)
+        for key, reply in kept.items():
+            deliver(key, reply)
+        self._ask_all({key: unique[key] for key in unique if key not in kept}, deliver)
+        return [results[place] for place in range(len(keys))]
+
+    # ---- several requests
+
+    def _ask_all(
+        self,
+        requests: Mapping[str, ChatRequest],
+        deliver: Callable[[str, Reply | ModelError], None],
+    ) -> None:
+        """Ask for each request in threads, and deliver each result in this one."""
+        stop = Stop()
+        ended: SimpleQueue[Future[Reply | ModelError]] = SimpleQueue()
+        pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="rankgauge-llm")
+        try:
+            key_of = {
+                pool.submit(self._work, key, request, stop): key
+                for key, request in requests.items()
+            }
+            for future in key_of:
+                future.add_done_callback(ended.put)
+            for _ in requests:
+                future = _next(ended)
+                deliver(key_of[future], future.result())
+        finally:
+            # Without effect unless an error or Ctrl-C ended the loop.
+            stop.now()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self, key: str, request: ChatRequest, stop: Stop) -> Reply | ModelError:
+        try:
+            stop.wait(0)
+            reply = self._ask(request, stop.wait)
+        except ModelError as error:
+            stop.observe(error)
+            # Frames of the stack would keep all messages in memory.
+            error.__traceback__ = error.__context__ = None
+            return error
+        stop.observe(None)
+        try:
+            self._keep(key, reply)
+        except InputError as error:
+            stop.now(error)
+        return reply
+
+    def _repeated(self, result: Reply | ModelError) -> Reply | ModelError:
+        """The result of a request that was made several times at once."""
+        if isinstance(result, Reply):
+            return replace(result, cached=True, usage=self._meter.priced(Usage(cached=1)))
+        result = copy.copy(result)
+        result.usage = self._meter.priced(Usage(failed=1))
+        return result
+
+    # ---- the cache
+
+    def _key(self, request: ChatRequest) -> str:
+        return cache_key(
+            self._identity
+            | {"messages": request.messages, "schema": request.schema, "sample": request.sample}
+        )
+
+    def _kept(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
+        """The replies in the cache that are valid."""
+        found: dict[str, Reply] = {}
+        if self._cache is None:
+            return found
+        usage = self._meter.priced(Usage(cached=1))
+        for key, row in self._cache.find(requests).items():
+            schema = requests[key].schema
+            try:
+                data = None if schema is None else read_reply(row["text"], schema)
+            except InvalidReply:
+                continue
+            found[key] = Reply(
+                row["text"], data, row["model"], usage, cached=True, repairs=row["repairs"],
+                not_applied=tuple(row["not_applied"]),
+            )  # fmt: skip
+        return found
+
+    def _keep(self, key: str, reply: Reply) -> None:
+        if self._cache is not None:
+            names = ("text", "model", "repairs", "not_applied")
+            self._cache.put(key, {name: getattr(reply, name) for name in names})
+
+    # ---- one request
+
+    def _ask(self, request: ChatRequest, wait: Wait) -> Reply:
+        """A valid reply, after repairs if there must be."""
+        used: list[Usage] = []
+        try:
+            reply = self._valid(request, wait, used)
+        except ModelError as error:
+            error.usage = self._meter.priced(sum(used, Usage(failed=1)))
+            raise
+        return replace(reply, usage=self._meter.priced(sum(used, Usage())))
+
+    def _valid(self, request: ChatRequest, wait: Wait, used: list[Usage]) -> Reply:
+        messages: Sequence[Mapping[str, str]] = request.messages
+        for repairs in range(self._repairs + 1):
+            reply = self._answer(messages, request, wait, used)
+            if request.schema is None:
+                return reply
+            try:
+                data = read_reply(reply.text, request.schema)
+            except InvalidReply as error:
+                fault = str(error)
+                messages = (
+                    *request.messages,
+                    {"role": "assistant", "content": reply.text},
+                    {"role": "user", "content": repair_request(request.schema, fault)},
+                )
+            else:
+                return replace(reply, data=data, repairs=repairs)
+        raise ModelError(
+            f"the reply is not valid after {self._repairs} repairs: {fault}",
+            code="invalid", where=f"{self._model} at {self._endpoint.shown}", text=reply.text,
+            fix="simplify the schema, raise repairs, or use a model that takes a schema",
+        )  # fmt: skip
+
+    def _answer(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        request: ChatRequest,
+        wait: Wait,
+        used: list[Usage],
+    ) -> Reply:
+        """One response as it is, without parameters that the server refuses."""
+        refused = self._refused
+        while True:
+            sent = request_body(messages, request, self._sampling, refused)
+            body = {"model": self._model, **sent, **self._parameters}
+            try:
+                content = self._send(body, wait, used)
+                break
+            except EndpointError as error:
+                parameter = refused_parameter(error, body)
+                if parameter is None:
+                    raise ModelError(
+                        error.what, code="server", where=error.where, fix=error.fix,
+                        status=error.status,
+                    ) from None  # fmt: skip
+                refused |= {parameter}
+        # Remembered now that the same request without them succeeded.
+        with self._lock:
+            self._refused |= refused
+        text = read_text(content, self._endpoint, self._sampling["max_tokens"])
+        served = content.get("model")
+        unwanted = {"max_tokens"} if request.schema else {"max_tokens", *LEVELS}
+        return Reply(
+            text, model=served if isinstance(served, str) else "",
+            not_applied=tuple(sorted(refused - unwanted)),
+        )  # fmt: skip
+
+    def _send(self, body: Mapping[str, Any], wait: Wait, used: list[Usage]) -> Any:
+        """The response to a body, within all limits, counted."""
+        output = self._sampling["max_tokens"] or self._longest_output
+        estimate = estimated_usage(body["messages"], output)
+
+        def once() -> tuple[Any, Usage]:
+            with self._slots:
+                wait(0)
+                sent = self._pace.enter(estimate.input_tokens + output, wait)
+                began = time.monotonic()
+                try:
+                    content = self._endpoint.post(PATH, body)
+                    raise_error(content, self._endpoint)
+                except EndpointError as error:
+                    if error.retry_after:
+                        self._pace.pause(min(error.retry_after, _LONGEST_WAIT))
+                    # The account is empty: the status is that of a busy server.
+                    error.retryable &= "insufficient_quota" not in error.said
+                    raise
+                usage = reported_usage(content, estimate)
+                sent.tokens = usage.input_tokens + usage.output_tokens
+                return content, replace(usage, seconds=time.monotonic() - began)
+
+        with self._meter.reserving(estimate):
+            try:
+                content, usage = patiently(
+                    once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait
+                )
+            except InputError as error:  # the variable of the key is gone
+                raise ModelError(
+                    error.what, code="server", where=error.where, fix=error.fix
+                ) from None
+            self._meter.add(usage)
+        used.append(usage)
+        with self._lock:
+            self._longest_output = max(self._longest_output, usage.output_tokens)
+        return content
+
+
+def _sleep(seconds: float) -> None:
+    if seconds > 0:
+        time.sleep(seconds)
+
+
+def _next(ended: SimpleQueue[Future[Any]]) -> Future[Any]:
+    while True:
+        try:
+            return ended.get(timeout=_POLL)
+        except Empty:
+            continue
+
+
+def _checked(request: ChatRequest) -> ChatRequest:
+    if request.schema is not None:
+        check_schema(request.schema)
+    return request
+
+
+def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    taken = RESERVED & set(given or ())
+    if taken:
+        raise InputError(
+            f"{min(taken)} is no further parameter", where="parameters",
+            fix="give it as the argument of that name, if there is one",
+        )  # fmt: skip
+    try:
+        parameters: dict[str, Any] = json.loads(json.dumps(dict(given or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"parameters are values of JSON: {error}", where="parameters",
+            fix='give them as {"reasoning_effort": "low"}',
+        ) from None  # fmt: skip
+    return parameters
+
+
+def _prices(
+    per_input: float | None, per_output: float | None, max_cost: float | None
+) -> tuple[float, float] | None:
+    if max_cost is not None:
+        number("max_cost", max_cost, above=True)
+    if per_input is None and per_output is None and max_cost is None:
+        return None
+    if per_input is None or per_output is None:
+        raise InputError(
+            "a cost needs both prices", where="input_price, output_price",
+            fix="give the prices of a million tokens: input_price=0.5, output_price=1.5",
+        )  # fmt: skip
+    return number("input_price", per_input), number("output_price", per_output)

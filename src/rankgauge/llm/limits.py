@@ -1,0 +1,180 @@
+"""Limits of calls: requests and tokens per minute, cost, and failures."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from rankgauge.errors import RankgaugeError
+from rankgauge.llm.replies import ModelError, Usage
+
+_MINUTE = 60.0
+_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
+# The server refuses every request, whatever is in it.
+_HOPELESS = frozenset({401, 402, 404})
+_STOP_AFTER = 10
+
+
+@dataclass(slots=True)
+class Sent:
+    """A request: when it was sent, and its tokens: estimated, then as reported."""
+
+    at: float
+    tokens: int
+
+
+class Pace:
+    """At most so many requests and tokens in any 60 seconds; None for no limit."""
+
+    def __init__(
+        self,
+        requests: int | None,
+        tokens: int | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._requests, self._tokens, self._clock = requests, tokens, clock
+        self._sent: deque[Sent] = deque()
+        self._not_before = -_MINUTE
+        self._lock = threading.Lock()
+
+    def enter(self, tokens: int, wait: Callable[[float], None]) -> Sent:
+        """Wait until a request of so many tokens may be sent."""
+        while True:
+            with self._lock:
+                now = self._clock()
+                moment = self._earliest(tokens, now)
+                if moment <= now:
+                    sent = Sent(now, tokens)
+                    if self._requests or self._tokens:
+                        self._sent.append(sent)
+                    return sent
+            wait(moment - now)
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for so long: the server asked for it."""
+        with self._lock:
+            self._not_before = max(self._not_before, self._clock() + seconds)
+
+    def _earliest(self, tokens: int, now: float) -> float:
+        """The moment from which the limits allow the request."""
+        while self._sent and self._sent[0].at + _MINUTE <= now:
+            self._sent.popleft()
+        moment = self._not_before
+        count, total = len(self._sent), sum(sent.tokens for sent in self._sent)
+        for sent in self._sent:
+            fits = self._requests is None or count < self._requests
+            # A request above the limit is sent when no other is in the window.
+            if fits and (self._tokens is None or total + tokens <= self._tokens):
+                break
+            moment = max(moment, sent.at + _MINUTE)
+            count, total = count - 1, total - sent.tokens
+        return moment
+
+
+class Meter:
+    """What was used so far, and whether the next call may be made."""
+
+    def __init__(self, prices: tuple[float, float] | None, max_cost: float | None) -> None:
+        self._prices, self._max_cost = prices, max_cost
+        self._used = self.priced(Usage())
+        self._reserved: list[float] = []
+        self._changed = threading.Condition()
+
+    def usage(self) -> Usage:
+        """What was used so far."""
+        with self._changed:
+            return self._used
+
+    def priced(self, usage: Usage) -> Usage:
+        """The same with its cost, from the sums of tokens: the order of calls does not matter."""
+        if self._prices is None:
+            return replace(usage, cost=None)
+        per_input, per_output = self._prices
+        cost = (usage.input_tokens * per_input + usage.output_tokens * per_output) / 1e6
+        return replace(usage, cost=cost)
+
+    def add(self, usage: Usage) -> None:
+        """Count what was used."""
+        with self._changed:
+            self._used = self.priced(self._used + usage)
+
+    @contextmanager
+    def reserving(self, estimate: Usage) -> Iterator[None]:
+        """Reserve the cost of a call, as estimated; wait for calls whose end may leave enough.
+
+        Raises:
+            ModelError: If the call could exceed the limit.
+        """
+        if self._max_cost is None:
+            yield
+            return
+        cost = self.priced(estimate).cost or 0.0
+        with self._changed:
+            while math.fsum([self._spent(), cost, *self._reserved]) > self._max_cost:
+                if not self._reserved:
+                    raise self._exhausted(cost)
+                self._changed.wait(_POLL)
+            self._reserved.append(cost)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._reserved.remove(cost)
+                self._changed.notify_all()
+
+    def _spent(self) -> float:
+        return self._used.cost or 0.0
+
+    def _exhausted(self, cost: float) -> ModelError:
+        return ModelError(
+            f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in "
+            f"{self._used.calls:,} calls, and the next one may cost {cost:.4f}: it was not sent",
+            code="budget", where="max_cost",
+            fix="raise max_cost, or lower max_tokens; with a cache, replies are not paid again",
+        )  # fmt: skip
+
+
+class Stop:
+    """Whether the rest of many requests is still to be sent."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._reason: RankgaugeError | None = None
+        self._failures = 0
+
+    def now(self, reason: RankgaugeError | None = None) -> None:
+        """Send nothing more."""
+        with self._lock:
+            self._reason = self._reason or reason
+        self._event.set()
+
+    def observe(self, error: ModelError | None) -> None:
+        """Stop where the next request would fail, too."""
+        if error is None or error.code not in {"server", "protocol", "budget"}:
+            self._failures = 0
+            return
+        self._failures += 1
+        hopeless = error.code == "budget" or error.status in _HOPELESS
+        if hopeless or self._failures >= _STOP_AFTER:
+            self.now(error)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, unless nothing more is sent.
+
+        Raises:
+            ModelError: If so.
+        """
+        if self._event.wait(seconds):
+            reason = self._reason
+            budget = isinstance(reason, ModelError) and reason.code == "budget"
+            raise ModelError(
+                f"not sent: {reason.what if reason else 'interrupted'}",
+                code="budget" if budget else "skipped",
+                where=reason.where if reason else "", fix=reason.fix if reason else "",
+            )  # fmt: skip

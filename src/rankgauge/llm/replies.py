@@ -1,0 +1,176 @@
+"""Requests to a language model, its replies, what they used, and why one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from rankgauge.core.arguments import integer
+from rankgauge.errors import InputError, RankgaugeError
+
+_ROLES = ("system", "developer", "user", "assistant")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Calls, tokens, and cost. Two of them can be added or subtracted.
+
+    Attributes:
+        calls: Responses of the server that were read: first attempts and repairs.
+        cached: Replies that came from the cache and cost nothing.
+        failed: Results that are missing.
+        input_tokens: Tokens of the messages, as the server counts them.
+        output_tokens: Tokens of the responses, reasoning included.
+        estimated: Calls whose tokens the server did not report; they are estimated.
+        seconds: Time of the calls, summed over concurrent ones.
+        cost: Price of the tokens; None without prices. Discounts are not known.
+
+    Example:
+        >>> print(Usage(calls=2, cached=1, input_tokens=900, output_tokens=80, cost=0.0042))
+        2 calls, 1 cached, 0 failed; 900 input and 80 output tokens; cost 0.0042; 0.0 s
+    """
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost is not None and other.cost is not None
+        return Usage(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            self.failed + other.failed,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.estimated + other.estimated,
+            self.seconds + other.seconds,
+            (self.cost or 0.0) + (other.cost or 0.0) if known else None,
+        )
+
+    def __sub__(self, other: Usage) -> Usage:
+        known = {name: value for name, value in asdict(other).items() if value is not None}
+        return self + replace(other, **{name: -value for name, value in known.items()})
+
+    def __str__(self) -> str:
+        tokens = f"{self.input_tokens:,} input and {self.output_tokens:,} output tokens"
+        if self.estimated:
+            tokens += f" (estimated for {self.estimated:,} of the calls)"
+        cost = "" if self.cost is None else f"; cost {self.cost:.4f}"
+        return (
+            f"{self.calls:,} calls, {self.cached:,} cached, {self.failed:,} failed; "
+            f"{tokens}{cost}; {self.seconds:.1f} s"
+        )
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """Messages for a language model.
+
+    Attributes:
+        messages: A text (one message of the user), or messages with ``role`` and ``content``.
+        schema: The JSON schema of the reply, an object without ``$ref``; None for plain text.
+        sample: Another number asks again for the same messages: the cache tells samples apart,
+            and the number is added to the seed.
+
+    Raises:
+        InputError: If these are no messages, or no schema of an object.
+
+    Example:
+        >>> ChatRequest("Is water wet?").messages
+        ({'role': 'user', 'content': 'Is water wet?'},)
+    """
+
+    messages: Any
+    schema: Mapping[str, Any] | None = None
+    sample: int = 0
+
+    def __post_init__(self) -> None:
+        given = self.messages
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        fits = isinstance(given, Sequence) and bool(given) and all(map(_is_message, given))
+        if not fits:
+            raise InputError(
+                "messages are a text, or mappings with role "
+                f"({', '.join(_ROLES)}) and content (a text)", where="messages",
+                fix='write [{"role": "user", "content": "..."}]',
+            )  # fmt: skip
+        object.__setattr__(self, "messages", tuple(dict(message) for message in given))
+        integer("sample", self.sample, least=0)
+        schema: Any = self.schema
+        if schema is not None and not (
+            isinstance(schema, Mapping) and schema.get("type") == "object"
+        ):
+            raise InputError(
+                "the schema of a reply describes an object", where="schema",
+                fix='write {"type": "object", "properties": {...}}',
+            )  # fmt: skip
+
+
+def _is_message(given: Any) -> bool:
+    return (
+        isinstance(given, Mapping)
+        and set(given) == {"role", "content"}
+        and given["role"] in _ROLES
+        and isinstance(given["content"], str)
+    )
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The reply of a language model.
+
+    Attributes:
+        text: What the model wrote, without its reasoning.
+        data: The object in it, valid by the schema; None without a schema.
+        model: The name of the model that the server reports.
+        usage: What the reply cost, repairs included; nothing if it came from the cache.
+        cached: Whether it came from the cache.
+        repairs: How often the model was asked to correct an invalid reply.
+        not_applied: What was requested and the server refuses: ``temperature``, ``seed``,
+            ``json_schema``, ``json_object``.
+    """
+
+    text: str
+    data: Any = None
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cached: bool = False
+    repairs: int = 0
+    not_applied: tuple[str, ...] = ()
+
+
+class ModelError(RankgaugeError):
+    """A reply is missing.
+
+    Attributes:
+        code: Why: ``server`` (no response, or an error), ``protocol`` (no chat completion),
+            ``refused`` (by the model or a filter), ``truncated`` (by its length), ``empty``,
+            ``invalid`` (not by the schema, after all repairs), ``budget`` (the next call could
+            exceed ``max_cost``), or ``skipped`` (not sent, since the server or the cache failed).
+        status: The HTTP status, if a response had one that is an error.
+        text: What the model wrote, if anything.
+        usage: What the calls cost although the reply is missing.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        code: str,
+        where: str = "",
+        fix: str = "",
+        status: int | None = None,
+        text: str = "",
+    ) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.code = code
+        self.status = status
+        self.text = text
+        self.usage = Usage(failed=1)

@@ -1,0 +1,153 @@
+"""JSON in the reply of a language model: what is requested, found, and validated."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from rankgauge.core.libraries import library
+from rankgauge.errors import InputError
+
+# Places of a text at which JSON may begin that are tried: a text of brackets takes no longer.
+_MOST_STARTS = 200
+_SHOWN = 300
+
+
+class InvalidReply(ValueError):  # noqa: N818 - about a reply
+    """A reply has no object that is valid by the schema; the message is for the model."""
+
+
+def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
+    """The parameter of that name, at the level ``json_schema`` or ``json_object``."""
+    if level == "json_object":
+        return {"type": level}
+    name = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64]
+    return {"type": level, level: {"name": name, "strict": True, "schema": dict(schema)}}
+
+
+def instruction(schema: Mapping[str, Any]) -> str:
+    """The sentence that describes the reply where the server does not take a schema."""
+    return f"Reply with only JSON that conforms to this JSON schema: {json.dumps(schema)}"
+
+
+def repair_request(schema: Mapping[str, Any], fault: str) -> str:
+    """The message that asks for a valid reply in place of an invalid one."""
+    return f"The reply is invalid: {fault}. {instruction(schema)}"
+
+
+def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
+    """The one object of a text that is valid: alone, in a Markdown fence, or with prose around.
+
+    Raises:
+        InvalidReply: If there is none, or if there are several that differ.
+    """
+    validator = _validator(json.dumps(schema, sort_keys=True))
+    valid: dict[str, Any] = {}
+    fault = "it has no JSON object"
+    for value in _values(text):
+        fault = _fault(validator, value)
+        if not fault:
+            valid[json.dumps(value, sort_keys=True)] = value
+    if len(valid) > 1:
+        raise InvalidReply(f"it has {len(valid)} different JSON objects, and one was requested")
+    if not valid:
+        raise InvalidReply(fault)
+    return valid.popitem()[1]
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The objects of a text that are not part of another.
+
+    Raises:
+        InvalidReply: If one is cut off or is no JSON. A brace of prose or LaTeX is neither.
+    """
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite
+    )
+    end = 0
+    fault = ""
+    found = False
+    for _ in range(_MOST_STARTS):
+        start = text.find("{", end)
+        if start < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except InvalidReply:
+            raise
+        except json.JSONDecodeError as error:
+            fault = f"its JSON cannot be read: {error.msg} at character {error.pos + 1}"
+            if text[start + 1 : error.pos].strip():
+                raise InvalidReply(fault) from None
+            end = start + 1
+        except (ValueError, RecursionError):  # a number of too many digits, too many brackets
+            raise InvalidReply("its JSON has a value that is too large") from None
+        else:
+            found = True
+            yield value
+    if fault and not found:
+        raise InvalidReply(fault)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _no_number(digits)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise InvalidReply("its JSON has a key twice in one object")
+    return value
+
+
+def _no_number(name: str) -> Any:
+    raise InvalidReply(f"its JSON has {name}, which is no number of JSON")
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Refuse what is no JSON schema.
+
+    Raises:
+        InputError: If it is none, or has a ``$ref``.
+        MissingExtra: If jsonschema is not installed.
+    """
+    _validator(json.dumps(schema, sort_keys=True))
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema_text: str) -> Any:
+    """A validator of a schema, given as JSON; checking a schema takes longer than a reply."""
+    jsonschema = library("jsonschema", extra="llm", of="a reply with a schema")
+    if '"$ref"' in schema_text:
+        raise InputError(
+            "the schema has a $ref, which many servers do not take", where="schema",
+            fix="write the schema out in full",
+        )  # fmt: skip
+    schema = json.loads(schema_text)
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise InputError(
+            f"this is no JSON schema: {error.message:.200}", where="schema",
+            fix="see https://json-schema.org/draft/2020-12",
+        ) from None  # fmt: skip
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _fault(validator: Any, value: Any) -> str:
+    """What is wrong with a value, the most relevant error first; empty if it is valid."""
+    best_match = library(
+        "jsonschema.exceptions", extra="llm", of="a reply with a schema"
+    ).best_match
+    error = best_match(validator.iter_errors(value))
+    if error is None:
+        return ""
+    message = error.message
+    if len(message) > _SHOWN:
+        message = f"{message[: _SHOWN // 2]} ... {message[-_SHOWN // 2 :]}"
+    return f"{error.json_path}: {message}"

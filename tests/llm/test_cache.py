@@ -1,0 +1,256 @@
+"""Replies that are kept: none is paid twice, whatever happens to the process."""
+
+import json
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from loopback import serving
+
+from rankgauge.errors import InputError
+from rankgauge.llm import ChatModel, ChatRequest, ModelError
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+PRICES = {"input_price": 2.0, "output_price": 10.0}
+
+
+def completion(text, finish="stop"):
+    choices = [{"message": {"content": text}, "finish_reason": finish}]
+    used = {"prompt_tokens": 100, "completion_tokens": 20}
+    return 200, {}, {"choices": choices, "model": "m-1", "usage": used}
+
+
+def counting(_body, before):
+    return completion(json.dumps({"n": before}))
+
+
+@pytest.fixture
+def make(tmp_path):
+    made = []
+
+    def model(server, **options):
+        options = {"cache": tmp_path / "replies.db", "model": "small", **options}
+        made.append(ChatModel(options.pop("url", server.url), **options))
+        return made[-1]
+
+    yield model
+    for one in made:
+        one.close()
+
+
+def test_a_reply_is_paid_once(make):
+    with serving(counting) as server:
+        first = make(server, **PRICES).complete("a", schema=SCHEMA)
+        model = make(server, **PRICES)
+        second = model.complete("a", schema=SCHEMA)
+        (third,) = model.complete_all([ChatRequest("a", SCHEMA)])
+    assert len(server.bodies) == 1
+    assert (second.data, second.text, second.model) == (first.data, first.text, "m-1")
+    assert (first.cached, second.cached, third.cached) == (False, True, True)
+    assert (second.usage.cost, second.usage.calls, second.usage.cached) == (0, 0, 1)
+    assert str(model.usage()).startswith("0 calls, 2 cached, 0 failed; 0 input")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "large"}, {"temperature": 1}, {"temperature": None}, {"seed": 1},
+        {"max_tokens": 5}, {"parameters": {"top_p": 1}}, {"headers": {"x-tenant": "b"}},
+        {"url": "/v2"}, {"messages": "b"}, {"sample": 1}, {"schema": SCHEMA | {"title": "x"}},
+        {"schema": None}, {"messages": [{"role": "system", "content": "a"}]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_whatever_decides_a_reply_asks_again(make, change):
+    """A key without the model or its parameters would give one model the reply of another."""
+    with serving(counting) as server:
+        make(server).complete("a", schema=SCHEMA)
+        options = {k: v for k, v in change.items() if k not in {"messages", "sample", "schema"}}
+        if "url" in options:
+            options["url"] = server.url + options["url"]
+        asked = {"messages": "a", "schema": SCHEMA} | {
+            k: v for k, v in change.items() if k in {"messages", "sample", "schema"}
+        }
+        assert not make(server, **options).complete(**asked).cached
+        assert make(server).complete("a", schema=SCHEMA).data == {"n": 0}
+
+
+def test_what_decides_no_reply_does_not_ask_again(make):
+    with serving(counting) as server:
+        make(server).complete("a", schema=SCHEMA)
+        others = {"concurrency": 1, "timeout": 5, "retries": 0, "repairs": 3, "max_cost": 1}
+        assert make(server, **others, **PRICES).complete("a", schema=SCHEMA).cached
+
+
+def test_refresh_asks_again_and_replaces_the_reply(make):
+    with serving(counting) as server:
+        model = make(server)
+        replies = [
+            model.complete("a", schema=SCHEMA, refresh=refresh) for refresh in (False, True, False)
+        ]
+        (last,) = model.complete_all([ChatRequest("a", SCHEMA)], refresh=True)
+    assert [reply.data["n"] for reply in replies] == [0, 1, 1]
+    assert [reply.cached for reply in replies] == [False, False, True]
+    assert last.data == {"n": 2}
+
+
+def test_failures_are_not_kept(make):
+    def server(_body, before):
+        if before == 0:
+            return completion("{", finish="length")
+        return completion("never valid") if before < 3 else counting(None, before)
+
+    with serving(server) as said:
+        codes = []
+        for _ in range(2):
+            with pytest.raises(ModelError) as caught:
+                make(said).complete("a", schema=SCHEMA)
+            codes.append(caught.value.code)
+        assert codes == ["truncated", "invalid"]
+        assert make(said).complete("a", schema=SCHEMA).data == {"n": 3}
+
+
+def test_a_key_does_not_depend_on_what_the_server_turned_out_to_refuse(make):
+    def server(body, before):
+        if "temperature" in body or "response_format" in body:
+            param = "response_format" if "response_format" in body else "temperature"
+            return 400, {}, {"error": {"message": "not supported", "param": param}}
+        return counting(body, before)
+
+    with serving(server) as said:
+        first = make(said).complete("a", schema=SCHEMA)
+        second = make(said).complete("a", schema=SCHEMA)
+    assert second.cached
+    assert first.not_applied == second.not_applied == ("json_object", "json_schema", "temperature")
+
+
+def test_a_kept_reply_that_is_not_valid_is_asked_for_again(make, tmp_path):
+    with serving(counting) as server:
+        make(server).complete("a", schema=SCHEMA)
+        with sqlite3.connect(tmp_path / "replies.db") as file:
+            file.execute("UPDATE rankgauge_replies_1 SET reply = replace(reply, '0', 'null')")
+        file.close()
+        assert make(server).complete("a", schema=SCHEMA).data == {"n": 1}
+
+
+def test_the_file_is_for_its_owner_only_and_holds_no_request(make, tmp_path):
+    path = tmp_path / "replies.db"
+    before = os.umask(0)
+    try:
+        with serving(lambda *_: completion("half a pair \ud800, private reply")) as server:
+            make(server).complete("private question")
+            assert make(server).complete("private question").cached
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert b"private reply" in path.read_bytes()
+    assert b"private question" not in path.read_bytes()
+    assert [one.name for one in tmp_path.iterdir()] == ["replies.db"]
+
+
+def _another(path):
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE invoices (n)")
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda path: path.mkdir(), "unable to open"),
+        (lambda path: path.write_text("text " * 999), "no database of SQLite"),
+        (_another, "a database of something else: it holds 'invoices'"),
+    ],
+    ids=["folder", "text", "another"],
+)
+def test_a_file_that_is_no_cache_is_refused_before_any_call(make, tmp_path, prepare, message):
+    path = tmp_path / "replies.db"
+    prepare(path)
+    with serving(counting) as server:
+        with pytest.raises(InputError, match=message) as caught:
+            make(server).complete_all(["a"])
+        with pytest.raises(InputError, match=message):
+            make(server).complete("a")
+        with pytest.raises(InputError, match="No such file"):
+            make(server, cache=tmp_path / "missing" / "x.db").complete("a")
+    assert server.bodies == []
+    assert str(path) in str(caught.value)
+
+
+def test_a_cache_that_fails_later_loses_no_result(make, tmp_path):
+    def server(_body, before):
+        if before == 1:
+            (tmp_path / "replies.db").unlink()
+            (tmp_path / "replies.db").mkdir()
+        return completion("x")
+
+    with serving(server) as said:
+        results = make(said, concurrency=1).complete_all(["a", "b", "c", "d"])
+    assert [getattr(one, "text", None) or one.code for one in results[:2]] == ["x", "x"]
+    assert [one.code for one in results[2:]] == ["skipped", "skipped"]
+    assert "not sent: cannot be written" in results[2].what
+
+
+WORK = """
+import sys
+from rankgauge.llm import ChatModel
+model = ChatModel(sys.argv[1], "small", cache=sys.argv[2], concurrency=4)
+results = model.complete_all(f"question {n}" for n in range(int(sys.argv[3])))
+print([result.text or str(result) for result in results])
+"""
+
+
+def process(*words):
+    return subprocess.Popen(
+        [sys.executable, "-c", WORK, *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def echo(body, _before):
+    time.sleep(0.02)
+    return completion(body["messages"][0]["content"].upper())
+
+
+def test_several_processes_share_one_cache(make, tmp_path):
+    with serving(echo) as server:
+        workers = [process(server.url, tmp_path / "replies.db", 30) for _ in range(3)]
+        for worker in workers:
+            out, err = worker.communicate(timeout=60)
+            assert (err, out) == ("", f"{[f'QUESTION {n}' for n in range(30)]}\n")
+        asked = len(server.bodies)
+        replies = make(server).complete_all(f"question {n}" for n in range(30))
+        assert all(reply.cached for reply in replies)
+        assert len(server.bodies) == asked
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_a_process_that_is_killed_has_paid_only_calls_under_way_in_vain(make, tmp_path, how):
+    half = threading.Event()
+
+    def server(body, before):
+        if before == 20:
+            half.set()
+        return echo(body, before)
+
+    with serving(server) as said:
+        worker = process(said.url, tmp_path / "replies.db", 40)
+        assert half.wait(30)
+        worker.send_signal(how)
+        _, err = worker.communicate(timeout=30)
+        assert worker.returncode != 0
+        assert ("KeyboardInterrupt" in err) == (how == signal.SIGINT)
+        before = len(said.bodies)
+        assert before < 40
+        results = make(said).complete_all(f"question {n}" for n in range(40))
+    assert [one.text for one in results] == [f"QUESTION {n}" for n in range(40)]
+    kept = sum(one.cached for one in results)
+    # Ctrl-C lets calls under way end, and keeps their replies.
+    assert before - 4 * (how == signal.SIGKILL) <= kept <= before
+    assert len(said.bodies) == before + 40 - kept

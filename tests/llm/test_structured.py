@@ -1,0 +1,87 @@
+"""JSON in replies: alone, in fences, with prose around, and malformed."""
+
+import json
+import time
+
+import pytest
+
+from rankgauge.llm.structured import InvalidReply, read_reply, response_format
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"grade": {"type": "integer"}, "quote": {"type": "string"}},
+    "required": ["grade"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"grade": 2}',
+        '\n {"grade": 2}\n',
+        '```json\n{"grade": 2}\n```',
+        '```\n{\n  "grade": 2\n}\n```',
+        'Here it is:\n```json\n{"grade": 2}\n```\nThe document [1] is {relevant}.',
+        'By the set {a, b} and \\frac{1}{2}: {"grade": 2}. I am sure.',
+        'First {"relevance": 1}, no: {"grade": 2}',
+        '{"grade": 2}\n\nAgain: {"grade": 2}',
+        "{} {} {" + '{"grade": 2}',
+    ],
+)
+def test_one_valid_object_is_found(text):
+    assert read_reply(text, SCHEMA) == {"grade": 2}
+
+
+def test_braces_in_a_string_are_part_of_it():
+    value = {"grade": 1, "quote": 'a {"grade": 3} ``` }'}
+    assert read_reply(f"```json\n{json.dumps(value)}\n```", SCHEMA) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "it has no JSON object"),
+        ("relevant", "it has no JSON object"),
+        ("[2]", "it has no JSON object"),
+        ('{"grade": 1} or {"grade": 2}', "2 different JSON objects"),
+        ('{"grade": 1, "quote": {"grade": 2}', "cannot be read"),
+        ('{"grade": 2,}', "cannot be read"),
+        ("{'grade': 2}", "cannot be read"),
+        ('{"grade": 1, "grade": 2}', "a key twice"),
+        ('{"grade": NaN}', "NaN, which is no number"),
+        ('{"grade": 1e999}', "1e999, which is no number"),
+        ('{"grade": ' + "9" * 5000 + "}", "too large"),
+        ('{"grade": ' * 100_000, "too large"),
+        ('{"grade": "2"}', r"\$\.grade: '2' is not of type 'integer'"),
+        ('{"grade": 2.5}', r"\$\.grade: 2\.5 is not of type 'integer'"),
+        ('{"grade": true}', r"\$\.grade: True is not of type 'integer'"),
+        ('{"relevance": 2}', "relevance"),
+        ('[{"grade": 1}, {"grade": 2}]', "2 different JSON objects"),
+    ],
+    ids=lambda value: value[:40] or "empty",
+)
+def test_anything_else_is_invalid_and_says_why(text, fault):
+    with pytest.raises(InvalidReply, match=fault):
+        read_reply(text, SCHEMA)
+
+
+def test_a_long_invalid_value_is_not_quoted_whole():
+    with pytest.raises(InvalidReply) as caught:
+        read_reply(json.dumps({"grade": "x" * 10_000}), SCHEMA)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("unit", ["{", '{"', "{}", "{a", '{"a": ', '{"grade": "x"} '])
+def test_a_hostile_text_takes_no_longer_than_its_length(unit):
+    begun = time.perf_counter()
+    with pytest.raises(InvalidReply):
+        read_reply(unit * (300_000 // len(unit)), SCHEMA)
+    assert time.perf_counter() - begun < 5
+
+
+def test_the_format_names_the_schema():
+    sent = response_format(SCHEMA | {"title": "relevance grade, 0-3"}, "json_schema")
+    assert sent["json_schema"]["name"] == "relevance_grade__0_3"
+    assert sent["json_schema"]["schema"]["required"] == ["grade"]
+    assert response_format(SCHEMA, "json_object") == {"type": "json_object"}
