@@ -36,6 +36,10 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.planning import (
+        JudgingPlan as JudgingPlan,
+        plan_judging as plan_judging,
+    )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
         PoolSource as PoolSource,
@@ -92,6 +96,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "pools": "PoolReport PoolSource build_pool pool_warning",
+        "planning": "JudgingPlan plan_judging",
         "project": "JudgingProject Progress Task hash_secret",
         "questions": "load_questions",
         "relevance": "DocumentRelevance Relevance measure_relevance",
