@@ -36,6 +36,12 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.models import (
+        ModelJudging as ModelJudging,
+        ModelRanking as ModelRanking,
+        ask_model as ask_model,
+        rank_documents as rank_documents,
+    )
     from rankgauge.judging.planning import (
         JudgingPlan as JudgingPlan,
         plan_judging as plan_judging,
@@ -49,10 +55,14 @@ if TYPE_CHECKING:
     from rankgauge.judging.project import (
         JudgingProject as JudgingProject,
         Progress as Progress,
+        QuestionProgress as QuestionProgress,
         Task as Task,
         hash_secret as hash_secret,
     )
-    from rankgauge.judging.questions import load_questions as load_questions
+    from rankgauge.judging.questions import (
+        load_questions as load_questions,
+        write_question as write_question,
+    )
     from rankgauge.judging.relevance import (
         DocumentRelevance as DocumentRelevance,
         Relevance as Relevance,
@@ -95,10 +105,11 @@ __all__, __getattr__, __dir__ = lazy_names(
         "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
-        "pools": "PoolReport PoolSource build_pool pool_warning",
+        "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
-        "project": "JudgingProject Progress Task hash_secret",
-        "questions": "load_questions",
+        "pools": "PoolReport PoolSource build_pool pool_warning",
+        "project": "JudgingProject Progress QuestionProgress Task hash_secret",
+        "questions": "load_questions write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",

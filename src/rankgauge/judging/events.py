@@ -377,11 +377,12 @@ def judgments_of(
     now = now or datetime.now(UTC)
     latest = {each.presentation: each for each in choices}
     shown = sorted(presentations, key=lambda each: each.sequence)
-    settled = {
-        (each.question, each.items)
-        for each in shown
-        if each.purpose == "adjudication" and _finished(latest.get(each.id))
-    }
+    # Of each set the latest final verdict.
+    settled: dict[tuple[str, frozenset[str]], Choice] = {}
+    for each in shown:
+        made, key = latest.get(each.id), (each.question, each.items)
+        if each.purpose == "adjudication" and made is not None and _finished(made):
+            settled[key] = max(settled.get(key, made), made, key=lambda one: one.sequence)
 
     def status(each: Presentation) -> str:
         made = latest.get(each.id)
@@ -394,7 +395,7 @@ def judgments_of(
             return "model"
         if each.purpose in {"repeat", "gold"}:
             return each.purpose
-        if each.purpose != "adjudication" and (each.question, each.items) in settled:
+        if settled.get((each.question, each.items), made) is not made:
             return "adjudicated"
         return "cannot tell" if made and made.outcome == "cannot tell" else "counted"
 

@@ -16,7 +16,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
+from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
 from rankgauge.judging.answers import Answer, next_pair
 from rankgauge.judging.events import (
@@ -39,13 +41,14 @@ from rankgauge.judging.store import JudgingStore, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JudgingProject", "Progress", "Task", "hash_secret"]
+__all__ = ["JudgingProject", "Progress", "QuestionProgress", "Task", "hash_secret"]
 
 _GUIDELINE = Path(__file__).parent / "guideline.md"
 # A repeat comes after so many other tasks, when the first answer is no longer in mind.
 _REPEAT_AFTER = 10
 # Purposes of presentations that no judge gets as the next task.
 _NO_TASKS = {"adjudication", "import"}
+_MOST_NAME = 100  # characters of the name of a judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,23 @@ class Progress:
     seconds: float | None
     questions: int
     resolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionProgress:
+    """How far a question is.
+
+    Attributes:
+        question: The question.
+        documents: The size of its pool.
+        finished: Tasks that people finished.
+        left: Tasks that are left, at most.
+    """
+
+    question: Question
+    documents: int
+    finished: int
+    left: int
 
 
 class _State:
@@ -452,7 +472,12 @@ class JudgingProject:
     # ---- judges
 
     def add_judge(
-        self, name: str, *, role: str = "judge", kind: str = "person"
+        self,
+        name: str,
+        *,
+        role: str = "judge",
+        kind: str = "person",
+        origins: Iterable[str] = (),
     ) -> tuple[Judge, str]:
         """Add a judge; return it with the secret of its invitation, which is not stored.
 
@@ -460,17 +485,40 @@ class JudgingProject:
             name: The name that leads see.
             role: ``judge``, ``lead`` or ``admin``.
             kind: ``person``, ``model`` or ``application``.
+            origins: Of an application, the origins of pages that may send votes, such as
+                ``https://shop.example``.
         """
         if role not in ROLES or kind not in KINDS or not name.strip():
             raise InputError(
                 f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}", where="judge",
                 fix=f"give a name, a role ({', '.join(ROLES)}) and a kind ({', '.join(KINDS)})",
             )  # fmt: skip
+        if len(name.strip()) > _MOST_NAME:
+            raise InputError(
+                f"the name has {len(name.strip()):,} characters", where="judge",
+                fix=f"give up to {_MOST_NAME}",
+            )  # fmt: skip
         judge = Judge(uuid.uuid4().hex[:12], name.strip(), role, kind)
         secret = secrets.token_urlsafe(24)
+        more = {"origins": [_origin(each) for each in origins]} if kind == "application" else None
         with self.writing() as stored:
-            stored.add_judge(judge, hash_secret(secret))
+            stored.add_judge(judge, hash_secret(secret), more)
         return judge, secret
+
+    def invite_again(self, judge: str) -> str:
+        """Return the secret of a new invitation; the one before and all sessions end."""
+        secret = secrets.token_urlsafe(24)
+        with self.writing() as stored:
+            known = self._known_judge(stored, judge)
+            stored.add_judge(replace(known, revoked=False), hash_secret(secret))
+            stored.end_sessions(judge)
+        return secret
+
+    def change_role(self, judge: str, role: str) -> None:
+        """Give a judge another role."""
+        role = one_of("role", role, ROLES)
+        with self.writing() as stored:
+            stored.add_judge(replace(self._known_judge(stored, judge), role=role))
 
     @property
     def judges(self) -> Mapping[str, Judge]:
@@ -481,13 +529,17 @@ class JudgingProject:
     def revoke(self, judge: str) -> None:
         """End the access of a judge. What this judge chose is kept."""
         with self.writing() as stored:
-            known = stored.judges().get(judge)
-            if known is None:
-                raise InputError(
-                    f"there is no judge {judge!r:.60}", where=self.where,
-                    fix="list the judges: rankgauge judge people PROJECT",
-                )  # fmt: skip
-            stored.add_judge(replace(known, revoked=True))
+            stored.add_judge(replace(self._known_judge(stored, judge), revoked=True))
+            stored.end_sessions(judge)
+
+    def _known_judge(self, stored: Transaction, judge: str) -> Judge:
+        known = stored.judges().get(judge)
+        if known is None:
+            raise InputError(
+                f"there is no judge {judge!r:.60}", where=self.where,
+                fix="list the judges: rankgauge judge status PROJECT",
+            )  # fmt: skip
+        return known
 
     # ---- tasks
 
@@ -584,6 +636,40 @@ class JudgingProject:
         with self._current() as (_, state):
             return state.judgments(state.presentations.values(), datetime.now(UTC))
 
+    def question_progress(self) -> list[QuestionProgress]:
+        """Return how far each question is, in the order in which they were added."""
+        now = datetime.now(UTC)
+        with self._current() as (_, state):
+            found = []
+            for name, question in state.questions.items():
+                known = state.known(question=name, now=now)
+                pool = len(state.pools.get(name, ()))
+                found.append(QuestionProgress(question, pool, known.done, known.left))
+            return found
+
+    def adjudicate(self, question: str, documents: Iterable[str], judge: str) -> Task:
+        """Return the task in which a lead gives the final verdict on a set of documents.
+
+        Raises:
+            InputError: If nobody judged this set.
+        """
+        items = frozenset(documents)
+        with self._current(write=True) as (stored, state):
+            same = [each for each in state.by_question.get(question, ()) if each.items == items]
+            if not any(state.finished(each) for each in same):
+                raise InputError(
+                    f"nobody judged {len(items)} documents of question {question!r:.60}",
+                    where=self.where, fix="choose one of the disagreements that are listed",
+                )  # fmt: skip
+            for each in same:
+                if each.purpose == "adjudication" and each.judge == judge:
+                    return _task_of(stored, state, each)
+            shown = replace(
+                same[0], id=str(uuid.uuid4()), judge=judge, purpose="adjudication",
+                guideline=state.guideline, time="", expires="", sequence=0,
+            )  # fmt: skip
+            return _task_of(stored, state, stored.append_presentation(shown))
+
     def _own(self, state: _State, presentation: str, judge: str) -> Presentation:
         shown = state.presentations.get(presentation)
         if shown is None or shown.judge != judge:
@@ -601,6 +687,24 @@ class JudgingProject:
             if undone or (choice is None and not shown.expired(now)):
                 return _task_of(stored, state, shown)
         return None
+
+
+def _origin(text: str) -> str:
+    """An origin as a browser sends it: scheme, host and port."""
+    try:
+        parts = urlsplit(text.strip())
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/"):
+        raise InputError(
+            f"{text!r:.80} is no origin",
+            where="origins",
+            fix="give scheme and host: https://shop.example",
+        )
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + ("" if port in {None, usual} else f":{port}")
 
 
 def hash_secret(secret: str) -> str:
