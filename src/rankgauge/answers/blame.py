@@ -183,23 +183,25 @@ def _value(name: str, judged: JudgedAnswer) -> float:
 
 def _cause(judged: JudgedAnswer) -> tuple[str, str]:
     record = judged.record
-    abstains = _value("Abstention", judged)
-    if record.answer is None:
-        abstains = 1.0
+    abstains = 1.0 if record.answer is None else _value("Abstention", judged)
     if record.answerable is False or _label(judged, "answerability") == "not answerable":
-        if math.isnan(abstains):
-            return _UNKNOWN, "no verdict on whether it abstains"
-        if abstains and (record.reference or "").strip():
-            return "not in the collection", "there is an answer, but not in the collection"
-        if abstains:
-            return _GOOD, "abstained, and the collection cannot answer it"
-        return "answered though unanswerable", "the collection cannot answer it"
+        return _cause_if_unanswerable(judged, abstains)
     retrieval = _retrieval_fault(judged)
     if retrieval is not None:
         return retrieval
     if abstains == 1.0:
         return "abstained though answerable", "the contexts have the answer"
     return _generation_fault(judged)
+
+
+def _cause_if_unanswerable(judged: JudgedAnswer, abstains: float) -> tuple[str, str]:
+    if math.isnan(abstains):
+        return _UNKNOWN, "no verdict on whether it abstains"
+    if not abstains:
+        return "answered though unanswerable", "the collection cannot answer it"
+    if (judged.record.reference or "").strip():
+        return "not in the collection", "there is an answer, but not in the collection"
+    return _GOOD, "abstained, and the collection cannot answer it"
 
 
 def _label(judged: JudgedAnswer, relation: str) -> str | None:
