@@ -130,7 +130,14 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value not in {None, ()}}
 
 
-@click.group(short_help="Let people judge documents; relevance follows.")
+class _Ordered(click.Group):
+    """A group that lists commands in the order in which they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.commands)
+
+
+@click.group(cls=_Ordered, short_help="Let people judge documents; relevance follows.")
 def judge() -> None:
     """Judge documents: people choose the best of two or three, or none, and relevance follows.
 
