@@ -43,6 +43,10 @@ if TYPE_CHECKING:
         ask_model as ask_model,
         rank_documents as rank_documents,
     )
+    from rankgauge.judging.planning import (
+        JudgingPlan as JudgingPlan,
+        plan_judging as plan_judging,
+    )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
         PoolSource as PoolSource,
@@ -104,6 +108,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
+        "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
         "questions": "load_questions write_question",
