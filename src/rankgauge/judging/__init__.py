@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
+    from rankgauge.judging.demo import demo_project as demo_project
     from rankgauge.judging.events import (
         Candidate as Candidate,
         Choice as Choice,
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
         ModelRanking as ModelRanking,
         ask_model as ask_model,
         rank_documents as rank_documents,
+    )
+    from rankgauge.judging.planning import (
+        JudgingPlan as JudgingPlan,
+        plan_judging as plan_judging,
     )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
@@ -99,9 +104,11 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
+        "demo": "demo_project",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
+        "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
         "questions": "load_questions write_question",
