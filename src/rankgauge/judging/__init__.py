@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
+    from rankgauge.judging.demo import demo_project as demo_project
     from rankgauge.judging.events import (
         Candidate as Candidate,
         Choice as Choice,
@@ -111,6 +112,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
+        "demo": "demo_project",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "export": "JudgmentExport export_judgments",
