@@ -14,6 +14,7 @@ from restserver import serving
 
 from rankgauge import Benchmark, Document, Limits, Query, RankgaugeError, sample_path
 from rankgauge.history import History
+from rankgauge.llm import ChatModel
 from rankgauge.retrievers import (
     Chroma,
     Dense,
@@ -128,10 +129,18 @@ def basic(url):
     return OpenSearch(url, "pages", key_env="A_LOGIN", create=False, version="1")
 
 
+def chat(url):
+    return ChatModel(
+        f"{url}/v1?sig={quote_plus(TOKEN)}", "small", retries=1,
+        headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
+    )  # fmt: skip
+
+
 # Each with the secrets that it is given: of others it knows nothing.
 CLIENTS = {
     embeddings: ("key", "password", "token", "header"),
     reranker: ("key", "token", "header"),
+    chat: ("key", "token", "header"),
     http: ("key", "password", "token", "header", "body"),
     http_get: ("token", "header"),
     elasticsearch: ("key", "token", "body"),
@@ -174,6 +183,8 @@ def talking(form, status, names=tuple(SECRETS)):
 
 
 def _ask(retriever):
+    if isinstance(retriever, ChatModel):
+        retriever.complete("fees")
     retriever.index(DOCUMENTS)
     retriever.search(QUERIES, 2)
 

@@ -34,7 +34,7 @@ EVALUATION = {
     "formats", "formats.columns", "formats.decimals", "formats.detection", "formats.fast_trec",
     "formats.frames", "formats.lines", "formats.mappings", "formats.numbers", "formats.readers",
     "formats.registry", "formats.rows", "formats.trec", "measures",
-    "measures.binary", "measures.counts", "measures.declaration",
+    "measures.answers", "measures.binary", "measures.counts", "measures.declaration",
     "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
     "measures.preferences", "measures.tie_means", "measures.user_models",
 }  # fmt: skip

@@ -4,10 +4,13 @@ import json
 
 import pytest
 from command import run
+from loopback import serving
 
 import rankgauge
+from rankgauge.judging import Choice, JudgingProject
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
+BM25, KEYWORD = (str(SAMPLE / "runs" / name) for name in ("bm25.run", "keyword.run"))
 QUERIES = str(SAMPLE / "queries.jsonl")
 
 
@@ -70,3 +73,60 @@ def test_an_invitation_prints_the_page_at_which_a_judge_signs_in(project):
     assert done.stdout.startswith("/join/")
     assert "Ann (lead)" in done.stderr
     assert '"name": "Ann"' in run("judge", "status", project, "--as", "json").stdout
+
+
+def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(project):
+    words = ("judge", "pool", project, "--collection", SAMPLE, "--run", BM25, "--run", KEYWORD)
+    done = run(*words, "-k", "5", "--bm25", "--dense", "--random", "2")
+    assert done.returncode == 0, done.stderr
+    assert "new documents to judge" in done.stdout
+    again = json.loads(run(*words, "-k", "5", "--as", "json").stdout)
+    assert again["new"] == 0
+    assert {(each["name"], each["kind"]) for each in again["sources"]} == {
+        ("bm25", "run"), ("keyword", "run"), ("bm25", "search"), ("dense", "search"),
+        ("random", "random"),
+    }  # fmt: skip
+    status = json.loads(run("judge", "status", project, "--as", "json").stdout)
+    assert (status["pooled"], status["candidates"]) == (30, again["documents"])
+    assert "rankgauge judge serve" in status["next_step"]
+
+
+def test_an_encoder_nobody_knows_is_refused(project):
+    done = run("judge", "pool", project, "--collection", SAMPLE, "--dense", "magic")
+    assert done.returncode == 2
+    assert "is none of hashing, model2vec:NAME" in done.stderr
+
+
+def chosen_first(body, _before):
+    """Rank documents as they are, or choose the first."""
+    properties = body["response_format"]["json_schema"]["schema"]["properties"]
+    data = {"answer": "1", "reason": "other"} if "answer" in properties else {"ranking": []}
+    message = {"role": "assistant", "content": json.dumps(data)}
+    return 200, {}, {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+def test_a_model_ranks_candidates_and_answers_the_tasks_of_people(project):
+    with serving(chosen_first) as server:
+        model = ("--url", server.url, "--model", "small")
+        done = run(
+            "judge", "pool", project, "--collection", SAMPLE, "--run", BM25, "-k", "4", *model
+        )
+        assert done.returncode == 0, done.stderr
+        assert "looking relevant is not being relevant or correct" in done.stdout
+        with JudgingProject(project) as opened:
+            ann = opened.add_judge("Ann")[0]
+            task = opened.next_task(ann.id).presentation
+            opened.record(Choice("c1", task.id, ann.id, "none"))
+        done = run("judge", "ask-model", project, *model)
+    assert done.returncode == 0, done.stderr
+    assert "small: 1 judgment, 0 missing" in done.stdout
+    status = json.loads(run("judge", "status", project, "--as", "json").stdout)
+    assert status["statuses"] == {"counted": 1, "model": 1}
+    assert "looking relevant" in status["warning"]
+
+
+def test_a_model_needs_an_address_and_a_name(project):
+    for words in (("--url", "http://localhost:1"), ("--model", "small"), ()):
+        done = run("judge", "ask-model", project, *words)
+        assert done.returncode == 2
+        assert "--url URL" in done.stderr

@@ -33,8 +33,7 @@ def test_a_collection_gives_its_queries():
     assert not any(each.answers for each in questions)
 
 
-def test_no_question_is_an_error(tmp_path):
-    file = tmp_path / "queries.jsonl"
-    file.write_text("", encoding="utf-8")
+def test_a_collection_without_queries_is_refused(tmp_path):
+    tmp_path.joinpath("page.md").write_text("# Opening hours\n\nNine to five.", encoding="utf-8")
     with pytest.raises(rankgauge.InputError, match="there are no questions"):
-        load_questions(file)
+        load_questions(tmp_path)

@@ -1,13 +1,14 @@
 """A language model behind a server, as it should be and as it should not."""
 
 import json
+import pickle
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
-from loopback import serving
+from loopback import completion, serving
 
 from rankgauge.errors import InputError
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply
@@ -19,13 +20,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 PRICES = {"input_price": 2.0, "output_price": 10.0}
-
-
-def completion(text, *, finish="stop", usage=(100, 20), **message):
-    told = {"prompt_tokens": usage[0], "completion_tokens": usage[1]} if usage else None
-    content = {"role": "assistant", "content": text, **message}
-    choices = [{"index": 0, "message": content, "finish_reason": finish}]
-    return 200, {}, {"object": "chat.completion", "model": "m-1", "choices": choices, "usage": told}
 
 
 def in_order(*answers):
@@ -78,7 +72,7 @@ def test_a_reply_has_its_text_its_tokens_and_its_cost(monkeypatch):
         }
     ]  # fmt: skip
     assert server.headers[0]["authorization"] == "Bearer secret-key"
-    assert "secret-key" not in json.dumps(dict(model.settings)) + repr(model)
+    assert "secret-key" not in json.dumps(model.settings) + repr(model)
 
 
 def test_a_sample_has_a_seed_of_its_own():
@@ -325,15 +319,50 @@ def test_equal_requests_are_sent_once():
     assert model.usage().cached == 3
 
 
+def test_equal_requests_that_fail_count_each():
+    with serving(in_order(completion("x", finish="length"))) as server:
+        model = ChatModel(server.url, "small", **PRICES)
+        results = model.complete_all(["a", "a"])
+        model.close()
+    assert len(server.bodies) == 1
+    assert model.usage().failed == 2
+    assert [result.usage.calls for result in results] == [1, 0]
+    again = pickle.loads(pickle.dumps(results[0]))
+    assert (again.code, again.usage, str(again)) == (
+        "truncated", results[0].usage, str(results[0])
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [{"requests_per_minute": 1}, {"tokens_per_minute": 140}], ids=str)
+def test_a_call_waits_for_the_next_minute(limit, monkeypatch):
+    """The first call takes 120 tokens, the second is estimated at 11 and the longest response."""
+    waits = []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        raise TimeoutError
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with serving(in_order(completion("x"))) as server:
+        model = ChatModel(server.url, "small", **limit)
+        model.complete("a")
+        with pytest.raises(TimeoutError):
+            model.complete("bcd")
+        model.close()
+    assert len(server.bodies) == 1
+    assert 50 < waits[0] <= 60
+
+
 def test_no_more_calls_are_under_way_than_allowed():
     lock, now, most = threading.Lock(), 0, 0
+    three = threading.Barrier(3, timeout=20)
 
     def server(_body, _before):
         nonlocal now, most
         with lock:
             now += 1
             most = max(most, now)
-        time.sleep(0.05)
+        three.wait()
         with lock:
             now -= 1
         return completion("x")
@@ -345,10 +374,10 @@ def test_no_more_calls_are_under_way_than_allowed():
     assert most == 3
 
 
-@pytest.mark.parametrize(("status", "sent"), [(401, 2), (400, 12)])
+@pytest.mark.parametrize(("status", "sent"), [(401, 2), (503, 12)])
 def test_a_server_that_refuses_everything_is_not_asked_for_all(status, sent):
     with serving(in_order(refusal("no", status))) as server:
-        model = ChatModel(server.url, "small", concurrency=2)
+        model = ChatModel(server.url, "small", concurrency=2, retries=0)
         results = model.complete_all(map(str, range(200)))
         model.close()
     assert len(server.bodies) <= sent
@@ -356,6 +385,20 @@ def test_a_server_that_refuses_everything_is_not_asked_for_all(status, sent):
     rest = [result for result in results if result.code == "skipped"]
     assert len(rest) == 200 - len(server.bodies)
     assert rest[0].what.startswith(f"not sent: the server answered {status}")
+
+
+def test_errors_about_single_requests_do_not_stop_the_rest():
+    """Many long texts in a row, and again in the next run, must not keep others from being sent."""
+
+    def server(body, _before):
+        long = len(body["messages"][0]["content"]) > 9
+        return refusal("the context is too long") if long else completion("x")
+
+    with serving(server) as said:
+        model = ChatModel(said.url, "small", concurrency=2)
+        results = model.complete_all(["x" * n for n in range(30, 0, -1)])
+        model.close()
+    assert [isinstance(result, Reply) for result in results] == [False] * 21 + [True] * 9
 
 
 def test_the_cost_stops_before_the_call_that_could_exceed_it():
@@ -437,7 +480,7 @@ def test_settings_tell_what_decides_a_reply():
     def settings(**options):
         model = ChatModel(**{"url": "http://localhost", "model": "small", **options})
         model.close()
-        return json.loads(json.dumps(dict(model.settings)))
+        return json.loads(json.dumps(model.settings))
 
     others = [
         {"url": "http://localhost/v2"}, {"model": "large"}, {"temperature": 1}, {"seed": 1},

@@ -25,9 +25,15 @@ def located(path: str, format: str | None) -> str | rankgauge.formats.InFormat:
     return path if format is None else rankgauge.formats.InFormat(path, format)
 
 
-def read_runs(paths: Sequence[str], format: str | None = None) -> list[rankgauge.Run]:
-    """The runs of these files, each with a name of its own."""
-    runs = [rankgauge.read_run(path, format=format) for path in paths]
+def read_runs(
+    paths: Sequence[str], format: str | None = None, *, k: int | None = None
+) -> list[rankgauge.Run]:
+    """The runs of these files, each with a name of its own; only the first k of each ranking."""
+    runs = []
+    for path in paths:
+        run = rankgauge.read_run(path, format=format)
+        # The rest is let go of before the next is read.
+        runs.append(run if k is None else rankgauge.cut(run, k, duplicates="best"))
     names = told_apart([run.name for run in runs], paths)
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -58,6 +59,54 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_SETTINGS):
         command = option(command)
     return command
+
+
+# The language model: options of `pool` and `ask-model`, by the name of the argument of `ChatModel`.
+_MODEL = (
+    click.option(
+        "--url", metavar="URL",
+        help="The language model: the address of its API without /chat/completions.",
+    ),
+    click.option("--model", metavar="NAME", help="The name of the language model."),
+    click.option(
+        "--key-env", metavar="NAME", help="The environment variable that holds the key of the API."
+    ),
+    click.option(
+        "--input-price", type=float, metavar="X", help="The price of a million input tokens."
+    ),
+    click.option(
+        "--output-price", type=float, metavar="X", help="The price of a million output tokens."
+    ),
+    click.option(
+        "--max-cost", type=float, metavar="X", help="Make no call that could cost more in all."
+    ),
+    click.option(
+        "--cache", metavar="FILE", help="Keep replies in this file; a known request costs nothing."
+    ),
+)  # fmt: skip
+
+
+def _chat(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _chat_model(given: dict[str, Any]) -> Iterator[Any]:
+    """The language model of these options; None if none is given."""
+    if not any(value is not None for value in given.values()):
+        yield None
+        return
+    if given["url"] is None or given["model"] is None:
+        raise click.UsageError("a language model needs both --url URL and --model NAME")
+    from rankgauge.llm import ChatModel
+
+    model = ChatModel(**given)
+    try:
+        yield model
+    finally:
+        model.close()
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
@@ -138,6 +187,76 @@ def questions(project: str, file: str, collection: str | None, author: str) -> N
         print_result(project_status(opened), "table")
 
 
+@judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
+@_project
+@click.option(
+    "--collection", metavar="FOLDER", required=True,
+    help="The documents: a folder, an archive, a file, or a collection of another library.",
+)  # fmt: skip
+@click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; again for more.")
+@click.option("--bm25", is_flag=True, help="Search the collection with BM25.")
+@click.option(
+    "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
+    help="Search it with vectors: hashing (words and character n-grams; if no ENCODER is given), "
+    "model2vec:NAME or sentence-transformers:NAME.",
+)  # fmt: skip
+@click.option(
+    "-k", type=click.IntRange(1), default=10, show_default=True,
+    help="Documents taken from the top of each ranking.",
+)  # fmt: skip
+@click.option(
+    "--random", type=click.IntRange(0), default=0, metavar="N",
+    help="Documents drawn for each question from outside its pool, to estimate what it misses.",
+)  # fmt: skip
+@_chat
+@options.run_format
+@options.seed("Decides which random documents are drawn.")
+@options.output_format()
+def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
+    project: str,
+    collection: str,
+    runs: tuple[str, ...],
+    bm25: bool,  # noqa: FBT001 - click passes by name
+    dense: str | None,
+    k: int,
+    random: int,
+    run_format: str | None,
+    seed: int,
+    format: str,
+    **chat: Any,
+) -> None:
+    """Add candidates to the questions of PROJECT, and say where they came from.
+
+    Candidates are the union of the top k of all runs and searches. Judges never see where a
+    document came from. Adding a run again adds nothing; a further run adds what is new. With --url
+    and --model a language model ranks what was found to a depth of 3k, and its top k are added.
+
+    \b
+    Examples:
+      rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
+      rankgauge judge pool judging.db --collection data --bm25 --dense --random 3
+      rankgauge judge pool judging.db --collection data --run release-2.run -k 5
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, build_pool
+
+    with (
+        _chat_model(chat) as model,
+        working("building the pool"),
+        JudgingProject(project) as opened,
+    ):
+        found = build_pool(
+            opened,
+            collection,
+            read_runs(runs, run_format, k=k),
+            retrievers=_retrievers(dense, bm25=bm25),
+            model=model,
+            k=k,
+            random=random,
+            seed=seed,
+        )
+    print_result(found, format)
+
+
 @judge.command(short_help="Show or change how a project judges.")
 @_project
 @click.option("--author", default="", metavar="NAME", help="Who changes it.")
@@ -187,7 +306,7 @@ def guideline(project: str, file: str | None, author: str) -> None:
 @judge.command(short_help="Open the pages on which people judge.")
 @_project
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", type=int, default=8765, show_default=True, help="The port to listen at.")
+@click.option("--port", type=int, default=8000, show_default=True, help="The port to listen at.")
 @click.option("--open", "browser", is_flag=True, help="Open the page in a browser.")
 def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: FBT001 - click passes by name
     """Serve the pages of PROJECT until interrupted (Ctrl-C).
@@ -200,10 +319,10 @@ def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: F
       rankgauge judge serve judging.db --port 9000 --open
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject
+    from rankgauge.web import serve as serve_pages
 
-    web = importlib.import_module("rankgauge.web")
     with JudgingProject(project) as opened:
-        web.serve(opened, host=host, port=port, browser=browser)
+        serve_pages(opened, host=host, port=port, echo=_opening if browser else _said)
 
 
 @judge.command(short_help="Add a judge, and print the secret of the invitation.")
@@ -227,6 +346,32 @@ def invite(project: str, name: str, role: str) -> None:
     tell(f"{added.name} ({added.role}) signs in at this page of the server")
 
 
+@judge.command("ask-model", short_help="Give a language model the tasks that people answered.")
+@_project
+@_chat
+@click.option("--name", metavar="NAME", help="The name of the judge.  [default: the model]")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Send at most N tasks.")
+@options.output_format()
+def ask_model(project: str, name: str | None, limit: int | None, format: str, **chat: Any) -> None:
+    """Give a language model the tasks that people have answered, and store its choices.
+
+    It sees the same documents and guideline. It is compared with people (judge agreement), never
+    counted as one. A failed call is a missing judgment; the same command asks for it again.
+
+    \b
+    Examples:
+      rankgauge judge ask-model judging.db --url http://localhost:8000/v1 --model small
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, ask_model as ask
+
+    with _chat_model(chat) as model, JudgingProject(project) as opened:
+        if model is None:
+            raise click.UsageError("name the language model: --url URL --model NAME")
+        with working(f"asking {chat['model']}"):
+            found = ask(opened, model, name=name, limit=limit)
+    print_result(found, format)
+
+
 @judge.command(short_help="Questions, candidates, tasks judged and left, judges, next step.")
 @_project
 @options.output_format()
@@ -239,10 +384,43 @@ def status(project: str, format: str) -> None:
     print_result(found, format)
 
 
+def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
+    """The retrievers that search the collection, by name."""
+    from rankgauge import retrievers
+
+    found: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
+    if dense is not None:
+        kind, _, name = dense.partition(":")
+        encoders: dict[str, Callable[..., Any]] = {
+            "hashing": retrievers.HashingEncoder,
+            "model2vec": retrievers.Model2VecEncoder,
+            "sentence-transformers": retrievers.SentenceTransformersEncoder,
+        }
+        if kind not in encoders or bool(name) == (kind == "hashing"):
+            raise click.BadParameter(
+                f"{dense!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME",
+                param_hint="--dense",
+            )
+        found["dense"] = retrievers.Dense(encoders[kind](*filter(None, [name])))
+    return found
+
+
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(" ".join(each) if isinstance(each, tuple) else each for each in value)
     return "" if value is None else f"{value}"
+
+
+def _said(line: str) -> None:
+    say(line + "\n")
+
+
+def _opening(line: str) -> None:
+    """Print a link, and open it in a browser."""
+    import webbrowser
+
+    _said(line)
+    webbrowser.open(line)
 
 
 def _read_questions(path: str, collection: str | None, author: str) -> list[Any]:

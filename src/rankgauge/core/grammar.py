@@ -173,6 +173,11 @@ VOCABULARY: Mapping[str, Param] = {
             f"a whole number from 1 to {_MAX_K:,}",
             _cutoff,
         ),
+        Param(
+            "like", "the tool whose definition is used",
+            "ragas, deepeval or ragchecker",
+            _choice("ragas", "deepeval", "ragchecker"),
+        ),
         Param("miss", "the worth of a relevant document not retrieved", "a number", _worth),
         Param(
             "mult", "how many times R ranks are looked at, R being all relevant documents",

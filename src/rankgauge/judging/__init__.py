@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.judging.agreement import (
+        AgreementRow as AgreementRow,
+        Disagreement as Disagreement,
+        JudgingAgreement as JudgingAgreement,
+        measure_agreement as measure_agreement,
+    )
+    from rankgauge.judging.answers import (
+        Answer as Answer,
+        next_pair as next_pair,
+    )
     from rankgauge.judging.copies import (
         ProjectCopy as ProjectCopy,
         backup as backup,
@@ -26,13 +36,33 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.models import (
+        ModelJudging as ModelJudging,
+        ModelRanking as ModelRanking,
+        ask_model as ask_model,
+        rank_documents as rank_documents,
+    )
+    from rankgauge.judging.planning import (
+        JudgingPlan as JudgingPlan,
+        plan_judging as plan_judging,
+    )
+    from rankgauge.judging.pools import (
+        PoolReport as PoolReport,
+        PoolSource as PoolSource,
+        build_pool as build_pool,
+        pool_warning as pool_warning,
+    )
     from rankgauge.judging.project import (
         JudgingProject as JudgingProject,
         Progress as Progress,
+        QuestionProgress as QuestionProgress,
         Task as Task,
         hash_secret as hash_secret,
     )
-    from rankgauge.judging.questions import load_questions as load_questions
+    from rankgauge.judging.questions import (
+        load_questions as load_questions,
+        write_question as write_question,
+    )
     from rankgauge.judging.relevance import (
         DocumentRelevance as DocumentRelevance,
         Relevance as Relevance,
@@ -53,18 +83,38 @@ if TYPE_CHECKING:
         JudgingStore as JudgingStore,
         Transaction as Transaction,
     )
+    from rankgauge.judging.votes import (
+        DocumentCredit as DocumentCredit,
+        PairVotes as PairVotes,
+        SideVotes as SideVotes,
+        VoteReport as VoteReport,
+        VoteRow as VoteRow,
+        add_vote as add_vote,
+        import_votes as import_votes,
+        read_answers as read_answers,
+        read_votes as read_votes,
+        summarize_votes as summarize_votes,
+        vote_report as vote_report,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
+        "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
-        "project": "JudgingProject Progress Task hash_secret",
-        "questions": "load_questions",
+        "models": "ModelJudging ModelRanking ask_model rank_documents",
+        "planning": "JudgingPlan plan_judging",
+        "pools": "PoolReport PoolSource build_pool pool_warning",
+        "project": "JudgingProject Progress QuestionProgress Task hash_secret",
+        "questions": "load_questions write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",
         "store": "JudgingStore Transaction",
+        "votes": "DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
+        " import_votes read_answers read_votes summarize_votes vote_report",
     },
 )

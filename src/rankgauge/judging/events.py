@@ -34,7 +34,8 @@ OUTCOMES = {
     "graded": ("graded", "cannot tell", "later", "undone"),
     "ranking": ("chosen", "none", "cannot tell", "later", "undone"),
     "yes-no": ("chosen", "none", "cannot tell", "later", "undone"),
-    "answers": ("chosen", "both good", "both bad", "cannot tell", "later", "undone"),
+    # A tie is imported from files that do not say whether both answers are good or bad.
+    "answers": ("chosen", "both good", "both bad", "tie", "cannot tell", "later", "undone"),
 }
 _OPEN = {"later", "undone"}
 ROLES = ("judge", "lead", "admin")
@@ -127,12 +128,12 @@ class Settings:
             )
         keys = [key for key, _ in self.reasons]
         taken = [
-            key for key in keys if len(key) != 1 or key in "0123456789uzg?" or not key.islower()
+            key for key in keys if len(key) != 1 or key in "0123456789gluz?" or not key.islower()
         ]
         if taken or len(set(keys)) < len(keys):
             raise InputError(
                 f"the keys {', '.join(keys)} cannot all be used", where="reasons",
-                fix="give each criterion a lower-case letter of its own, but not u, z or g",
+                fix="give each criterion a lower-case letter of its own, but not g, l, u or z",
             )  # fmt: skip
 
     def tasks(self, documents: int) -> int:
@@ -376,11 +377,12 @@ def judgments_of(
     now = now or datetime.now(UTC)
     latest = {each.presentation: each for each in choices}
     shown = sorted(presentations, key=lambda each: each.sequence)
-    settled = {
-        (each.question, each.items)
-        for each in shown
-        if each.purpose == "adjudication" and _finished(latest.get(each.id))
-    }
+    # Of each set the latest final verdict.
+    settled: dict[tuple[str, frozenset[str]], Choice] = {}
+    for each in shown:
+        made, key = latest.get(each.id), (each.question, each.items)
+        if each.purpose == "adjudication" and made is not None and _finished(made):
+            settled[key] = max(settled.get(key, made), made, key=lambda one: one.sequence)
 
     def status(each: Presentation) -> str:
         made = latest.get(each.id)
@@ -393,7 +395,7 @@ def judgments_of(
             return "model"
         if each.purpose in {"repeat", "gold"}:
             return each.purpose
-        if each.purpose != "adjudication" and (each.question, each.items) in settled:
+        if settled.get((each.question, each.items), made) is not made:
             return "adjudicated"
         return "cannot tell" if made and made.outcome == "cannot tell" else "counted"
 

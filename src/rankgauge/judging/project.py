@@ -8,7 +8,7 @@ import random
 import secrets
 import threading
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,8 +16,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
+from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
+from rankgauge.judging.answers import Answer, next_pair
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -38,11 +41,14 @@ from rankgauge.judging.store import JudgingStore, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JudgingProject", "Progress", "Task", "hash_secret"]
+__all__ = ["JudgingProject", "Progress", "QuestionProgress", "Task", "hash_secret"]
 
 _GUIDELINE = Path(__file__).parent / "guideline.md"
 # A repeat comes after so many other tasks, when the first answer is no longer in mind.
 _REPEAT_AFTER = 10
+# Purposes of presentations that no judge gets as the next task.
+_NO_TASKS = {"adjudication", "import"}
+_MOST_NAME = 100  # characters of the name of a judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Progress:
         seconds: The median time that this judge needs for a task; None before the first.
         questions: The number of questions.
         resolved: Questions that need no more tasks.
+        last: The identifier of the task that this judge finished last; None before the first.
     """
 
     own: int
@@ -76,6 +83,24 @@ class Progress:
     seconds: float | None
     questions: int
     resolved: int
+    last: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionProgress:
+    """How far a question is.
+
+    Attributes:
+        question: The question.
+        documents: The size of its pool.
+        finished: Tasks that people finished.
+        left: Tasks that are left, at most.
+    """
+
+    question: Question
+    documents: int
+    finished: int
+    left: int
 
 
 class _State:
@@ -92,6 +117,9 @@ class _State:
         self.presentations: dict[str, Presentation] = {}
         self.by_question: dict[str, list[Presentation]] = defaultdict(list)
         self.by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.votes_by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.votes: Counter[frozenset[str]] = Counter()
+        self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
         self.unfinished: dict[str, Presentation] = {}
         self.presented = 0
@@ -99,6 +127,13 @@ class _State:
         self._known: dict[str, _Known] = {}
 
     def update(self, stored: Transaction) -> None:
+        self._read_contents(stored)
+        for shown in stored.presentations(self.presented):
+            self._add_presentation(shown)
+        for choice in stored.choices(self.chosen):
+            self._add_choice(choice)
+
+    def _read_contents(self, stored: Transaction) -> None:
         marks = stored.marks()
         if marks != self.marks:
             settings = stored.settings()
@@ -120,20 +155,30 @@ class _State:
             self.judges = stored.judges()
             self.marks = marks
             self._known.clear()
-        for shown in stored.presentations(self.presented):
-            self.presentations[shown.id] = self.unfinished[shown.id] = shown
-            self.by_question[shown.question].append(shown)
+        if stored.answer_count() != len(self.answers):
+            self.answers = {name: Answer(name, **body) for name, body in stored.answers().items()}
+
+    def _add_presentation(self, shown: Presentation) -> None:
+        self.presentations[shown.id] = shown
+        self.presented = shown.sequence
+        if shown.mode == "answers":
+            self.votes_by_judge[shown.judge].append(shown)
+            self.votes[shown.items] += 1
+            return
+        self.by_question[shown.question].append(shown)
+        if shown.purpose not in _NO_TASKS:
+            self.unfinished[shown.id] = shown
             self.by_judge[shown.judge].append(shown)
-            self.presented = shown.sequence
-        for choice in stored.choices(self.chosen):
-            shown = self.presentations[choice.presentation]
-            self.latest[shown.id] = choice
-            self.chosen = choice.sequence
-            self._known.pop(shown.question, None)
-            if self.finished(shown):
-                self.unfinished.pop(shown.id, None)
-            else:
-                self.unfinished[shown.id] = shown
+
+    def _add_choice(self, choice: Choice) -> None:
+        shown = self.presentations[choice.presentation]
+        self.latest[shown.id] = choice
+        self.chosen = choice.sequence
+        self._known.pop(shown.question, None)
+        if self.finished(shown):
+            self.unfinished.pop(shown.id, None)
+        elif shown.mode != "answers" and shown.purpose not in _NO_TASKS:
+            self.unfinished[shown.id] = shown
 
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
         shown = list(shown)
@@ -373,10 +418,68 @@ class JudgingProject:
         with self.writing() as stored:
             stored.add_gold(tasks)
 
+    # ---- answers of systems
+
+    def add_answers(self, answers: Iterable[Answer]) -> None:
+        """Add answers of systems.
+
+        Raises:
+            InputError: If there is another answer of the same identifier.
+        """
+        given = {each.id: each for each in answers}
+        with self.writing() as stored:
+            for name, body in stored.answers(given).items():
+                if Answer(name, **body) != given[name]:
+                    raise InputError(
+                        f"there is another answer {name!r:.60}", where=self.where,
+                        fix="give an answer that changed an identifier of its own",
+                    )  # fmt: skip
+            stored.add_answers({name: each.body for name, each in given.items()})
+
+    def answers(self) -> dict[str, Answer]:
+        """Return the answers of systems by identifier."""
+        with self._current() as (_, state):
+            return dict(state.answers)
+
+    def next_vote(self, judge: str, *, now: datetime | None = None) -> Task | None:
+        """Return the open vote of a judge on two answers, or the next one; None if none is left.
+
+        The documents of the task are the two answers: text, but neither system nor sources.
+        """
+        now = now or datetime.now(UTC)
+        with self._current(write=True) as (stored, state):
+            own = state.votes_by_judge[judge]
+            for shown in reversed(own):
+                choice = state.latest.get(shown.id)
+                if choice is None or choice.outcome == "undone":
+                    return _task_of(stored, state, shown)
+            seed = state.settings.seed * 1_000_003 + state.presented + 1
+            pair = next_pair(
+                (each for each in state.answers.values() if each.question in state.questions),
+                state.votes, (each.items for each in own),
+                random.Random(seed),  # noqa: S311 - a recorded seed, not a secret
+            )  # fmt: skip
+            if pair is None:
+                later = (each for each in own if not state.finished(each))
+                postponed = next(later, None)
+                return None if postponed is None else _task_of(stored, state, postponed)
+            end = now + timedelta(minutes=state.settings.lease)
+            shown = Presentation(
+                str(uuid.uuid4()), pair[0].question, tuple(each.id for each in pair), judge,
+                "answers", "vote", state.guideline, expires=end.isoformat(timespec="seconds"),
+                seed=seed,
+            )  # fmt: skip
+            return _task_of(stored, state, stored.append_presentation(shown))
+
     # ---- judges
 
     def add_judge(
-        self, name: str, *, role: str = "judge", kind: str = "person"
+        self,
+        name: str,
+        *,
+        role: str = "judge",
+        kind: str = "person",
+        origins: Iterable[str] = (),
     ) -> tuple[Judge, str]:
         """Add a judge; return it with the secret of its invitation, which is not stored.
 
@@ -384,17 +487,40 @@ class JudgingProject:
             name: The name that leads see.
             role: ``judge``, ``lead`` or ``admin``.
             kind: ``person``, ``model`` or ``application``.
+            origins: Of an application, the origins of pages that may send votes, such as
+                ``https://shop.example``.
         """
         if role not in ROLES or kind not in KINDS or not name.strip():
             raise InputError(
                 f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}", where="judge",
                 fix=f"give a name, a role ({', '.join(ROLES)}) and a kind ({', '.join(KINDS)})",
             )  # fmt: skip
+        if len(name.strip()) > _MOST_NAME:
+            raise InputError(
+                f"the name has {len(name.strip()):,} characters", where="judge",
+                fix=f"give up to {_MOST_NAME}",
+            )  # fmt: skip
         judge = Judge(uuid.uuid4().hex[:12], name.strip(), role, kind)
         secret = secrets.token_urlsafe(24)
+        more = {"origins": [_origin(each) for each in origins]} if kind == "application" else None
         with self.writing() as stored:
-            stored.add_judge(judge, hash_secret(secret))
+            stored.add_judge(judge, hash_secret(secret), more)
         return judge, secret
+
+    def invite_again(self, judge: str) -> str:
+        """Return the secret of a new invitation; the one before and all sessions end."""
+        secret = secrets.token_urlsafe(24)
+        with self.writing() as stored:
+            known = self._known_judge(stored, judge)
+            stored.add_judge(replace(known, revoked=False), hash_secret(secret))
+            stored.end_sessions(judge)
+        return secret
+
+    def change_role(self, judge: str, role: str) -> None:
+        """Give a judge another role."""
+        role = one_of("role", role, ROLES)
+        with self.writing() as stored:
+            stored.add_judge(replace(self._known_judge(stored, judge), role=role))
 
     @property
     def judges(self) -> Mapping[str, Judge]:
@@ -405,13 +531,17 @@ class JudgingProject:
     def revoke(self, judge: str) -> None:
         """End the access of a judge. What this judge chose is kept."""
         with self.writing() as stored:
-            known = stored.judges().get(judge)
-            if known is None:
-                raise InputError(
-                    f"there is no judge {judge!r:.60}", where=self.where,
-                    fix="list the judges: rankgauge judge people PROJECT",
-                )  # fmt: skip
-            stored.add_judge(replace(known, revoked=True))
+            stored.add_judge(replace(self._known_judge(stored, judge), revoked=True))
+            stored.end_sessions(judge)
+
+    def _known_judge(self, stored: Transaction, judge: str) -> Judge:
+        known = stored.judges().get(judge)
+        if known is None:
+            raise InputError(
+                f"there is no judge {judge!r:.60}", where=self.where,
+                fix="list the judges: rankgauge judge status PROJECT",
+            )  # fmt: skip
+        return known
 
     # ---- tasks
 
@@ -471,15 +601,13 @@ class JudgingProject:
             stored.append_choice(choice)
             return True
 
-    def undo(self, judge: str) -> str | None:
-        """Open the last finished task of a judge again; return its identifier, or None."""
+    def undo(self, judge: str, *, votes: bool = False) -> str | None:
+        """Open a judge's last finished task, or vote, again; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            done = [each for each in state.by_judge[judge] if state.finished(each)]
-            if not done:
-                return None
-            last = max(done, key=lambda each: state.latest[each.id].sequence)
-            stored.append_choice(Choice(str(uuid.uuid4()), last.id, judge, "undone"))
-            return last.id
+            last = _last_finished(state, (state.votes_by_judge if votes else state.by_judge)[judge])
+            if last is not None:
+                stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
+            return last
 
     def progress(self, judge: str) -> Progress:
         """Return how far a judge and the project are."""
@@ -499,13 +627,47 @@ class JudgingProject:
                 resolved += not known.left
             return Progress(
                 len(own), finished, left, times[len(times) // 2] if times else None,
-                len(state.questions), resolved,
+                len(state.questions), resolved, _last_finished(state, state.by_judge[judge]),
             )  # fmt: skip
 
     def judgments(self) -> list[Judgment]:
         """Return all presentations with the choice that counts, in the order of presentation."""
         with self._current() as (_, state):
             return state.judgments(state.presentations.values(), datetime.now(UTC))
+
+    def question_progress(self) -> list[QuestionProgress]:
+        """Return how far each question is, in the order in which they were added."""
+        now = datetime.now(UTC)
+        with self._current() as (_, state):
+            found = []
+            for name, question in state.questions.items():
+                known = state.known(question=name, now=now)
+                pool = len(state.pools.get(name, ()))
+                found.append(QuestionProgress(question, pool, known.done, known.left))
+            return found
+
+    def adjudicate(self, question: str, documents: Iterable[str], judge: str) -> Task:
+        """Return the task in which a lead gives the final verdict on a set of documents.
+
+        Raises:
+            InputError: If nobody judged this set.
+        """
+        items = frozenset(documents)
+        with self._current(write=True) as (stored, state):
+            same = [each for each in state.by_question.get(question, ()) if each.items == items]
+            if not any(state.finished(each) for each in same):
+                raise InputError(
+                    f"nobody judged {len(items)} documents of question {question!r:.60}",
+                    where=self.where, fix="choose one of the disagreements that are listed",
+                )  # fmt: skip
+            for each in same:
+                if each.purpose == "adjudication" and each.judge == judge:
+                    return _task_of(stored, state, each)
+            shown = replace(
+                same[0], id=str(uuid.uuid4()), judge=judge, purpose="adjudication",
+                guideline=state.guideline, time="", expires="", sequence=0,
+            )  # fmt: skip
+            return _task_of(stored, state, stored.append_presentation(shown))
 
     def _own(self, state: _State, presentation: str, judge: str) -> Presentation:
         shown = state.presentations.get(presentation)
@@ -526,13 +688,42 @@ class JudgingProject:
         return None
 
 
+def _origin(text: str) -> str:
+    """An origin as a browser sends it: scheme, host and port."""
+    try:
+        parts = urlsplit(text.strip())
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/"):
+        raise InputError(
+            f"{text!r:.80} is no origin",
+            where="origins",
+            fix="give scheme and host: https://shop.example",
+        )
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + ("" if port in {None, usual} else f":{port}")
+
+
+def _last_finished(state: _State, shown: Iterable[Presentation]) -> str | None:
+    """The task among these that was finished last."""
+    done = (each for each in shown if state.finished(each))
+    last = max(done, key=lambda each: state.latest[each.id].sequence, default=None)
+    return None if last is None else last.id
+
+
 def hash_secret(secret: str) -> str:
     """Return what is stored of a random secret: its SHA-256 in hexadecimal."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _task_of(stored: Transaction, state: _State, shown: Presentation) -> Task:
-    texts = stored.documents(shown.documents)
+    if shown.mode == "answers":
+        answers = (state.answers[each] for each in shown.documents)
+        texts = {each.id: Document(each.id, {"answer": each.text}) for each in answers}
+    else:
+        texts = stored.documents(shown.documents)
     version = stored.version("guideline", shown.guideline)
     question = state.questions.get(shown.question) or Question(shown.question, shown.question)
     return Task(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rankgauge.corpus import Collection, Query
@@ -11,12 +13,14 @@ from rankgauge.errors import InputError
 from rankgauge.formats.questions import read_questions
 from rankgauge.formats.texts import TextRow, TextSource
 from rankgauge.judging.events import Question
+from rankgauge.judging.project import JudgingProject
 
-__all__ = ["FIRST_LOOK", "TARGET_QUESTIONS", "load_questions"]
+__all__ = ["advice", "load_questions", "write_question"]
 
-#: What to aim for unless the planner says otherwise, and what is enough for a first look.
-TARGET_QUESTIONS = 100
-FIRST_LOOK = 20
+# What to aim for unless the planner says otherwise, and what is enough for a first look.
+_TARGET = 100
+_FIRST_LOOK = 20
+_MOST_TEXT = 5_000  # characters of a question
 _NEEDS = ("need", "information_need", "narrative", "description", "desc", "narr")
 _AUTHORS = ("author", "written_by")
 
@@ -69,6 +73,62 @@ def load_questions(
         )
         for query in queries.values()
     ]
+
+
+def write_question(
+    project: JudgingProject,
+    text: str,
+    *,
+    need: str = "",
+    answers: Iterable[str] = (),
+    author: str = "",
+) -> Question:
+    """Add a question that somebody wrote; return it with its identifier.
+
+    Args:
+        project: The project.
+        text: The question.
+        need: The information need behind it.
+        answers: Identifiers of documents that answer it, as far as they are known.
+        author: Who wrote it.
+
+    Raises:
+        InputError: If there is no text, it is too long, it was asked before, or a document is
+            unknown to the project.
+    """
+    text, need = text.strip(), need.strip()
+    if not text or max(len(text), len(need)) > _MOST_TEXT:
+        raise InputError(
+            f"the question has {len(text):,} characters, the information need {len(need):,}",
+            where="question", fix=f"write 1 to {_MOST_TEXT:,} characters",
+        )  # fmt: skip
+    same = [each for each in project.questions.values() if each.text.casefold() == text.casefold()]
+    if same:
+        raise InputError(
+            f"the question is there already as {same[0].id}", where="question",
+            fix="write another question",
+        )  # fmt: skip
+    names = tuple(dict.fromkeys(filter(None, map(str.strip, answers))))
+    unknown = [name for name in names if name not in project.documents(names)]
+    if unknown:
+        raise InputError(
+            f"there is no document {unknown[0]!r:.60} in this project", where="question",
+            fix="give identifiers of documents in its pools, or leave them out",
+        )  # fmt: skip
+    question = Question(
+        f"page-{uuid.uuid4().hex[:8]}", text, need, author, "page",
+        datetime.now(UTC).isoformat(timespec="seconds"), answers=names,
+    )  # fmt: skip
+    project.add_questions([question])
+    return question
+
+
+def advice(questions: int) -> str:
+    """Return what to say of so few questions; nothing if there are enough."""
+    if questions >= _TARGET:
+        return ""
+    first = "enough" if questions >= _FIRST_LOOK else f"{_FIRST_LOOK} are enough"
+    return f"{first} for a first look; aim for {_TARGET}, or what rankgauge judge size says"
 
 
 def _field(query: Query | TextRow, names: tuple[str, ...]) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
+from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.questions import FIRST_LOOK, TARGET_QUESTIONS
+from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 
 __all__ = ["JudgeStatus", "ProjectStatus", "project_status"]
@@ -59,6 +60,7 @@ class ProjectStatus(Result):
         seconds: The median time of a person for a task; None if no time is known.
         judges: What each judge has done.
         next_step: What to do next.
+        warning: That a language model chose some of the documents, if so.
     """
 
     where: str
@@ -75,6 +77,7 @@ class ProjectStatus(Result):
     seconds: float | None
     judges: tuple[JudgeStatus, ...]
     next_step: str
+    warning: str = ""
 
     def table(self) -> Table:
         """Return one line for each part of the project, and one for each judge."""
@@ -85,7 +88,7 @@ class ProjectStatus(Result):
         )
         time = _minutes(self.left * self.seconds) if self.seconds and self.left else ""
         rows = [
-            ("questions", self.questions, self._advice()),
+            ("questions", self.questions, advice(self.questions)),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
             ("resolved", self.resolved, ""),
             ("tasks judged", self.judged, other and f"not counted: {other}"),
@@ -97,7 +100,7 @@ class ProjectStatus(Result):
         ]
         return Table(
             ("what", "number", "detail"), tuple(rows), title=f"{self.title} ({self.mode})",
-            subtitle=self.where, notes=(f"Next: {self.next_step}",),
+            subtitle=self.where, notes=(*filter(None, [self.warning]), f"Next: {self.next_step}"),
         )  # fmt: skip
 
     def summary(self) -> str:
@@ -109,13 +112,6 @@ class ProjectStatus(Result):
 
     def _data(self) -> dict[str, Any]:
         return asdict(self)
-
-    def _advice(self) -> str:
-        if self.questions < FIRST_LOOK:
-            return f"{FIRST_LOOK} are enough for a first look, aim for {TARGET_QUESTIONS}"
-        if self.questions < TARGET_QUESTIONS:
-            return f"enough for a first look, aim for {TARGET_QUESTIONS}"
-        return ""
 
 
 def project_status(project: JudgingProject) -> ProjectStatus:
@@ -145,6 +141,8 @@ def project_status(project: JudgingProject) -> ProjectStatus:
     guideline, _ = project.guideline()
     settings = project.settings
     pairs = sum(map(len, pools.values()))
+    with project.reading() as stored:
+        candidates = stored.candidates()
     return ProjectStatus(
         where=project.where,
         title=settings.title,
@@ -165,6 +163,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
             )
             for name, judge in judges.items()
         ),
+        warning=pool_warning(source.kind for each in candidates for source in each.sources),
         next_step=_next_step(project.where, len(questions), len(pools), progress.left),
     )  # fmt: skip
 

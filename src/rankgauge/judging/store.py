@@ -136,6 +136,15 @@ class Transaction:
         found = self._connection.execute(query.order_by(versions.c.number.desc())).first()
         return (int(found[0]), str(found[1])) if found else None
 
+    def versions(self, kind: str) -> list[tuple[int, str, str]]:
+        """Return number, time and author of each version, the latest first."""
+        from sqlalchemy import select
+
+        table = self._table("versions")
+        query = select(table.c.number, table.c.time, table.c.author).where(table.c.kind == kind)
+        found = self._connection.execute(query.order_by(table.c.number.desc()))
+        return [(int(row.number), str(row.time), str(row.author)) for row in found]
+
     def settings(self) -> Settings | None:
         """Return the latest settings; None if there is no project."""
         found = self.version("settings")
@@ -259,14 +268,27 @@ class Transaction:
         """Return the answers with these identifiers, all if None."""
         return {row.id: json.loads(row.body) for row in self._rows("answers", "id", ids)}
 
+    def answer_count(self) -> int:
+        """Return the number of stored answers."""
+        from sqlalchemy import func, select
+
+        query = select(func.count()).select_from(self._table("answers"))
+        return int(self._connection.scalar(query) or 0)
+
     # ---- judges
 
     def add_judge(
         self, judge: Judge, secret: str | None = None, more: Mapping[str, Any] | None = None
     ) -> None:
-        """Store a judge, with the hash of a secret, or replace what is stored of this judge."""
+        """Store a judge, with the hash of a secret, or replace what is stored of this judge.
+
+        What else is stored of the judge is replaced by `more`, and kept if it is None.
+        """
         _check_id(judge.id, "judge")
-        body = {"name": judge.name, "role": judge.role, "kind": judge.kind} | dict(more or {})
+        if more is None:
+            known = self._find("judges", judge.id)
+            more = {} if known is None else json.loads(known.body)
+        body = dict(more) | {"name": judge.name, "role": judge.role, "kind": judge.kind}
         row = {
             "id": judge.id, "secret": secret, "time": _now(), "body": json.dumps(body),
             "revoked": _now() if judge.revoked else None,
@@ -282,6 +304,14 @@ class Transaction:
         """Return the judge to whom the hash of a secret belongs, and what else is stored."""
         row = next(iter(self._rows("judges", "secret", [secret])), None)
         return (_judge_of(row), json.loads(row.body)) if row else None
+
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """Return the origins from which each application that is not revoked may send votes."""
+        return {
+            row.id: tuple(json.loads(row.body).get("origins", ()))
+            for row in self._rows("judges")
+            if row.revoked is None
+        }
 
     def add_session(self, token: str, judge: str, expires: datetime) -> None:
         """Store a session by the hash of its token."""
@@ -300,6 +330,11 @@ class Transaction:
         """Delete a session."""
         table = self._table("sessions")
         self._connection.execute(table.delete().where(table.c.token == token))
+
+    def end_sessions(self, judge: str) -> None:
+        """Delete all sessions of a judge."""
+        table = self._table("sessions")
+        self._connection.execute(table.delete().where(table.c.judge == judge))
 
     # ---- events
 

@@ -21,8 +21,6 @@ from typing import Any
 from rankgauge.core.database import sqlite_error
 from rankgauge.errors import InputError
 
-__all__ = ["ReplyCache", "cache_key"]
-
 # The number is that of the layout: a newer one begins anew.
 _TABLE = "rankgauge_replies_1"
 _PATIENCE = 60.0

@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import MappingProxyType
 from typing import Any
 
 from rankgauge.core.arguments import integer, number
@@ -33,8 +32,6 @@ from rankgauge.llm.protocol import (
 )
 from rankgauge.llm.replies import ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.structured import InvalidReply, check_schema, read_reply, repair_request
-
-__all__ = ["ChatModel"]
 
 _MAX_BYTES = 8 * 2**20
 _LONGEST_WAIT = 300.0
@@ -121,7 +118,7 @@ class ChatModel:
         self._parameters = _plain_parameters(parameters)
         self._retries = integer("retries", retries, least=0)
         self._repairs = integer("repairs", repairs, least=0)
-        self._concurrency = integer("concurrency", concurrency)
+        self._concurrency = integer("concurrency", concurrency, most=100)
         self._endpoint = Endpoint(
             url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
             max_bytes=_MAX_BYTES,
@@ -138,9 +135,7 @@ class ChatModel:
             "type": "chat", **self._endpoint.settings(), "model": model, **self._sampling,
             "parameters": self._parameters,
         }  # fmt: skip
-        self.settings: Mapping[str, Any] = MappingProxyType(
-            self._identity | {"repairs": self._repairs}
-        )
+        self.settings: Mapping[str, Any] = self._identity | {"repairs": self._repairs}
 
     def __repr__(self) -> str:
         return f"<ChatModel {self._model} at {self._endpoint.shown}>"
@@ -197,8 +192,9 @@ class ChatModel:
         """Return a reply, or why it is missing, for each request, in their order.
 
         Equal requests are sent once. When the server refuses the key, does not have the model,
-        or fails ten times in a row, and when `max_cost` is reached, the rest is not sent. Ctrl-C
-        sends nothing more; calls under way end in the background, and their replies are cached.
+        or fails for ten requests in a row, and when `max_cost` is reached, the rest is not sent.
+        Ctrl-C sends nothing more; calls under way end in the background, and their replies are
+        cached.
 
         Args:
             requests: Requests, or messages of requests without a schema.

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from rankgauge.core.arguments import integer
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 
-__all__ = ["EmbeddingEndpoint", "ModelEndpoint"]
-
 # What 32 bits can hold.
 _MOST = 1e38
 

@@ -12,11 +12,6 @@ from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
 from rankgauge.llm.replies import ChatRequest, ModelError, Usage
 from rankgauge.llm.structured import instruction, response_format
 
-__all__ = [
-    "LEVELS", "PATH", "RESERVED", "estimated_usage", "raise_error", "read_text",
-    "refused_parameter", "reported_usage", "request_body",
-]  # fmt: skip
-
 PATH = "chat/completions"
 # Kinds of response_format, the strictest first; the last resort is none.
 LEVELS = ("json_schema", "json_object")

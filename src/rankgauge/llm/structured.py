@@ -12,11 +12,6 @@ from typing import Any
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 
-__all__ = [
-    "InvalidReply", "check_schema", "instruction", "read_reply", "repair_request",
-    "response_format",
-]  # fmt: skip
-
 # Places of a text at which JSON may begin that are tried: a text of brackets takes no longer.
 _MOST_STARTS = 200
 _SHOWN = 300

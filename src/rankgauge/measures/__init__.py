@@ -6,6 +6,7 @@ attribute of the package: ``rankgauge.measures.BPM(goal=2) @ 10``.
 
 # Importing a family declares its measures.
 from rankgauge.measures import (
+    answers as answers,
     binary as binary,
     counts as counts,
     diversity as diversity,

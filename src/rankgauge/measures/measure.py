@@ -478,11 +478,18 @@ def _expanded(found: Measure) -> tuple[Measure, ...]:
     return (found().complete(),)
 
 
-def list_measures() -> tuple[Measure, ...]:
-    """Every measure, without parameters, in the order of the catalogue.
+def list_measures(reads: str = "") -> tuple[Measure, ...]:
+    """Return every measure of rankings, without parameters, in the order of the catalogue.
+
+    Args:
+        reads: Measures that are computed from something else than a run: ``verdicts``.
 
     Example:
         >>> [m.name for m in list_measures()][:3]
         ['P', 'R', 'RelP']
     """
-    return tuple(Measure(name) for name in DECLARED)
+    return tuple(
+        Measure(name)
+        for name, declared in DECLARED.items()
+        if (declared.reads == reads if reads else declared.kernel is not None)
+    )

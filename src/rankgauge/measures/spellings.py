@@ -31,7 +31,7 @@ class Tool(NamedTuple):
 
 _JUDGE = "give each judge's judgments by themselves"
 _ANSWERS = "it is about answers, or a model's opinion; a run and judgments do not say it"
-_OF_ANSWERS = "measure what was retrieved: R@10, nDCG@10"
+_OF_ANSWERS = "rankgauge answers evaluates answers; R@10, nDCG@10 measure what was retrieved"
 _CATALOGUE = "it depends on all documents there are; a run and judgments do not say how many"
 _ITEMS = "it depends on what the documents are; a run and judgments do not say it"
 _LABELS = "it is about predicted numbers, not about an order of documents"
@@ -252,10 +252,11 @@ _PEOPLE = Tool("people", "{name}@{k}", (
     Spelling("capped recall", "RelP"),
     Spelling("relative precision", "RelP"),
     Spelling("unjudged", "Unjudged"),
-    *_why(_ANSWERS, _OF_ANSWERS, "context precision", "context recall", "context relevance",
-          "context relevancy", "faithfulness", "answer relevancy", "answer relevance",
-          "answer correctness", "groundedness", "hallucination", "exact match", "BLEU", "ROUGE",
-          "BERTScore", "perplexity"),
+    Spelling("context relevancy", "ContextRelevance"),
+    Spelling("answer relevancy", "AnswerRelevance"),
+    Spelling("groundedness", "Faithfulness"),
+    Spelling("claim recall", "ContextRecall"),
+    *_why(_ANSWERS, _OF_ANSWERS, "exact match", "BLEU", "ROUGE", "BERTScore", "perplexity"),
     *_why(_CATALOGUE, "P@10 says the like of what was retrieved", "fall-out", "specificity",
           "false positive rate"),
     *_why(_AREA, _BY_RANK, "AUC", "AUROC", "ROC AUC"),

@@ -1,0 +1,55 @@
+"""Generated answers: claims, verdicts, measures, and which stage limits the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.answers.claims import (
+        ABSTENTION_RULE as ABSTENTION_RULE,
+        abstains as abstains,
+        cited as cited,
+        sentence_claims as sentence_claims,
+        split_sentences as split_sentences,
+    )
+    from rankgauge.answers.evaluation import (
+        AnswerEvaluation as AnswerEvaluation,
+        evaluate_answers as evaluate_answers,
+        judged_answers as judged_answers,
+    )
+    from rankgauge.answers.records import (
+        AnswerRecord as AnswerRecord,
+        AnswerSet as AnswerSet,
+        Citation as Citation,
+        Context as Context,
+    )
+    from rankgauge.answers.scores import (
+        JudgedAnswer as JudgedAnswer,
+        Score as Score,
+        score as score,
+    )
+    from rankgauge.answers.store import (
+        VerdictStore as VerdictStore,
+    )
+    from rankgauge.answers.verdicts import (
+        Claim as Claim,
+        ClaimSet as ClaimSet,
+        Item as Item,
+        Verdict as Verdict,
+        items_of as items_of,
+        quote_occurs as quote_occurs,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
+        "records": "AnswerRecord AnswerSet Citation Context",
+        "scores": "JudgedAnswer Score score",
+        "store": "VerdictStore",
+        "verdicts": "Claim ClaimSet Item Verdict items_of quote_occurs",
+    },
+)

@@ -1,0 +1,161 @@
+"""`evaluate_answers()`: from answers and verdicts to a value for each question and measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankgauge.answers.claims import sentence_claims
+from rankgauge.answers.records import AnswerRecord, AnswerSet
+from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
+from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.core.findings import Finding
+from rankgauge.core.policies import Policies
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.measures.measure import Measure, parse_all
+
+__all__ = ["DEFAULT_MEASURES", "AnswerEvaluation", "evaluate_answers", "judged_answers"]
+
+DEFAULT_MEASURES = (
+    "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
+    "NotStated", "ContextRecall", "ContextPrecision", "Abstention",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnswerEvaluation(Evaluation):
+    """An evaluation of answers: values per question with bounds for what was not judged.
+
+    It is an `Evaluation`: compared, gated, saved and reported like one of a run.
+
+    Attributes:
+        scores: For each question and measure the value, its bounds, how many verdicts are missing,
+            and why it is undefined.
+        judge: Who judged, and on how many labels that judge was calibrated.
+    """
+
+    scores: Sequence[Sequence[Score]] = ()
+    judge: Mapping[str, Any] = field(default_factory=dict)
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return for each measure what its mean is at least and at most, whatever is missing."""
+        found = {}
+        for column, measure in enumerate(self.measures):
+            known = [row[column] for row in self.scores if not row[column].reason]
+            ends = [[each.low for each in known], [each.high for each in known]]
+            low, high = (math.fsum(end) / len(end) if end else math.nan for end in ends)
+            found[str(measure)] = (low, high)
+        return found
+
+    def missing(self) -> dict[str, int]:
+        """Return for each measure how many verdicts are missing."""
+        return {
+            str(measure): sum(row[column].missing for row in self.scores)
+            for column, measure in enumerate(self.measures)
+        }
+
+
+def judged_answers(
+    answers: AnswerSet,
+    labels: Mapping[str, str],
+    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+) -> list[JudgedAnswer]:
+    """Return each record with its claims and the verdicts on it.
+
+    Args:
+        answers: The answers of one system.
+        labels: The label that counts for each key of an item.
+        claims: Gives the claims of a record.
+    """
+    return [JudgedAnswer.of(record, claims(record), labels) for record in answers]
+
+
+def evaluate_answers(
+    answers: AnswerSet,
+    verdicts: Mapping[str, str] | Iterable[Verdict],
+    measures: Any = DEFAULT_MEASURES,
+    *,
+    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+    judge: Mapping[str, Any] | None = None,
+) -> AnswerEvaluation:
+    """Measure answers by the verdicts on them.
+
+    A verdict that is missing is counted as missing: the value takes it for "not supported", and the
+    bounds say what it could change. A question with nothing to judge is undefined for a measure and
+    left out of its mean.
+
+    Args:
+        answers: The answers of one system.
+        verdicts: Verdicts, or the label of each key of an item. Of several on one item the last
+            counts.
+        measures: Names of measures of answers.
+        claims: Gives the claims of a record; sentences by default.
+        judge: Who judged: name, prompt, and how it was calibrated.
+
+    Raises:
+        InputError: If there are no answers.
+        UnknownName: For an unknown measure, or one of rankings.
+
+    Example:
+        >>> from rankgauge.answers import AnswerRecord, AnswerSet, Context, Verdict, items_of
+        >>> record = AnswerRecord("q1", "How high?", "It is 5 m high.", (Context("a", "5 m."),))
+        >>> items = items_of(record, sentence_claims(record))
+        >>> labels = {item.key: "supported" for item in items if item.relation == "answer-context"}
+        >>> evaluate_answers(AnswerSet("a", (record,)), labels, "Faithfulness").mean()
+        {'Faithfulness': 1.0}
+    """
+    if not len(answers):
+        raise InputError("there are no answers", where=answers.system, fix="give at least one")
+    chosen = _measures(measures)
+    labels = verdicts if isinstance(verdicts, Mapping) else {v.key: v.label for v in verdicts}
+    judged = judged_answers(answers, labels, claims)
+    scores = [[score(measure, each) for measure in chosen] for each in judged]
+    per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
+    groups = tuple(record.group for record in answers)
+    return AnswerEvaluation(
+        run_name=answers.system,
+        query_ids=tuple(record.id for record in answers),
+        measures=chosen,
+        per_query=per_query,
+        undefined=np.isnan(per_query),
+        policies=Policies(),
+        counts={"queries": len(answers)},
+        groups=groups if any(groups) else None,
+        settings=dict(answers.settings),
+        findings=tuple(_findings(chosen, scores)),
+        scores=tuple(tuple(row) for row in scores),
+        judge=dict(judge or {}),
+    )
+
+
+def _measures(measures: Any) -> tuple[Measure, ...]:
+    found = parse_all(measures)
+    for measure in found:
+        if measure.name not in SCORES:
+            raise InputError(
+                f"{measure} is not a measure of answers", where="measures",
+                fix=f"give some of: {', '.join(SCORES)}",
+            )  # fmt: skip
+    return found
+
+
+def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
+    for column, measure in enumerate(measures):
+        missing = sum(row[column].missing for row in scores)
+        if missing:
+            what = f"{measure}: {many(missing, 'verdict')} missing"
+            yield Finding("", "warning", what, fix="judge the rest")
+        reasons: dict[str, int] = {}
+        for row in scores:
+            if row[column].reason:
+                reasons[row[column].reason] = reasons.get(row[column].reason, 0) + 1
+        for reason, count in reasons.items():
+            yield Finding(
+                "", "info", f"{measure} is undefined for {many(count, 'question')}: {reason}"
+            )

@@ -1,0 +1,1 @@
+"""Migrations of the tables of verdicts, applied by Alembic in order of revision."""

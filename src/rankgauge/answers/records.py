@@ -1,0 +1,102 @@
+"""Answers to evaluate: a question, what was retrieved for it, the answer, and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankgauge.errors import InputError
+
+__all__ = ["AnswerRecord", "AnswerSet", "Citation", "Context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A passage that was given to the model: identifier and text."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A citation in an answer.
+
+    Attributes:
+        context: The identifier of the context that is cited. It may name none of them: a citation
+            to nothing.
+        text: The sentence of the answer that it belongs to; empty if unknown.
+    """
+
+    context: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """A question, the contexts and the answer of one system.
+
+    Attributes:
+        id: The identifier of the question, the same for all systems.
+        question: The question.
+        answer: The answer; None if the system gave none.
+        contexts: The passages given to the model, in their order.
+        reference: The reference answer; None if there is none.
+        citations: The citations of the answer.
+        history: Role and text of the turns before the question.
+        answerable: Whether the collection can answer the question; None if unknown.
+        gold: Identifiers of contexts that are known to answer it.
+        ranking: Identifiers of all that was retrieved, the best first, if it is more than the
+            contexts.
+        group: What the question belongs to, such as a topic.
+    """
+
+    id: str
+    question: str
+    answer: str | None = None
+    contexts: tuple[Context, ...] = ()
+    reference: str | None = None
+    citations: tuple[Citation, ...] = ()
+    history: tuple[tuple[str, str], ...] = ()
+    answerable: bool | None = None
+    gold: tuple[str, ...] = ()
+    ranking: tuple[str, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """The answers of one system.
+
+    Attributes:
+        system: Its name.
+        records: One for each question.
+        settings: What made them, such as the versions of ``retrieval``, ``prompt`` and ``model``.
+    """
+
+    system: str
+    records: tuple[AnswerRecord, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse an identifier that occurs twice."""
+        seen: set[str] = set()
+        for number, record in enumerate(self.records, 1):
+            if record.id in seen:
+                raise InputError(
+                    f"question {record.id!r:.60} occurs twice", where=f"record {number}",
+                    fix="give each question an identifier of its own",
+                )  # fmt: skip
+            seen.add(record.id)
+
+    def __iter__(self) -> Iterator[AnswerRecord]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @classmethod
+    def of(cls, records: Iterable[AnswerRecord], system: str = "answers") -> AnswerSet:
+        """Make a set of records."""
+        return cls(system, tuple(records))

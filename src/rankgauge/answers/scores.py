@@ -1,0 +1,481 @@
+"""Measures of answers: pure functions from verdicts to a value, with bounds for what is missing.
+
+Each measure is a logical formula over verdicts, evaluated with three truth values. A claim
+*certainly* has a property if the verdicts that exist say so, and *possibly* if the missing ones
+could still say so. The value is the share that certainly has it; the bounds hold whatever the
+missing verdicts say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.answers.records import AnswerRecord
+from rankgauge.answers.verdicts import ClaimSet, items_of
+from rankgauge.measures.measure import Measure
+
+__all__ = ["SCORES", "JudgedAnswer", "Score", "score"]
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Known(NamedTuple):
+    """Truth values of which some are unknown: certainly true, and possibly true."""
+
+    sure: Bools
+    possible: Bools
+
+    def __and__(self, other: Known) -> Known:
+        return Known(self.sure & other.sure, self.possible & other.possible)
+
+    def __or__(self, other: Known) -> Known:
+        return Known(self.sure | other.sure, self.possible | other.possible)
+
+    def __invert__(self) -> Known:
+        return Known(~self.possible, ~self.sure)
+
+    def any(self, axis: int = 1) -> Known:
+        """Whether any is true along an axis of a matrix."""
+        return Known(
+            np.logical_or.reduce(self.sure, axis=axis),
+            np.logical_or.reduce(self.possible, axis=axis),
+        )
+
+    @classmethod
+    def of(cls, labels: Sequence[str | None], wanted: str) -> Self:
+        """Whether each label is the wanted one; None is unknown."""
+        return cls(
+            np.array([label == wanted for label in labels], dtype=bool),
+            np.array([label is None or label == wanted for label in labels], dtype=bool),
+        )
+
+    def reshaped(self, rows: int, columns: int) -> Known:
+        """The same as a matrix."""
+        return Known(self.sure.reshape(rows, columns), self.possible.reshape(rows, columns))
+
+
+class Score(NamedTuple):
+    """The value of a measure for one question.
+
+    Attributes:
+        value: The share that certainly has the property; NaN if undefined or not judged at all.
+        low: What it is at least, whatever the missing verdicts say.
+        high: What it is at most.
+        missing: How many of the verdicts that it needs are missing.
+        reason: Why it is undefined: there is nothing to judge. Empty if it is defined.
+    """
+
+    value: float
+    low: float
+    high: float
+    missing: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class JudgedAnswer:
+    """A record with its claims and the verdicts on its items.
+
+    Attributes:
+        record: The record.
+        claims: Its claims.
+        labels: The label of each item by relation; None where the verdict is missing.
+    """
+
+    record: AnswerRecord
+    claims: ClaimSet
+    labels: Mapping[str, Sequence[str | None]]
+
+    @classmethod
+    def of(cls, record: AnswerRecord, claims: ClaimSet, labels: Mapping[str, str]) -> JudgedAnswer:
+        """Look up the verdicts.
+
+        Args:
+            record: The record.
+            claims: Its claims.
+            labels: The label that counts for each key of an item.
+        """
+        found: dict[str, list[str | None]] = {}
+        for item in items_of(record, claims):
+            found.setdefault(item.relation, []).append(labels.get(item.key))
+        return cls(record, claims, found)
+
+    def known(self, relation: str, label: str = "supported") -> Known:
+        """Whether each item of a relation has a label."""
+        return Known.of(self.labels.get(relation, ()), label)
+
+    def matrix(self, relation: str, label: str = "supported") -> Known:
+        """The same for claims against contexts: a row for each claim."""
+        columns = len(self.record.contexts)
+        flat = self.known(relation, label)
+        return flat.reshaped(len(flat.sure) // columns if columns else 0, columns)
+
+    def missing(self, *relations: str) -> int:
+        """How many verdicts of these relations are missing."""
+        return sum(label is None for each in relations for label in self.labels.get(each, ()))
+
+
+class _Undefined(Exception):  # noqa: N818 - not an error: there is nothing to judge
+    """Nothing to judge, and why."""
+
+
+class _Unjudged(Exception):  # noqa: N818 - not an error: a step has not been taken
+    """The claims were not extracted."""
+
+
+def _answer_claims(judged: JudgedAnswer) -> int:
+    if not (judged.record.answer or "").strip():
+        raise _Undefined("there is no answer")
+    if judged.claims.answer is None:
+        raise _Unjudged
+    if not judged.claims.answer:
+        raise _Undefined("the answer makes no claim")
+    return len(judged.claims.answer)
+
+
+def _reference_claims(judged: JudgedAnswer) -> int:
+    if not (judged.record.reference or "").strip():
+        raise _Undefined("there is no reference answer")
+    if judged.claims.reference is None:
+        raise _Unjudged
+    if not judged.claims.reference:
+        raise _Undefined("the reference answer makes no claim")
+    return len(judged.claims.reference)
+
+
+def _contexts(judged: JudgedAnswer) -> int:
+    if not judged.record.contexts:
+        raise _Undefined("there are no contexts")
+    return len(judged.record.contexts)
+
+
+def _share(known: Known) -> Score:
+    count = len(known.sure)
+    low, high = int(known.sure.sum()) / count, int(known.possible.sum()) / count
+    return Score(low, low, high)
+
+
+def _none(count: int) -> Known:
+    return Known(np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
+
+
+def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Known:
+    """Whether some context supports each claim; without contexts none does."""
+    count = _answer_claims(judged) if claims == "answer" else _reference_claims(judged)
+    if not judged.record.contexts:
+        return _none(count)
+    return judged.matrix(f"{claims}-context").any()
+
+
+def _contradicted_by_context(judged: JudgedAnswer) -> Known:
+    count = _answer_claims(judged)
+    if not judged.record.contexts:
+        return _none(count)
+    contradicted = judged.matrix("answer-context", "contradicted").any()
+    return contradicted & ~_supported_by_context(judged)
+
+
+def _useful(judged: JudgedAnswer) -> Known:
+    """Whether each context supports a claim of the reference."""
+    _contexts(judged)
+    _reference_claims(judged)
+    return judged.matrix("reference-context").any(axis=0)
+
+
+def _correct(judged: JudgedAnswer) -> Known:
+    """Whether the reference supports each claim of the answer."""
+    _answer_claims(judged)
+    if not (judged.record.reference or "").strip():
+        raise _Undefined("there is no reference answer")
+    return judged.known("answer-reference")
+
+
+def _context_relevance(judged: JudgedAnswer) -> Score:
+    _contexts(judged)
+    return _share(judged.known("context-question", "relevant"))
+
+
+def _context_precision(judged: JudgedAnswer) -> Score:
+    return _share(_useful(judged))
+
+
+def _context_ap(judged: JudgedAnswer) -> Score:
+    useful = _useful(judged)
+    unknown = np.flatnonzero(useful.possible & ~useful.sure)
+    # Of all ways in which m of the unknown are useful, the first m are best and the last m worst.
+    ends = [end for cut in range(len(unknown) + 1) for end in (unknown[:cut], unknown[cut:])]
+    ways = [_average_precision(useful.sure, more) for more in ends]
+    return Score(_average_precision(useful.sure), min(ways), max(ways))
+
+
+def _average_precision(useful: Bools, more: Sequence[int] | npt.NDArray[np.intp] = ()) -> float:
+    useful = useful.copy()
+    useful[list(more)] = True
+    ranks = np.flatnonzero(useful) + 1
+    if not len(ranks):
+        return 0.0
+    return math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
+
+
+def _faithfulness(judged: JudgedAnswer) -> Score:
+    return _share(_supported_by_context(judged))
+
+
+def _contradicted(judged: JudgedAnswer) -> Score:
+    return _share(_contradicted_by_context(judged))
+
+
+def _not_stated(judged: JudgedAnswer) -> Score:
+    return _share(~(_supported_by_context(judged) | _contradicted_by_context(judged)))
+
+
+def _context_recall(judged: JudgedAnswer) -> Score:
+    return _share(_supported_by_context(judged, "reference"))
+
+
+def _answer_relevance(judged: JudgedAnswer) -> Score:
+    _answer_claims(judged)
+    return _share(judged.known("answer-question", "relevant"))
+
+
+def _covered(judged: JudgedAnswer) -> Known:
+    """Whether the answer supports each claim of the reference; without an answer it does not."""
+    count = _reference_claims(judged)
+    if not (judged.record.answer or "").strip():
+        return _none(count)
+    return judged.known("reference-answer")
+
+
+def _completeness(judged: JudgedAnswer) -> Score:
+    return _share(_covered(judged))
+
+
+def _answer_precision(judged: JudgedAnswer) -> Score:
+    return _share(_correct(judged))
+
+
+def _answer_correctness(judged: JudgedAnswer) -> Score:
+    covered = _completeness(judged)
+    if not (judged.record.answer or "").strip():
+        return Score(0.0, 0.0, 0.0)
+    correct = _answer_precision(judged)
+    low = _harmonic_mean(correct.low, covered.low)
+    return Score(low, low, _harmonic_mean(correct.high, covered.high))
+
+
+def _harmonic_mean(one: float, other: float) -> float:
+    return 2 * one * other / (one + other) if one + other else 0.0
+
+
+def _noise(judged: JudgedAnswer) -> tuple[Known, Known]:
+    """Whether each wrong claim comes from a useful context, and whether only from others."""
+    wrong = ~_correct(judged)
+    useful, support = _useful(judged), judged.matrix("answer-context")
+    by_useful = Known(support.sure & useful.sure, support.possible & useful.possible).any()
+    other = ~useful
+    by_other = Known(support.sure & other.sure, support.possible & other.possible).any()
+    return wrong & by_useful, wrong & by_other & ~by_useful
+
+
+def _noise_from_useful(judged: JudgedAnswer) -> Score:
+    return _share(_noise(judged)[0])
+
+
+def _noise_from_others(judged: JudgedAnswer) -> Score:
+    return _share(_noise(judged)[1])
+
+
+def _context_utilization(judged: JudgedAnswer) -> Score:
+    """Of the claims of the reference that the contexts support, the share the answer has."""
+    _contexts(judged)
+    found, used = _supported_by_context(judged, "reference"), _covered(judged)
+    both = found & used
+    if not found.possible.any():
+        raise _Undefined("the contexts support no claim of the reference")
+    sure = int(found.sure.sum())
+    value = int(both.sure.sum()) / sure if sure else math.nan
+    # Lowest: each unknown that is found is not used. Highest: each that is found is used.
+    unknown_found = found.possible & ~found.sure
+    never = int((unknown_found & ~used.sure).sum())
+    low = int(both.sure.sum()) / (sure + never) if sure + never else 1.0
+    can = int((unknown_found & used.possible).sum())
+    high = (int((found.sure & used.possible).sum()) + can) / (sure + can) if sure + can else 0.0
+    return Score(value, low, high)
+
+
+def _self_knowledge(judged: JudgedAnswer) -> Score:
+    return _share(_correct(judged) & ~_supported_by_context(judged))
+
+
+def _hallucination(judged: JudgedAnswer) -> Score:
+    return _share(~(_correct(judged) | _supported_by_context(judged)))
+
+
+def _citation_precision(judged: JudgedAnswer) -> Score:
+    """A citation to nothing counts against."""
+    citations = judged.record.citations
+    if not citations:
+        raise _Undefined("the answer cites nothing")
+    known = judged.known("citation-context")
+    low, high = int(known.sure.sum()), int(known.possible.sum())
+    return Score(low / len(citations), low / len(citations), high / len(citations))
+
+
+def _citation_recall(judged: JudgedAnswer) -> Score:
+    """Claims of the answer that a cited context supports."""
+    count = _answer_claims(judged)
+    cited = {citation.context for citation in judged.record.citations}
+    columns = [n for n, each in enumerate(judged.record.contexts) if each.id in cited]
+    if not columns:
+        return _share(_none(count))
+    support = judged.matrix("answer-context")
+    return _share(Known(support.sure[:, columns], support.possible[:, columns]).any())
+
+
+def _nuggets(judged: JudgedAnswer, *, vital: bool, strict: bool) -> Score:
+    if judged.claims.nuggets is None:
+        raise _Undefined("there are no nuggets") if not judged.record.reference else _Unjudged()
+    chosen = np.array([nugget.vital or not vital for nugget in judged.claims.nuggets], dtype=bool)
+    if not chosen.any():
+        raise _Undefined("there is no vital nugget" if vital else "there are no nuggets")
+    if not (judged.record.answer or "").strip():
+        return Score(0.0, 0.0, 0.0)
+    whole = judged.known("nugget-answer")
+    partly = judged.known("nugget-answer", "partly supported")
+    half = 0.0 if strict else 0.5
+    low = whole.sure * 1.0 + partly.sure * half
+    high = np.where(whole.possible, 1.0, partly.possible * half)
+    count = int(chosen.sum())
+    least, most = math.fsum(low[chosen]) / count, math.fsum(high[chosen]) / count
+    return Score(least, least, most)
+
+
+def _abstains(judged: JudgedAnswer) -> Known:
+    if judged.record.answer is None:
+        raise _Undefined("there is no answer")
+    if not judged.record.answer.strip():
+        return Known(np.ones(1, dtype=bool), np.ones(1, dtype=bool))
+    return judged.known("abstention", "abstains")
+
+
+def _answerable(judged: JudgedAnswer) -> Known:
+    given = judged.record.answerable
+    if given is not None:
+        return Known(np.array([given]), np.array([given]))
+    return judged.known("answerability", "answerable")
+
+
+def _abstention(judged: JudgedAnswer) -> Score:
+    return _share(_abstains(judged))
+
+
+def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
+    """Whether the system abstains, for questions that are (not) answerable only."""
+    known = _answerable(judged)
+    if not answerable:
+        known = ~known
+    if not known.possible[0]:
+        raise _Undefined(f"the question is {'not ' if answerable else ''}answerable")
+    found = _abstention(judged)
+    return found if known.sure[0] else Score(math.nan, found.low, found.high)
+
+
+_Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
+
+# Each measure with the relations whose verdicts it needs.
+SCORES: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = MappingProxyType({
+    "ContextRelevance": (_context_relevance, ("context-question",)),
+    "ContextPrecision": (_context_precision, ("reference-context",)),
+    "ContextAP": (_context_ap, ("reference-context",)),
+    "ContextRecall": (_context_recall, ("reference-context",)),
+    "Faithfulness": (_faithfulness, ("answer-context",)),
+    "Contradicted": (_contradicted, ("answer-context",)),
+    "NotStated": (_not_stated, ("answer-context",)),
+    "AnswerRelevance": (_answer_relevance, ("answer-question",)),
+    "Completeness": (_completeness, ("reference-answer",)),
+    "AnswerPrecision": (_answer_precision, ("answer-reference",)),
+    "AnswerCorrectness": (_answer_correctness, ("answer-reference", "reference-answer")),
+    "NoiseFromUseful": (_noise_from_useful, ("answer-reference", "answer-context",
+                                             "reference-context")),
+    "NoiseFromOthers": (_noise_from_others, ("answer-reference", "answer-context",
+                                             "reference-context")),
+    "ContextUtilization": (_context_utilization, ("reference-context", "reference-answer")),
+    "SelfKnowledge": (_self_knowledge, ("answer-reference", "answer-context")),
+    "Hallucination": (_hallucination, ("answer-reference", "answer-context")),
+    "CitationPrecision": (_citation_precision, ("citation-context",)),
+    "CitationRecall": (_citation_recall, ("answer-context",)),
+    "Nuggets": (lambda judged: _nuggets(judged, vital=False, strict=False), ("nugget-answer",)),
+    "StrictNuggets": (lambda judged: _nuggets(judged, vital=False, strict=True),
+                      ("nugget-answer",)),
+    "VitalNuggets": (lambda judged: _nuggets(judged, vital=True, strict=False),
+                     ("nugget-answer",)),
+    "StrictVitalNuggets": (lambda judged: _nuggets(judged, vital=True, strict=True),
+                           ("nugget-answer",)),
+    "Abstention": (_abstention, ("abstention",)),
+    "WrongAbstention": (lambda judged: _abstention_if(judged, answerable=True),
+                        ("abstention", "answerability")),
+    "RightAbstention": (lambda judged: _abstention_if(judged, answerable=False),
+                        ("abstention", "answerability")),
+})  # fmt: skip
+
+
+def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
+    """The value that another tool gives for the same verdicts (ragas 0.4, deepeval 4.3)."""
+    if name == "ContextAP":
+        useful = judged.matrix("reference-context").any(axis=0).sure
+        ranks = np.flatnonzero(useful) + 1
+        total = math.fsum((np.arange(len(ranks)) + 1) / ranks)
+        if not len(useful):
+            return math.nan
+        return total / (len(ranks) + 1e-10) if tool == "ragas" else total / max(len(ranks), 1)
+    relation = "reference-context" if name == "ContextRecall" else "answer-context"
+    known, against = judged.matrix(relation), judged.matrix(relation, "contradicted")
+    # A claim without any verdict is left out, as the tools do that count verdicts.
+    labels = judged.labels.get(relation, ())
+    columns = len(judged.record.contexts)
+    rows = [
+        row
+        for row in range(len(known.sure))
+        if any(label is not None for label in labels[row * columns : (row + 1) * columns])
+    ]
+    if tool == "ragchecker":
+        rows = list(range(len(known.sure)))
+    if not rows:
+        return {"ragas": math.nan, "deepeval": 1.0, "ragchecker": 0.0}[tool]
+    good = known.sure[rows].any(axis=1)
+    if tool == "deepeval" and name == "Faithfulness":
+        good = ~(against.sure[rows].any(axis=1) & ~good)
+    return int(good.sum()) / len(rows)
+
+
+def score(measure: Measure, judged: JudgedAnswer) -> Score:
+    """Return the value of a measure for one question.
+
+    Args:
+        measure: A measure of answers.
+        judged: A record with its claims and verdicts.
+    """
+    scorer, relations = SCORES[measure.name]
+    missing = judged.missing(*relations)
+    like = measure.arguments.get("like")
+    if like is not None:
+        value = _as_tool(measure.name, str(like), judged)
+        return Score(value, value, value, missing)
+    try:
+        found = scorer(judged)
+    except _Undefined as reason:
+        return Score(math.nan, math.nan, math.nan, 0, str(reason))
+    except _Unjudged:
+        return Score(math.nan, 0.0, 1.0, max(missing, 1))
+    needed = sum(len(judged.labels.get(each, ())) for each in relations)
+    if missing and missing == needed:
+        # Nothing is known: a value would be an invention.
+        return Score(math.nan, found.low, found.high, missing)
+    return found._replace(missing=missing)

@@ -1,0 +1,210 @@
+"""`VerdictStore`: an append-only store of claims and verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rankgauge.answers.verdicts import Claim, Verdict
+from rankgauge.core.database import Database, Schema
+from rankgauge.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, MetaData
+
+__all__ = ["VerdictStore", "define_tables"]
+
+_REVISION = "0001"
+_FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"
+
+
+def define_tables(tables: MetaData) -> MetaData:
+    """Add the tables of the latest revision to a `MetaData`, and return it."""
+    from sqlalchemy import Column, Integer, String, Table, Text
+
+    Table(
+        "rankgauge_answers_claims",
+        tables,
+        Column("text", String(64), primary_key=True),  # the hash of the text they come from
+        Column("extractor", String(200), primary_key=True),
+        Column("body", Text, nullable=False),
+    )
+    Table(
+        "rankgauge_answers_verdicts",
+        tables,
+        Column("sequence", Integer, primary_key=True, autoincrement=True),
+        Column("key", String(64), nullable=False),
+        Column("judge", String(200), nullable=False),
+        Column("prompt", String(100), nullable=False),
+        Column("replicate", Integer, nullable=False),
+        Column("label", String(20), nullable=False),
+        Column("body", Text, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    return tables
+
+
+@lru_cache(maxsize=1)
+def verdict_schema() -> Schema:
+    """Return the tables of verdicts, and where their migrations are."""
+    from sqlalchemy import MetaData
+
+    folder = Path(__file__).parent / "migrations"
+    tables = define_tables(MetaData())
+    return Schema("store of verdicts", tables, folder, _REVISION, extra="answers")
+
+
+class VerdictStore:
+    """An append-only store of claims and verdicts: a file of SQLite, or PostgreSQL by URL.
+
+    Verdicts are found by the hash of what was judged, so that equal items of several systems, and
+    of later versions of a system, are judged once. Of several verdicts of one judge on one item the
+    latest counts. Needs the extra ``answers`` (SQLAlchemy and Alembic).
+
+    Args:
+        where: The path of a file, or ``postgresql://user:password@host/database``.
+        wait: Seconds to wait while another program writes.
+
+    Raises:
+        MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
+        InputError: If the URL cannot be understood.
+
+    Example:
+        >>> import tempfile
+        >>> store = VerdictStore(tempfile.mkdtemp() + "/verdicts.db")
+        >>> store.add([Verdict("k1", "supported", "ann"), Verdict("k2", "not stated", "ann")])
+        >>> store.labels()
+        {'k1': 'supported', 'k2': 'not stated'}
+    """
+
+    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
+        try:
+            import sqlalchemy as _  # noqa: F401 - asked for here, to say early that it is missing
+        except ImportError:
+            raise MissingExtra(
+                "a store of verdicts needs SQLAlchemy, which is not installed",
+                fix="pip install 'rankgauge[answers]'",
+            ) from None
+        self._database = Database(os.fspath(where), verdict_schema(), patience=wait, missing=_FIRST)
+
+    @property
+    def where(self) -> str:
+        """The path, or the URL without its password."""
+        return self._database.where
+
+    def close(self) -> None:
+        """Let go of the database; it opens again when it is used again."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<VerdictStore {self.where}>"
+
+    def add(self, verdicts: Iterable[Verdict]) -> None:
+        """Store verdicts: all of them or, if anything fails, none."""
+        rows = []
+        for each in verdicts:
+            body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
+            time = each.time or datetime.now(UTC).isoformat(timespec="milliseconds")
+            rows.append({
+                "key": each.key, "judge": each.judge, "prompt": each.prompt, "label": each.label,
+                "replicate": each.replicate, "body": json.dumps(body | {"time": time}),
+            })  # fmt: skip
+        if rows:
+            with self._database.writing() as connection:
+                connection.execute(self._table("verdicts").insert(), rows)
+
+    def verdicts(self, judge: str | None = None) -> list[Verdict]:
+        """Return the verdicts in the order in which they were stored, of one judge or of all."""
+        from sqlalchemy import select
+
+        table = self._table("verdicts")
+        query = select(table).order_by(table.c.sequence)
+        if judge is not None:
+            query = query.where(table.c.judge == judge)
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            return [
+                Verdict(
+                    row.key, row.label, row.judge, row.prompt, replicate=row.replicate,
+                    **json.loads(row.body),
+                )
+                for row in connection.execute(query)
+            ]  # fmt: skip
+
+    def labels(self, judge: str | None = None) -> dict[str, str]:
+        """Return the label of each key: the latest, of one judge or of all."""
+        from sqlalchemy import select
+
+        table = self._table("verdicts")
+        query = select(table.c.key, table.c.label).order_by(table.c.sequence)
+        if judge is not None:
+            query = query.where(table.c.judge == judge)
+        with self._reading() as connection:
+            rows: Iterable[Any] = () if connection is None else connection.execute(query)
+            return {row.key: row.label for row in rows}
+
+    def add_claims(self, claims: Mapping[str, Iterable[Claim]], extractor: str) -> None:
+        """Store the claims of texts; claims that an extractor made before stay as they are."""
+        known = self.claims(claims, extractor)
+        rows = [
+            {
+                "text": _hash(text), "extractor": extractor,
+                "body": json.dumps([[claim.text, claim.vital] for claim in some]),
+            }
+            for text, some in claims.items()
+            if text not in known
+        ]  # fmt: skip
+        if rows:
+            with self._database.writing() as connection:
+                connection.execute(self._table("claims").insert(), rows)
+
+    def claims(self, texts: Iterable[str], extractor: str) -> dict[str, tuple[Claim, ...]]:
+        """Return the claims that an extractor made of texts, by text."""
+        from sqlalchemy import select
+
+        table = self._table("claims")
+        query = select(table.c.text, table.c.body).where(table.c.extractor == extractor)
+        with self._reading() as connection:
+            rows: Iterable[Any] = () if connection is None else connection.execute(query)
+            bodies = {row.text: row.body for row in rows}
+        found = {text: bodies[_hash(text)] for text in texts if _hash(text) in bodies}
+        return {
+            text: tuple(Claim(*claim) for claim in json.loads(body)) for text, body in found.items()
+        }
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection | None]:
+        """A connection; None of a file that does not exist yet."""
+        path = self._database.path
+        if path is not None and not path.exists():
+            yield None
+            return
+        with self._database.reading() as connection:
+            yield connection
+
+    def _table(self, name: str) -> Any:
+        return verdict_schema().tables.tables[f"rankgauge_answers_{name}"]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

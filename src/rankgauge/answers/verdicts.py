@@ -1,0 +1,196 @@
+"""Items to judge and verdicts on them: what measures of answers are computed from.
+
+An item is one small question, such as "does this context support this claim?". Its key is a hash of
+its texts, so that equal items of several systems are judged once. A verdict is the answer of a
+judge: a person, a language model, a local model, or a rule. Items without a verdict are missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from rankgauge.answers.records import AnswerRecord
+from rankgauge.errors import InputError
+
+__all__ = ["LABELS", "Claim", "ClaimSet", "Item", "Verdict", "items_of", "quote_occurs"]
+
+_WORD = re.compile(r"\w+")
+_SUPPORT = ("supported", "contradicted", "not stated")
+_RELEVANCE = ("relevant", "not relevant")
+# The labels of each relation, and with it the relations themselves.
+LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "answer-context": _SUPPORT,
+        "answer-reference": _SUPPORT,
+        "answer-question": _RELEVANCE,
+        "reference-context": _SUPPORT,
+        "reference-answer": _SUPPORT,
+        "nugget-answer": ("supported", "partly supported", "not stated"),
+        "citation-context": _SUPPORT,
+        "context-question": _RELEVANCE,
+        "abstention": ("abstains", "answers"),
+        "answerability": ("answerable", "not answerable"),
+        "criterion": ("met", "not met"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement that can be checked by itself.
+
+    Attributes:
+        text: The statement.
+        vital: Of a nugget, whether a good answer must have it.
+    """
+
+    text: str
+    vital: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSet:
+    """The claims of one question: of the answer, of the reference, and the nuggets.
+
+    Attributes:
+        answer: None if they were not extracted.
+        reference: The same.
+        nuggets: The same.
+        extractor: Who extracted them: ``sentences``, or the name of a model and its prompt.
+    """
+
+    answer: tuple[Claim, ...] | None = None
+    reference: tuple[Claim, ...] | None = None
+    nuggets: tuple[Claim, ...] | None = None
+    extractor: str = "sentences"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to judge.
+
+    Attributes:
+        relation: One of `LABELS`.
+        record: The identifier of the question.
+        subject: The claim, context or answer that is judged.
+        target: What it is judged against.
+        row: The number of the claim (or context, or citation) in its record, from 0.
+        column: The number of the context; 0 where there is one target.
+        name: Of a criterion, its name.
+    """
+
+    relation: str
+    record: str
+    subject: str
+    target: str
+    row: int = 0
+    column: int = 0
+    name: str = ""
+
+    @property
+    def key(self) -> str:
+        """The hash of relation and texts: equal items share a verdict."""
+        parts = (self.relation, self.name, self.subject, self.target)
+        text = "".join(f"{len(part)}:{part}" for part in parts)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge says of an item.
+
+    Attributes:
+        key: The key of the item.
+        label: One of the labels of its relation.
+        judge: Who: the name of a person, model or rule.
+        prompt: The version of the prompt; empty without one.
+        quote: The passage of the target that decides, if the judge gave one.
+        reason: Why, in words.
+        quoted: Whether the quote occurs in the target; None without a quote.
+        replicate: The number of the repetition, from 0.
+        time: When, in ISO form (UTC).
+    """
+
+    key: str
+    label: str
+    judge: str
+    prompt: str = ""
+    quote: str = ""
+    reason: str = ""
+    quoted: bool | None = None
+    replicate: int = 0
+    time: str = ""
+
+
+def items_of(
+    record: AnswerRecord, claims: ClaimSet, criteria: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Item]:
+    """Yield everything that can be judged of a record, in a fixed order.
+
+    Args:
+        record: The record.
+        claims: Its claims.
+        criteria: Criteria of the user, each a name and its wording.
+    """
+    texts = [context.text for context in record.contexts]
+    reference = [] if record.reference is None else [record.reference]
+    answer = [] if record.answer is None else [record.answer]
+    for relation, some, targets in (
+        ("answer-context", claims.answer, texts),
+        ("answer-reference", claims.answer, reference),
+        ("answer-question", claims.answer, [record.question]),
+        ("reference-context", claims.reference, texts),
+        ("reference-answer", claims.reference, answer),
+        ("nugget-answer", claims.nuggets, answer),
+    ):
+        for row, claim in enumerate(some or ()):
+            for column, target in enumerate(targets):
+                yield Item(relation, record.id, claim.text, target, row, column)
+    yield from _other_items(record, criteria)
+
+
+def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[Item]:
+    known = {context.id: context.text for context in record.contexts}
+    for row, citation in enumerate(record.citations):
+        if citation.context in known:
+            text = known[citation.context]
+            yield Item("citation-context", record.id, citation.text, text, row)
+    for row, context in enumerate(record.contexts):
+        yield Item("context-question", record.id, context.text, record.question, row)
+    if record.answerable is None:
+        yield Item("answerability", record.id, record.question, "")
+    if record.answer is not None:
+        yield Item("abstention", record.id, record.answer, record.question)
+        for name, wording in criteria.items():
+            asked = f"{record.question}\n\n{record.answer}"
+            yield Item("criterion", record.id, asked, wording, name=name)
+
+
+def check_verdict(verdict: Verdict, item: Item) -> None:
+    """Raise InputError unless the verdict has a label of the relation of its item."""
+    if verdict.label not in LABELS[item.relation]:
+        raise InputError(
+            f"{verdict.label!r:.40} is no verdict on {item.relation}", where=item.key[:12],
+            fix=f"give one of: {', '.join(LABELS[item.relation])}",
+        )  # fmt: skip
+
+
+def quote_occurs(quote: str, text: str) -> bool:
+    """Whether a quote occurs in a text, whatever its case, spaces and punctuation.
+
+    Example:
+        >>> quote_occurs("The Nile, Africa's longest river", "the Nile: Africa's longest  river.")
+        True
+    """
+    wanted = _words(quote)
+    return bool(wanted.strip()) and wanted in _words(text)
+
+
+def _words(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return f" {' '.join(_WORD.findall(plain))} "

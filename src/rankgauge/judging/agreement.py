@@ -1,0 +1,452 @@
+"""Agreement of judges: with each other, with themselves, of models with people."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.judging.events import Judge, Judgment
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+from rankgauge.stats import (
+    Agreement,
+    bootstrap_interval,
+    cohen_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
+
+__all__ = ["AgreementRow", "Disagreement", "JudgingAgreement", "measure_agreement"]
+
+_NONE = -1.0  # the code of "none"; documents have 0, 1, ...
+_FEW = 100  # tasks by two people: below, the interval of alpha is wide
+_LEVEL = 0.95
+_PAIR = 2  # units that two judges need in common for a kappa
+
+_Task: TypeAlias = tuple[str, frozenset[str]]
+_Answers: TypeAlias = Mapping[_Task, Mapping[str, Judgment]]
+_Table: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRow:
+    """One coefficient of agreement.
+
+    Attributes:
+        measure: ``alpha``, ``percent agreement``, ``alpha, none or any``, ``alpha, which
+            document`` (of tasks of which all chose one), ``kappa, quadratic``.
+        group: Whose: ``people``, ``judge`` (one, with the others), ``criterion`` (tasks that it
+            decided), ``repeats`` (the same person twice), ``model`` (with people), ``pair``.
+        name: Of the judge, criterion, model or pair; empty where there is only one.
+        scale: ``choices`` or ``grades``.
+        estimate: The coefficient with its interval over tasks.
+    """
+
+    measure: str
+    group: str
+    name: str
+    scale: str
+    estimate: Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A task that people judged differently.
+
+    Attributes:
+        question: The identifier of the question.
+        documents: The documents shown, by identifier.
+        answers: Judge and what each chose: a document, ``none`` or a grade.
+        reasons: Judge and the criterion that decided, where one was given.
+        settled: Whether a final verdict was stored.
+    """
+
+    question: str
+    documents: tuple[str, ...]
+    answers: Mapping[str, str]
+    reasons: Mapping[str, str]
+    settled: bool
+
+
+@dataclass(frozen=True, eq=False)
+class JudgingAgreement(Result):
+    """How well judges agree.
+
+    Made by :func:`measure_agreement`.
+
+    Attributes:
+        rows: The coefficients.
+        disagreements: Tasks that people judged differently, those without a final verdict first.
+        people: The number of people who judged.
+        tasks: Tasks that two or more people judged.
+    """
+
+    rows: tuple[AgreementRow, ...]
+    disagreements: tuple[Disagreement, ...]
+    people: int
+    tasks: int
+
+    def estimate(
+        self, measure: str = "alpha", group: str = "people", name: str = "", scale: str = "choices"
+    ) -> Agreement:
+        """Return one coefficient.
+
+        Raises:
+            InputError: If it was not computed.
+        """
+        for row in self.rows:
+            if (row.measure, row.group, row.name, row.scale) == (measure, group, name, scale):
+                return row.estimate
+        raise InputError(
+            f"there is no {measure!r} of {group} {name!r} for {scale}", where="agreement",
+            fix="look at the rows there are: str(agreement)",
+        )  # fmt: skip
+
+    def table(self) -> Table:
+        """Return one line for each coefficient."""
+        return Table(
+            columns=("agreement", "of", "on", "tasks", "value", "95% CI", "note"),
+            rows=tuple(
+                (
+                    row.measure, f"{row.group} {row.name}".strip(), row.scale, row.estimate.units,
+                    row.estimate.value, _interval(row.estimate), row.estimate.reason,
+                )
+                for row in self.rows
+            ),
+            title="Agreement of judges",
+            digits=2,
+            notes=tuple(self._notes()),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return the coefficients with plain values."""
+        rows = tuple(
+            (row.measure, row.group, row.name, row.scale, *asdict(row.estimate).values())
+            for row in self.rows
+        )
+        names = ("measure", "group", "name", "scale", *Agreement.__dataclass_fields__)
+        return Table(columns=names, rows=rows)
+
+    def summary(self) -> str:
+        """Return alpha of the people with its interval, and how many tasks it is of."""
+        of_people = [r for r in self.rows if (r.measure, r.group) == ("alpha", "people")]
+        parts = [
+            f"alpha of {row.scale} {row.estimate.value:.2f}"
+            + (f" ({_interval(row.estimate)})" if _interval(row.estimate) else "")
+            if row.estimate.defined
+            else f"alpha of {row.scale} is undefined: {row.estimate.reason}"
+            for row in of_people
+        ]
+        tasks = f"{many(self.tasks, 'task')} by two or more of {self.people} people"
+        return "; ".join([*parts, tasks])
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "people": self.people,
+            "tasks": self.tasks,
+            "rows": [asdict(row) for row in self.rows],
+            "disagreements": [asdict(each) for each in self.disagreements],
+        }
+
+    def _notes(self) -> Iterator[str]:
+        yield self.summary()
+        if self.tasks < _FEW:
+            yield f"fewer than {_FEW} tasks by two people: intervals are wide"
+        open_ones = sum(not each.settled for each in self.disagreements)
+        if open_ones:
+            yield f"{many(open_ones, 'disagreement')} without a final verdict"
+
+
+def measure_agreement(
+    judgments: Iterable[Judgment],
+    judges: Mapping[str, Judge],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> JudgingAgreement:
+    """Compute the agreement of judges on the tasks that several of them judged.
+
+    Choices are compared by place: the documents of a task, in an order that depends on nothing but
+    their identifiers, or "none". (With identifiers as labels, judges who guess would agree beyond
+    chance.) Krippendorff's alpha is nominal for choices and ordinal for grades; rankings count with
+    the document placed first. Intervals are from a bootstrap over tasks. Of people, answers before
+    an adjudication count, and adjudications do not; "cannot tell" is a missing answer. For one
+    judge alpha is 1 - observed / expected disagreement with the others, on the tasks in common.
+    Models are compared with people, and are in no other number.
+
+    Args:
+        judgments: Of a project: :meth:`JudgingProject.judgments`.
+        judges: By identifier.
+        draws: Resamples of the tasks.
+        seed: Of the draws.
+
+    Example:
+        >>> from rankgauge.judging import Choice, Judgment, Presentation
+        >>> rows = [("ann", "a"), ("bob", "a"), ("ann", "c"), ("bob", "d")]
+        >>> judgments = [
+        ...     Judgment(
+        ...         Presentation(str(n), "q", ("a", "b") if n < 2 else ("c", "d"), judge),
+        ...         Choice(str(n), str(n), judge, "chosen", (best,)),
+        ...         "counted",
+        ...     )
+        ...     for n, (judge, best) in enumerate(rows)
+        ... ]
+        >>> found = measure_agreement(judgments, {"ann": Judge("ann", "Ann")})
+        >>> found.estimate("percent agreement").value, len(found.disagreements)
+        (0.5, 1)
+    """
+    people: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
+    models: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
+    repeats: dict[_Task, list[Judgment]] = defaultdict(list)
+    settled: set[_Task] = set()
+    for each in judgments:
+        shown, choice = each.presentation, each.choice
+        if choice is None or choice.outcome not in {"chosen", "none", "graded"}:
+            continue
+        task = (shown.question, shown.items)
+        if shown.purpose == "adjudication":
+            settled.add(task)
+        elif each.status in {"counted", "adjudicated"}:
+            people[task].setdefault(shown.judge, each)
+        elif each.status == "model":
+            models[task].setdefault(shown.judge, each)
+        elif each.status == "repeat":
+            repeats[task].append(each)
+    ids = {judge for answers in (*people.values(), *models.values()) for judge in answers}
+    names = _names(judges, ids)
+    rows: list[AgreementRow] = []
+    for scale, graded in (("choices", False), ("grades", True)):
+        mine = _of_scale(people, graded)
+        found = _Rows(scale, mine, names, draws, seed)
+        rows += [
+            *found.of_people(),
+            *found.of_judges(),
+            *found.of_criteria(),
+            *found.of_repeats(repeats),
+            *found.of_models(_of_scale(models, graded)),
+            *found.of_pairs(),
+        ]
+    shared = {task: answers for task, answers in people.items() if len(answers) > 1}
+    return JudgingAgreement(
+        rows=tuple(rows),
+        disagreements=tuple(_disagreements(shared, names, settled)),
+        people=len({judge for answers in people.values() for judge in answers}),
+        tasks=len(shared),
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The coefficients of one scale, with the settings of the bootstrap."""
+
+    scale: str
+    answers: _Answers
+    names: Mapping[str, str]
+    draws: int
+    seed: int
+
+    def of_people(self) -> Iterator[AgreementRow]:
+        if not self.answers:
+            return
+        table = self._table(self.answers)
+        yield self._row("alpha", "people", "", self._alpha(table))
+        yield self._row("percent agreement", "people", "", self._percent(table))
+        if self.scale == "choices":
+            none = np.where(np.isnan(table), np.nan, table == _NONE)
+            yield self._row("alpha, none or any", "people", "", self._alpha(none))
+            chosen = np.where(table == _NONE, np.nan, table)
+            yield self._row("alpha, which document", "people", "", self._alpha(chosen))
+
+    def of_judges(self) -> Iterator[AgreementRow]:
+        judges = _judges(self.answers, self.names)
+        for judge in judges if len(judges) > 2 else ():
+            with_judge = {t: dict(a) for t, a in self.answers.items() if judge in a}
+            own = {task: {judge: answers.pop(judge)} for task, answers in with_judge.items()}
+            yield from self._compared("judge", self.names[judge], own, with_judge)
+
+    def of_models(self, answers: _Answers) -> Iterator[AgreementRow]:
+        models = _judges(answers, self.names)
+        for model in models:
+            own = {task: {model: each[model]} for task, each in answers.items() if model in each}
+            yield from self._compared("model", self.names[model], own, self.answers)
+
+    def of_criteria(self) -> Iterator[AgreementRow]:
+        decided: dict[str, dict[_Task, Mapping[str, Judgment]]] = defaultdict(dict)
+        for task, answers in self.answers.items():
+            for each in answers.values():
+                if each.choice is not None and each.choice.reason and len(answers) > 1:
+                    decided[each.choice.reason][task] = answers
+        for reason, tasks in sorted(decided.items()):
+            table = self._table(tasks)
+            yield self._row("alpha", "criterion", reason, self._alpha(table))
+            yield self._row("percent agreement", "criterion", reason, self._percent(table))
+
+    def of_repeats(self, repeats: Mapping[_Task, Sequence[Judgment]]) -> Iterator[AgreementRow]:
+        pairs = [
+            (_code(self.answers[task][again.presentation.judge]), _code(again))
+            for task, each in repeats.items()
+            for again in each
+            if again.presentation.judge in self.answers.get(task, {})
+        ]
+        if pairs:
+            yield self._row("alpha", "repeats", "", self._alpha(np.array(pairs)))
+            yield self._row("percent agreement", "repeats", "", self._percent(np.array(pairs)))
+
+    def of_pairs(self) -> Iterator[AgreementRow]:
+        judges = _judges(self.answers, self.names)
+        for first, second in combinations(judges, 2) if self.scale == "grades" else ():
+            both = [a for a in self.answers.values() if first in a and second in a]
+            if len(both) >= _PAIR:
+                kappa = cohen_kappa(
+                    [_code(each[first]) for each in both], [_code(each[second]) for each in both],
+                    "quadratic", draws=self.draws, seed=self.seed,
+                )  # fmt: skip
+                name = f"{self.names[first]} and {self.names[second]}"
+                yield self._row("kappa, quadratic", "pair", name, kappa)
+
+    def _compared(
+        self, group: str, name: str, own: _Answers, others: _Answers
+    ) -> Iterator[AgreementRow]:
+        """One judge beside the answers of others: the share of them that agree, task by task."""
+        shares, codes = [], []
+        for task, mine in own.items():
+            if beside := [_code(each) for each in others.get(task, {}).values()]:
+                code = _code(*mine.values())
+                shares.append(beside.count(code) / len(beside))
+                codes += [code, *beside]
+        percent = _mean(shares, len(codes), self.draws, self.seed)
+        yield self._row("percent agreement", group, name, percent)
+        if self.scale == "choices":
+            yield self._row("alpha", group, name, _beyond_chance(percent, codes))
+
+    @staticmethod
+    def _table(answers: _Answers) -> _Table:
+        judges = sorted({judge for each in answers.values() for judge in each})
+        column = {judge: at for at, judge in enumerate(judges)}
+        table = np.full((len(answers), len(judges)), np.nan)
+        for row, each in enumerate(answers.values()):
+            for judge, judgment in each.items():
+                table[row, column[judge]] = _code(judgment)
+        return table
+
+    def _alpha(self, table: _Table) -> Agreement:
+        metric = "ordinal" if self.scale == "grades" else "nominal"
+        return krippendorff_alpha(table, metric, draws=self.draws, seed=self.seed)
+
+    def _percent(self, table: _Table) -> Agreement:
+        return percent_agreement(table, draws=self.draws, seed=self.seed)
+
+    def _row(self, measure: str, group: str, name: str, estimate: Agreement) -> AgreementRow:
+        return AgreementRow(measure, group, name, self.scale, estimate)
+
+
+def _code(judgment: Judgment) -> float:
+    """The grade; or the place of the best document in an order by hash, or the code of "none"."""
+    choice, documents = judgment.choice, judgment.presentation.documents
+    if choice is None:
+        return math.nan
+    if choice.outcome == "graded":
+        return float(choice.grades[0])
+    if not choice.documents:
+        return _NONE
+
+    def by_hash(name: str) -> bytes:
+        return hashlib.sha256(f"{judgment.presentation.question}\0{name}".encode()).digest()
+
+    return float(sorted(documents, key=by_hash).index(choice.documents[0]))
+
+
+def _of_scale(answers: _Answers, graded: bool) -> dict[_Task, dict[str, Judgment]]:  # noqa: FBT001
+    """The answers that are grades, or those that are choices."""
+    kept: dict[_Task, dict[str, Judgment]] = {}
+    for task, each in answers.items():
+        mine = {
+            judge: judgment
+            for judge, judgment in each.items()
+            if judgment.choice is not None and (judgment.choice.outcome == "graded") == graded
+        }
+        if mine:
+            kept[task] = mine
+    return kept
+
+
+def _judges(answers: _Answers, names: Mapping[str, str]) -> list[str]:
+    return sorted({judge for each in answers.values() for judge in each}, key=names.__getitem__)
+
+
+def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, str]:
+    """Names for people to read; the identifier, too, where two have one name."""
+    count = Counter(judge.name for judge in judges.values())
+    return {name: name for name in others} | {
+        name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})"
+        for name, judge in judges.items()
+    }
+
+
+def _disagreements(
+    shared: _Answers, names: Mapping[str, str], settled: set[_Task]
+) -> list[Disagreement]:
+    found = []
+    for task, answers in shared.items():
+        said = {names[judge]: _said(each) for judge, each in answers.items()}
+        if len(set(said.values())) > 1:
+            reasons = {
+                names[judge]: each.choice.reason
+                for judge, each in answers.items()
+                if each.choice is not None and each.choice.reason
+            }
+            found.append(
+                Disagreement(task[0], tuple(sorted(task[1])), said, reasons, task in settled)
+            )
+    return sorted(found, key=lambda each: (each.settled, each.question, each.documents))
+
+
+def _said(judgment: Judgment) -> str:
+    choice = judgment.choice
+    if choice is None or not (choice.documents or choice.grades):
+        return "none"
+    return str(choice.grades[0]) if choice.grades else choice.documents[0]
+
+
+def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agreement:
+    """The mean share with an interval over tasks."""
+    nan = math.nan
+    if not shares:
+        return Agreement(nan, nan, nan, _LEVEL, 0, 0, "no task in common")
+    mean = math.fsum(shares) / len(shares)
+    if len(shares) == 1:
+        return Agreement(mean, nan, nan, _LEVEL, 1, answers, "one task: no interval")
+    found = bootstrap_interval(shares, _LEVEL, draws, seed)
+    return Agreement(mean, found.low, found.high, _LEVEL, len(shares), answers)
+
+
+def _beyond_chance(percent: Agreement, codes: Sequence[float]) -> Agreement:
+    """Percent agreement as alpha: 1 - observed / expected disagreement of all these answers."""
+    if not percent.units:
+        return percent
+    counts = Counter(codes).values()
+    total = len(codes)
+    expected = 1 - sum(n * (n - 1) for n in counts) / (total * (total - 1))
+    if not expected:
+        nan = math.nan
+        reason = "all answers are equal: agreement by chance would be perfect, too"
+        return replace(percent, value=nan, low=nan, high=nan, reason=reason)
+    value, low, high = (
+        1 - (1 - share) / expected for share in (percent.value, percent.low, percent.high)
+    )
+    return replace(percent, value=value, low=low, high=high)
+
+
+def _interval(estimate: Agreement) -> str | None:
+    if math.isnan(estimate.low):
+        return None
+    return f"{estimate.low:.2f} to {estimate.high:.2f}"

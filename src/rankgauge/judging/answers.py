@@ -1,0 +1,112 @@
+"""Answers of systems, and which two of them are compared next."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+from rankgauge.errors import InputError
+
+__all__ = ["CHANGES", "Answer", "next_pair"]
+
+# In what systems differ.
+CHANGES = ("retrieval", "prompt", "model")
+_UNNAMED = "unnamed system"
+_MOST_TEXT = 200_000  # characters of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of a system to a question.
+
+    Attributes:
+        id: Its identifier.
+        question: The identifier of the question.
+        text: The answer as users see it.
+        retrieval: The version of retrieval.
+        prompt: The version of the prompt.
+        model: The language model.
+        sources: Identifiers of the documents that it was made from.
+    """
+
+    id: str
+    question: str
+    text: str = ""
+    retrieval: str = ""
+    prompt: str = ""
+    model: str = ""
+    sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Coerce the sources, refuse what is no text."""
+        sources: Any = self.sources
+        if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
+            raise InputError(
+                f"the sources are {self.sources!r:.60}", where=f"answer {self.id!r:.60}",
+                fix="give a list of identifiers of documents",
+            )  # fmt: skip
+        for name in ("id", "question", "text", *CHANGES):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(
+                    f"{name} is {getattr(self, name)!r:.60}", where=f"answer {self.id!r:.60}",
+                    fix=f"give {name} as text",
+                )  # fmt: skip
+        if len(self.text) > _MOST_TEXT:
+            raise InputError(
+                f"the answer has {len(self.text):,} characters", where=f"answer {self.id!r:.60}",
+                fix=f"give up to {_MOST_TEXT:,}",
+            )  # fmt: skip
+        object.__setattr__(self, "sources", tuple(dict.fromkeys(self.sources)))
+
+    @property
+    def system(self) -> str:
+        """The retrieval version, prompt and model that made it."""
+        return " / ".join(filter(None, (getattr(self, name) for name in CHANGES))) or _UNNAMED
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What is stored of it beside its identifier."""
+        body = asdict(self)
+        del body["id"]
+        return body
+
+
+def next_pair(
+    answers: Iterable[Answer],
+    votes: Mapping[frozenset[str], int],
+    seen: Iterable[frozenset[str]],
+    rng: random.Random,
+) -> tuple[Answer, Answer] | None:
+    """Return two answers of different systems to one question, left and right; None if none.
+
+    The pair with the fewest votes that this judge has not seen, at random among equals and on
+    random sides.
+
+    Args:
+        answers: Of all questions that are open.
+        votes: How often each pair was presented.
+        seen: The pairs that the judge has seen.
+        rng: The source of chance.
+    """
+    pairs: list[tuple[Answer, Answer]] = []
+    seen, fewest = set(seen), -1
+    by_question: dict[str, list[Answer]] = defaultdict(list)
+    for each in answers:
+        by_question[each.question].append(each)
+    for group in by_question.values():
+        for left, right in combinations(group, 2):
+            names = frozenset((left.id, right.id))
+            count = votes.get(names, 0)
+            if left.system == right.system or names in seen or (pairs and count > fewest):
+                continue
+            if not pairs or count < fewest:
+                pairs, fewest = [], count
+            pairs.append((left, right))
+    if not pairs:
+        return None
+    left, right = rng.choice(pairs)
+    return (left, right) if rng.random() < 0.5 else (right, left)

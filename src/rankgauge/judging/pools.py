@@ -1,0 +1,467 @@
+"""`build_pool`: which documents are judged for each question, and where they came from."""
+
+from __future__ import annotations
+
+import json
+import random as randomness
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rankgauge.core.arguments import integer
+from rankgauge.core.ids import id_bytes, show_id
+from rankgauge.core.text import many, some
+from rankgauge.corpus import Collection, Document as Text, Query
+from rankgauge.data import Run, cut
+from rankgauge.data.id_spelling import matches, named, way_of
+from rankgauge.data.subsets import only
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.judging.events import Candidate, Document, Question, Source
+from rankgauge.judging.models import ModelRanking, rank_documents
+from rankgauge.judging.project import JudgingProject
+from rankgauge.judging.questions import advice
+from rankgauge.rendering import Result, Table
+from rankgauge.retrievers.protocol import index_documents, search
+
+if TYPE_CHECKING:
+    from rankgauge.llm import ChatModel
+
+__all__ = ["PoolReport", "PoolSource", "build_pool", "pool_warning"]
+
+_DEEPER = 3  # times k: how many documents of each ranking a language model ranks
+_AT_ONCE = 64  # questions that a retriever is asked at once
+_COMPARED = 200_000  # ids that are compared to find out how they are spelled
+_MODEL_WARNING = (
+    "a language model chose some of the documents that are judged: looking relevant is not being "
+    "relevant or correct"
+)
+
+# Question to its documents with their scores, best first.
+_Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float | None]]]
+_Found: TypeAlias = dict[tuple[str, str], list[Source]]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSource:
+    """What one source contributes to the pool.
+
+    Attributes:
+        name: The name of the run, retriever or model.
+        kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
+        questions: Questions that it has candidates for.
+        total: Pairs of question and document in the pool that it has.
+        unique: Pairs that no other source has.
+        new: Pairs that it has and that this call added.
+    """
+
+    name: str
+    kind: str
+    questions: int
+    total: int
+    unique: int
+    new: int
+
+
+@dataclass(frozen=True)
+class PoolReport(Result):
+    """The candidates of a judging project, and what a call of `build_pool` added.
+
+    Attributes:
+        k: How many documents of each ranking were taken.
+        questions: The number of questions.
+        empty: Questions without a candidate.
+        documents: Pairs of question and candidate document.
+        new: Pairs that this call added: the documents to judge.
+        per_question: The smallest, median and largest number of candidates of a question that has
+            any.
+        sources: What each source contributes, those of earlier calls included.
+        missing: Documents of rankings that the collection lacks; they are not in the pool.
+        drawn: Questions for which random documents were drawn before, so that none were drawn now.
+        ranking: What the language model ranked and could not rank; None without a model.
+    """
+
+    k: int
+    questions: int
+    empty: tuple[str, ...]
+    documents: int
+    new: int
+    per_question: tuple[int, float, int]
+    sources: tuple[PoolSource, ...]
+    missing: tuple[str, ...]
+    drawn: int
+    ranking: ModelRanking | None = None
+
+    def table(self) -> Table:
+        """Return one line for each source."""
+        rows = tuple(
+            (each.name, each.kind, each.questions, each.total, each.unique, each.new)
+            for each in self.sources
+        )
+        low, middle, high = self.per_question
+        notes = [f"documents per question: {low} to {high}, median {middle:g}"] if rows else []
+        if self.empty:
+            notes.append(
+                f"{many(len(self.empty), 'question')} without candidates: {some(self.empty)}; add "
+                "runs that have them, or search the collection: --bm25"
+            )
+        if self.missing:
+            notes.append(
+                f"left out, since the collection lacks them: {many(len(self.missing), 'document')} "
+                f"({some(self.missing)}); give the collection that was searched"
+            )
+        if self.drawn:
+            notes.append(
+                f"random documents were drawn before for {many(self.drawn, 'question')}; none were "
+                "added, so that their inclusion probabilities hold"
+            )
+        if self.ranking is not None:
+            notes.append(f"language model: {self.ranking.usage}")
+            for question, why in islice(self.ranking.failed.items(), 1):
+                failed = many(len(self.ranking.failed), "question")
+                notes.append(f"not ranked by the language model: {failed} ({question}: {why})")
+        notes.append(pool_warning(each.kind for each in self.sources))
+        if advice(self.questions):
+            notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
+        return Table(
+            ("source", "kind", "questions", "documents", "only there", "new"), rows,
+            title=self._heading(), notes=tuple(filter(None, notes)),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return how many documents are new, how many there are, and which questions have none."""
+        empty = many(len(self.empty), "question")
+        return f"{self._heading()}." + (f" Without candidates: {empty}." if self.empty else "")
+
+    def _heading(self) -> str:
+        pooled = many(self.questions - len(self.empty), "question")
+        return f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def pool_warning(kinds: Iterable[str]) -> str:
+    """Return what every report says on a pool that a language model took part in, or nothing.
+
+    Args:
+        kinds: The kinds of the sources of the pool.
+    """
+    return _MODEL_WARNING if "model" in kinds else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The rankings of one source."""
+
+    name: str
+    kind: str
+    ranked: _Ranked
+
+    def top(self, k: int) -> Iterator[tuple[str, str, Source]]:
+        """The first k documents of each question, with where they came from."""
+        for question, documents in self.ranked.items():
+            for rank, (document, score) in enumerate(documents[:k], 1):
+                yield question, document, Source(self.name, self.kind, rank, score)
+
+
+def build_pool(
+    project: JudgingProject,
+    collection: Any,
+    runs: Mapping[str, Any] | Iterable[Any] = (),
+    *,
+    retrievers: Mapping[str, Any] | None = None,
+    model: ChatModel | None = None,
+    k: int = 10,
+    random: int = 0,
+    seed: int | None = None,
+) -> PoolReport:
+    """Add candidates to each question: the union of the top k of runs and searches.
+
+    Documents that a question names as answers are candidates, too. A language model ranks the top
+    3k of all runs and searches, and its top k are candidates: it decides only what is shown.
+    Random documents are drawn without replacement from those outside the pool of their question,
+    each with the recorded probability n / (documents outside): they estimate what the pool misses.
+    They are drawn once for each question. The same call again adds nothing.
+
+    Args:
+        project: The project, which has questions.
+        collection: The documents: a `Collection`, or whatever `Collection.load` takes. Texts of
+            candidates are copied into the project.
+        runs: Runs by name, or runs that have names.
+        retrievers: Retrievers by name, such as ``{"bm25": BM25()}``; they search the collection.
+        model: A language model that ranks what runs and searches found; see `rank_documents`.
+        k: How many documents of each ranking are candidates.
+        random: How many documents from outside the pool are drawn for each question.
+        seed: The seed of that draw; the seed of the project if None.
+
+    Raises:
+        InputError: If the project has no questions, there is nothing to take candidates from, or
+            an answering document is not in the collection, or a model has nothing to rank.
+        MismatchError: If a run has no question of the project, or no document of the collection.
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.judging import load_questions
+        >>> from rankgauge.sample import sample_path
+        >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
+        >>> project.add_questions(load_questions(sample_path("queries.jsonl")))
+        >>> folder = sample_path("qrels.txt").parent
+        >>> build_pool(project, folder, [sample_path("runs/bm25.run")], k=5).new
+        145
+        >>> build_pool(project, folder, [sample_path("runs/bm25.run")], k=5).new
+        0
+    """
+    integer("k", k)
+    integer("random", random, least=0)
+    questions = project.questions
+    if not questions:
+        raise InputError(
+            "there are no questions to find candidates for", where=project.where,
+            fix=f"add some: rankgauge judge questions {project.where} FILE",
+        )  # fmt: skip
+    texts = collection if isinstance(collection, Collection) else Collection.read(collection)
+    depth = k if model is None else k * _DEEPER
+    rankings = [_of_run(run, questions, depth) for run in _named(runs)]
+    for name, retriever in (retrievers or {}).items():
+        rankings.append(_Ranking(name, "search", _search(retriever, texts, questions, depth)))
+    ranking = None
+    if model is not None:
+        ranking = rank_documents(model, questions, _to_rank(rankings, texts, depth))
+        ranked = {name: [(each, None) for each in ids] for name, ids in ranking.ranked.items()}
+        rankings.append(_Ranking(str(model.settings["model"]), "model", ranked))
+    found: _Found = defaultdict(list)
+    for question, document in _answers(questions, texts):
+        found[question, document].append(Source("author", "author"))
+    missing = _add(found, rankings, texts, k)
+    if not found and not random:
+        raise InputError(
+            "there is nothing to take candidates from", where=project.where,
+            fix="give runs, search the collection (--bm25, --dense), or draw documents (--random)",
+        )  # fmt: skip
+    before = _stored(project)
+    # Drawn once: further documents would have had another probability.
+    drawn = {
+        each.question
+        for each in before
+        if random and any(source.kind == "random" for source in each.sources)
+    }
+    if random:
+        pools: dict[str, set[str]] = {name: set() for name in questions if name not in drawn}
+        for question, document in (*((each.question, each.document) for each in before), *found):
+            if question in pools:
+                pools[question].add(document)
+        seed = project.settings.seed if seed is None else seed
+        for question, document, source in _draw(pools, texts, random, seed):
+            found[question, document].append(source)
+    _store(project, found, texts)
+    report = _report(project, before, k=k, missing=missing, drawn=len(drawn & set(questions)))
+    return replace(report, ranking=ranking)
+
+
+def _named(runs: Mapping[str, Any] | Iterable[Any]) -> Iterator[Run]:
+    if isinstance(runs, Mapping):
+        yield from (Run.of(run, name=str(name)) for name, run in runs.items())
+    else:
+        yield from map(Run.of, runs)
+
+
+def _of_run(run: Run, questions: Mapping[str, Question], k: int) -> _Ranking:
+    ours = only(run, questions)
+    if not len(ours):
+        theirs = list(run.query_index)
+        raise _mismatch(
+            f"run {run.name} has no question of the project", theirs, map(id_bytes, questions)
+        )
+    top = cut(ours, k, duplicates="best")
+    return _Ranking(run.name, "run", {name: tuple(top[name].items()) for name in top})
+
+
+def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> MismatchError:
+    """The error of ids that do not match, with the way in which they would."""
+    mine = list(islice(ours, _COMPARED))
+    way = way_of(theirs, mine)
+    fix = "use the same ids in both (check the columns, prefixes, leading zeros)"
+    if way is not None:
+        pairs = list(matches(way, theirs, mine))
+        one, other = map(show_id, pairs[0])
+        fix = f"write ids the same way: '{one}' is '{other}' {named(way, pairs)}"
+    return MismatchError(
+        f"{what}: it has {some(map(show_id, theirs[:3]))}, wanted such as "
+        f"{some(map(show_id, mine[:3]))}",
+        fix=fix,
+    )  # fmt: skip
+
+
+def _search(
+    retriever: Any, texts: Collection, questions: Mapping[str, Question], k: int
+) -> _Ranked:
+    # One object: a retriever that took in the same documents before is not indexed again.
+    documents = texts.documents.values()
+    index_documents(retriever, documents)
+    asked = [Query(each.id, each.text) for each in questions.values()]
+    found: dict[str, Sequence[tuple[str, float | None]]] = {}
+    for start in range(0, len(asked), _AT_ONCE):
+        some_of_them = asked[start : start + _AT_ONCE]
+        for query, hits in zip(some_of_them, search(retriever, some_of_them, k), strict=True):
+            found[query.id] = list(zip(hits.ids, hits.scores, strict=True))
+    return found
+
+
+def _to_rank(
+    rankings: Iterable[_Ranking], texts: Collection, depth: int
+) -> dict[str, list[Document]]:
+    """What a model ranks for each question: the top of all rankings, the best ranks first."""
+    ranks: dict[str, dict[str, int]] = defaultdict(dict)
+    for ranking in rankings:
+        for question, document, source in ranking.top(depth):
+            if document in texts.documents:
+                known = ranks[question].get(document, depth)
+                ranks[question][document] = min(known, source.rank or depth)
+    if not ranks:
+        raise InputError(
+            "there is nothing that a language model could rank", where="model",
+            fix="give runs, or search the collection: --run RUN, --bm25",
+        )  # fmt: skip
+    return {
+        question: [
+            _document(texts.documents[name])
+            for _, name in sorted((rank, name) for name, rank in found.items())
+        ]
+        for question, found in ranks.items()
+    }
+
+
+def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:
+    """Add the first k of each ranking; return the documents that the collection lacks."""
+    is_there: dict[str, bool] = {}
+    for ranking in rankings:
+        top = list(ranking.top(k))
+        for _, document, _ in top:
+            if document not in is_there:
+                is_there[document] = document in texts.documents
+        ranked = {document for _, document, _ in top}
+        if ranked and not any(is_there[document] for document in ranked):
+            raise _mismatch(
+                f"{ranking.kind} {ranking.name} has no document of the collection",
+                sorted(map(id_bytes, ranked)), map(id_bytes, texts.documents),
+            )  # fmt: skip
+        for question, document, source in top:
+            if is_there[document]:
+                found[question, document].append(source)
+    return tuple(document for document, there in is_there.items() if not there)
+
+
+def _answers(questions: Mapping[str, Question], texts: Collection) -> Iterator[tuple[str, str]]:
+    for question in questions.values():
+        for document in question.answers:
+            if document not in texts.documents:
+                raise InputError(
+                    f"question {question.id!r} names the answering document {document!r:.60}, "
+                    "which is not in the collection", where="questions",
+                    fix="give the id of a document, or the collection that has it",
+                )  # fmt: skip
+            yield question.id, document
+
+
+def _draw(
+    pools: Mapping[str, set[str]], texts: Collection, number: int, seed: int
+) -> Iterator[tuple[str, str, Source]]:
+    """Documents from outside each pool, drawn without replacement and with equal probability."""
+    documents = list(texts.documents)
+    there = set(documents)
+    for question, pool in pools.items():
+        rng = randomness.Random(f"{seed}:{question}")  # noqa: S311 - a seed, not a secret
+        outside = len(documents) - len(pool & there)
+        wanted = min(number, outside)
+        taken: dict[str, None] = {}
+        while len(taken) < wanted:
+            document = documents[rng.randrange(len(documents))]
+            if document not in pool:
+                taken[document] = None
+        for document in taken:
+            yield question, document, Source("random", "random", probability=wanted / outside)
+
+
+def _stored(project: JudgingProject) -> list[Candidate]:
+    with project.reading() as stored:
+        return stored.candidates()
+
+
+def _store(
+    project: JudgingProject,
+    found: Mapping[tuple[str, str], Sequence[Source]],
+    texts: Collection,
+) -> None:
+    wanted = {document for _, document in found}
+    # Documents that are there keep the text that was judged.
+    new = wanted - set(project.documents(wanted))
+    project.add_candidates(
+        (Candidate(question, document, tuple(s)) for (question, document), s in found.items()),
+        (_document(texts.documents[name]) for name in sorted(new)),
+    )
+
+
+def _document(text: Text) -> Document:
+    fields = {"title": text.title, "text": text.text, **text.fields}
+    return Document(
+        text.id,
+        {
+            str(name): value if isinstance(value, str) else _json(value)
+            for name, value in fields.items()
+            if value not in ("", None)
+        },
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _report(
+    project: JudgingProject,
+    before: Iterable[Candidate],
+    *,
+    k: int,
+    missing: tuple[str, ...],
+    drawn: int,
+) -> PoolReport:
+    questions = project.questions
+    old = {(each.question, each.document) for each in before}
+    sources: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    sizes: dict[str, int] = defaultdict(int)
+    new = 0
+    for each in _stored(project):
+        if each.question not in questions:
+            continue
+        sizes[each.question] += 1
+        new += (each.question, each.document) not in old
+        for key in {(source.kind, source.name) for source in each.sources}:
+            sources[key].append(each)
+    return PoolReport(
+        k=k,
+        questions=len(questions),
+        empty=tuple(name for name in questions if name not in sizes),
+        documents=sum(sizes.values()),
+        new=new,
+        per_question=(
+            (min(sizes.values()), statistics.median(sizes.values()), max(sizes.values()))
+            if sizes
+            else (0, 0.0, 0)
+        ),
+        sources=tuple(
+            PoolSource(
+                name,
+                kind,
+                len({each.question for each in pairs}),
+                len(pairs),
+                sum(len({(s.kind, s.name) for s in each.sources}) == 1 for each in pairs),
+                sum((each.question, each.document) not in old for each in pairs),
+            )
+            for (kind, name), pairs in sorted(sources.items())
+        ),
+        missing=missing,
+        drawn=drawn,
+    )

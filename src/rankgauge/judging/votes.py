@@ -1,0 +1,502 @@
+"""A/B votes on answers: win rates, the effect of the side, and credit for source documents."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.json_files import objects
+from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
+from rankgauge.formats.registry import format_of
+from rankgauge.judging.answers import CHANGES, Answer
+from rankgauge.judging.events import Choice, Judge, Judgment, Presentation, Settings
+from rankgauge.judging.project import JudgingProject
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+__all__ = [
+    "DocumentCredit", "PairVotes", "SideVotes", "VoteReport", "VoteRow", "add_vote",
+    "import_votes", "read_answers", "read_votes", "summarize_votes", "vote_report",
+]  # fmt: skip
+
+_SIDES = ("left", "right")
+_TIES = ("both good", "both bad", "tie")
+_WINNERS = (*_SIDES, *_TIES, "cannot tell")
+# Identifiers of imported votes: the same row of the same file has the same identifier.
+_NAMESPACE = uuid.UUID("5c1f4d3e-6d0b-4c0e-9b53-3a3c2a2a7a11")
+
+
+@dataclass(frozen=True, slots=True)
+class PairVotes:
+    """Votes on the answers of two systems.
+
+    Attributes:
+        kind: Who voted: ``person``, ``application`` or ``model``.
+        system: One system, ``other`` the other, in alphabetical order.
+        other: The other system.
+        wins: Votes for the answer of `system`.
+        losses: Votes for the answer of `other`.
+        both_good: Votes that both answers are good.
+        both_bad: Votes that both answers are bad.
+        ties: Imported ties that do not say whether both were good or bad.
+        cannot_tell: Votes without a verdict.
+        rate: wins / (wins + losses); None without either.
+        low: The lower bound of its 95% Wilson interval.
+        high: The upper bound.
+        voters: Judges or applications that voted.
+    """
+
+    kind: str
+    system: str
+    other: str
+    wins: int
+    losses: int
+    both_good: int
+    both_bad: int
+    ties: int
+    cannot_tell: int
+    rate: float | None
+    low: float
+    high: float
+    voters: int
+
+
+@dataclass(frozen=True, slots=True)
+class SideVotes:
+    """How often the answer on the left was preferred: 0.5 without an effect of the side.
+
+    Attributes:
+        kind: Who voted.
+        left: Votes for the left answer.
+        right: Votes for the right answer.
+        rate: left / (left + right); None without either.
+        low: The lower bound of its 95% Wilson interval.
+        high: The upper bound.
+    """
+
+    kind: str
+    left: int
+    right: int
+    rate: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCredit:
+    """Votes on answers of which one alone was made from a document.
+
+    Attributes:
+        question: The identifier of the question.
+        document: The identifier of the document.
+        kind: Who voted.
+        shown: Votes in which exactly one of the answers was made from it.
+        chosen: Those of them that preferred this answer.
+    """
+
+    question: str
+    document: str
+    kind: str
+    shown: int
+    chosen: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VoteReport(Result):
+    """Win rates of systems, the effect of the side, and credit for source documents.
+
+    Votes of people, applications and models are counted apart. The win rate is wins / (wins +
+    losses): votes that both answers are good, both bad or equal are reported and are in no rate.
+
+    A vote credits the documents that only one of the answers was made from, if one thing changed
+    between the systems: retrieval version, prompt or model. *Shown* counts all votes with a
+    verdict, *chosen* those that preferred the answer with the document. These counts are never
+    part of the judgments of experts.
+
+    Attributes:
+        pairs: The votes of each pair of systems and kind of voter.
+        sides: The votes of each side and kind of voter.
+        credits: Credit of each document, question and kind of voter.
+        credited: Votes that credited documents.
+        uncredited: Votes with a verdict that credited none, by the reason: ``two things changed``
+            (or three), ``nothing changed`` or ``same sources``.
+
+    Example:
+        >>> answers = {"a": Answer("a", "q1", "yes", "v1", sources=("d1",)),
+        ...            "b": Answer("b", "q1", "no", "v2", sources=("d2",))}
+        >>> shown = Presentation("p1", "q1", ("b", "a"), "ann", "answers", "vote")
+        >>> vote = Judgment(shown, Choice("c1", "p1", "ann", "chosen", ("a",)), "vote")
+        >>> report = summarize_votes([vote], answers)
+        >>> [(each.system, each.wins, each.losses) for each in report.pairs]
+        [('v1', 1, 0)]
+        >>> [(each.document, each.chosen, each.shown) for each in report.credits]
+        [('d1', 1, 1), ('d2', 0, 1)]
+    """
+
+    pairs: tuple[PairVotes, ...]
+    sides: tuple[SideVotes, ...]
+    credits: tuple[DocumentCredit, ...]
+    credited: int
+    uncredited: Mapping[str, int]
+
+    def table(self) -> Table:
+        """Return a row for each pair of systems and kind of voter."""
+        rows = tuple(
+            (
+                each.system, each.other, each.kind, each.wins, each.losses, each.both_good,
+                each.both_bad, each.ties, each.cannot_tell, each.rate,
+                None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}",
+            )
+            for each in self.pairs
+        )  # fmt: skip
+        return Table(
+            (
+                "system", "other system", "voters", "wins", "losses", "both good", "both bad",
+                "ties", "cannot tell", "win rate", "95% CI",
+            ),
+            rows, title="A/B votes on answers", notes=tuple(self._notes()), digits=3,
+            right=frozenset({10}),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return the attributes of each pair of systems and kind of voter."""
+        names = tuple(PairVotes.__slots__)
+        return Table(
+            names, tuple(tuple(getattr(one, name) for name in names) for one in self.pairs)
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "pairs": [asdict(each) for each in self.pairs],
+            "sides": [asdict(each) for each in self.sides],
+            "credits": [asdict(each) for each in self.credits],
+            "credited": self.credited,
+            "uncredited": dict(self.uncredited),
+            "notes": list(self._notes()),
+        }
+
+    def summary(self) -> str:
+        """Return the number of votes and the first pair of systems whose interval excludes 0.5."""
+        votes = sum(each.left + each.right for each in self.sides)
+        text = f"{votes:,} votes with a preference on {len(self.pairs)} pairs of systems."
+        clear = [each for each in self.pairs if each.low > 0.5 or each.high < 0.5]
+        if not clear:
+            return f"{text} No interval of a win rate excludes 0.5."
+        one = max(clear, key=lambda each: each.wins + each.losses)
+        best, rate = (one.system, one.rate) if one.low > 0.5 else (one.other, 1 - (one.rate or 0))
+        other = one.other if best == one.system else one.system
+        return f"{text} {best} wins {rate:.1%} against {other} ({one.kind} votes)."
+
+    def _notes(self) -> Iterator[str]:
+        yield (
+            "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad and ties"
+            " are in no rate; the interval treats votes as independent"
+        )
+        for each in self.sides:
+            if each.rate is not None:
+                yield (
+                    f"left answer preferred in {each.left:,} of {each.left + each.right:,} votes"
+                    f" ({each.kind}): {each.rate:.3f}, 95% CI {each.low:.3f} to {each.high:.3f}"
+                )
+        if self.credited or self.uncredited:
+            apart = "".join(f"; {count:,} {why}" for why, count in sorted(self.uncredited.items()))
+            yield f"{self.credited:,} votes credit source documents{apart}"
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRow:
+    """A vote from a file: two answers as displayed, and who preferred which."""
+
+    question: str
+    left: str
+    right: str
+    winner: str
+    judge: str = ""
+    comment: str = ""
+    time: str = ""
+    line: int = 0
+
+
+def summarize_votes(
+    judgments: Iterable[Judgment],
+    answers: Mapping[str, Answer],
+    kinds: Mapping[str, str] | None = None,
+) -> VoteReport:
+    """Return what votes say of systems and of source documents.
+
+    Args:
+        judgments: All judgments of a project; those of answers with a finished choice are votes.
+        answers: By identifier.
+        kinds: Of each judge ``person``, ``application`` or ``model``; a person if absent.
+    """
+    found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    voters: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    sides: dict[str, Counter[str]] = defaultdict(Counter)
+    shown: Counter[tuple[str, str, str]] = Counter()
+    chosen: Counter[tuple[str, str, str]] = Counter()
+    uncredited: Counter[str] = Counter()
+    credited = 0
+    for each in judgments:
+        presentation, choice = each.presentation, each.choice
+        if (
+            presentation.mode != "answers"
+            or choice is None
+            or choice.outcome in {"later", "undone"}
+        ):
+            continue
+        kind = (kinds or {}).get(presentation.judge, "person")
+        left, right = (answers[name] for name in presentation.documents)
+        preferred = answers[choice.documents[0]] if choice.outcome == "chosen" else None
+        systems = sorted((left.system, right.system))
+        key = (systems[0], systems[1], kind)
+        found[key][choice.outcome if preferred is None else f"won by {preferred.system}"] += 1
+        voters[key].add(presentation.judge)
+        if preferred is not None:
+            sides[kind]["left" if preferred is left else "right"] += 1
+        if choice.outcome == "cannot tell":
+            continue
+        reason = _uncredited(left, right)
+        if reason:
+            uncredited[reason] += 1
+            continue
+        credited += 1
+        for one, other in ((left, right), (right, left)):
+            for document in set(one.sources) - set(other.sources):
+                place = (presentation.question, document, kind)
+                shown[place] += 1
+                chosen[place] += one is preferred
+    return VoteReport(
+        tuple(
+            _pair(key, votes, len(voters[key]))
+            for key, votes in sorted(found.items())
+            if key[0] != key[1]  # of two answers of one system neither wins
+        ),
+        tuple(
+            SideVotes(kind, votes["left"], votes["right"], *_rate(votes["left"], votes["right"]))
+            for kind, votes in sorted(sides.items())
+        ),
+        tuple(DocumentCredit(*place, shown[place], chosen[place]) for place in sorted(shown)),
+        credited,
+        dict(uncredited),
+    )
+
+
+def vote_report(project: JudgingProject) -> VoteReport:
+    """Return the report of all votes of a project."""
+    kinds = {name: judge.kind for name, judge in project.judges.items()}
+    return summarize_votes(project.judgments(), project.answers(), kinds)
+
+
+def _uncredited(left: Answer, right: Answer) -> str:
+    """Why a vote on two answers credits no document; empty if it does."""
+    changed = sum(getattr(left, name) != getattr(right, name) for name in CHANGES)
+    if changed > 1:
+        return "two things changed"
+    if not changed:
+        return "nothing changed"
+    return "same sources" if set(left.sources) == set(right.sources) else ""
+
+
+def _pair(key: tuple[str, str, str], votes: Counter[str], voters: int) -> PairVotes:
+    system, other, kind = key
+    wins, losses = votes[f"won by {system}"], votes[f"won by {other}"]
+    return PairVotes(
+        kind, system, other, wins, losses, votes["both good"], votes["both bad"], votes["tie"],
+        votes["cannot tell"], *_rate(wins, losses), voters,
+    )  # fmt: skip
+
+
+def _rate(wins: int, losses: int) -> tuple[float | None, float, float]:
+    from rankgauge.stats import wilson_interval
+
+    low, high = wilson_interval(wins, wins + losses)
+    return (wins / (wins + losses) if wins + losses else None), float(low), float(high)
+
+
+def read_answers(source: Source) -> list[Answer]:
+    """Read answers of systems from CSV, TSV or JSON lines.
+
+    Columns: ``id``, ``question``, ``text``, ``retrieval``, ``prompt``, ``model`` and ``sources``
+    (in CSV with ``;`` between them); ``id`` and ``question`` are needed.
+
+    Raises:
+        FormatError: If a line is no answer.
+    """
+    name, found = source_name(source), []
+    for number, row in _records(source):
+        sources = row.get("sources") or ()
+        if isinstance(sources, str):
+            sources = tuple(part.strip() for part in sources.split(";") if part.strip())
+        values = {key: row.get(key) or "" for key in ("id", "question", "text", *CHANGES)}
+        _needed(values, ("id", "question"), name, number)
+        try:
+            found.append(Answer(**values, sources=sources))
+        except (InputError, TypeError) as error:
+            what = error.what if isinstance(error, InputError) else f"sources: {sources!r:.60}"
+            raise FormatError(
+                what, path=name, line=number, fix='give {"id": "a1", "question": "q1", ...} as text'
+            ) from None
+    return found
+
+
+def read_votes(source: Source) -> list[VoteRow]:
+    """Read votes from CSV, TSV or JSON lines.
+
+    Columns: ``question``, ``left`` and ``right`` (identifiers of the answers as displayed),
+    ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie`` or ``cannot tell``), and
+    perhaps ``judge``, ``comment`` and ``time``.
+
+    Raises:
+        FormatError: If a line is no vote.
+    """
+    name, found = source_name(source), []
+    for number, row in _records(source):
+        values = {key: str(row.get(key) or "").strip() for key in VoteRow.__slots__[:-1]}
+        _needed(values, ("question", "left", "right", "winner"), name, number)
+        values["winner"] = values["winner"].lower()
+        if values["winner"] not in _WINNERS:
+            raise FormatError(
+                f"the winner is {values['winner']!r:.40}", path=name, line=number,
+                fix=f"give one of {', '.join(_WINNERS)}",
+            )  # fmt: skip
+        found.append(VoteRow(**values, line=number))
+    return found
+
+
+def import_votes(project: JudgingProject, source: Source, *, kind: str = "person") -> int:
+    """Import votes from a file; return how many are new. Importing a file again adds none.
+
+    Args:
+        project: Has the answers already.
+        source: As for :func:`read_votes`.
+        kind: Who voted: ``person``, ``application`` or ``model``.
+
+    Raises:
+        FormatError: If a line is no vote or names an unknown answer; nothing is imported.
+    """
+    rows, answers, name = read_votes(source), project.answers(), source_name(source)
+    for row in rows:
+        for side in (row.left, row.right):
+            if side not in answers:
+                raise FormatError(
+                    f"there is no answer {side!r:.60}", path=name, line=row.line,
+                    fix="import the answers first, with these identifiers",
+                )  # fmt: skip
+            if answers[side].question != row.question:
+                raise FormatError(
+                    f"answer {side!r:.60} is of question {answers[side].question!r:.60}",
+                    path=name, line=row.line, fix=f"give answers to {row.question!r:.60}",
+                )  # fmt: skip
+        if row.left == row.right:
+            raise FormatError(
+                f"both answers are {row.left!r:.60}", path=name, line=row.line,
+                fix="give two different answers",
+            )  # fmt: skip
+    new = 0
+    same: Counter[VoteRow] = Counter()
+    with project.writing() as stored:
+        judges = stored.judges()
+        known = {each.id for each in stored.presentations()}
+        version = (stored.version("guideline") or (1, ""))[0]
+        for row in rows:
+            content = replace(row, line=0)
+            same[content] += 1
+            key = json.dumps([kind, asdict(content), same[content]])
+            shown_id = str(uuid.uuid5(_NAMESPACE, key))
+            if shown_id in known:
+                continue
+            judge = f"import-{kind}-{row.judge}" if row.judge else f"import-{kind}"
+            if judge not in judges:
+                judges[judge] = Judge(judge, row.judge or f"imported {kind}", kind=kind)
+                stored.add_judge(judges[judge])
+            shown = Presentation(
+                shown_id, row.question, (row.left, row.right), judge, "answers", "import", version,
+                row.time,
+            )  # fmt: skip
+            stored.append_presentation(shown)
+            preferred = {"left": row.left, "right": row.right}.get(row.winner)
+            stored.append_choice(
+                Choice(
+                    str(uuid.uuid5(_NAMESPACE, shown_id)), shown_id, judge,
+                    "chosen" if preferred else row.winner, (preferred,) if preferred else (),
+                    comment=row.comment, time=row.time,
+                )
+            )  # fmt: skip
+            new += 1
+    return new
+
+
+def add_vote(
+    project: JudgingProject,
+    choice: Choice,
+    left: Answer,
+    right: Answer,
+) -> bool:
+    """Store the vote of an application with its answers; return whether it is new.
+
+    Args:
+        project: The project.
+        choice: Its identifier is that of the application's own vote: sent twice, the vote is
+            stored once. Its `presentation` is filled in.
+        left: The answer on the left.
+        right: The answer on the right.
+
+    Raises:
+        InputError: If the vote is not possible, or an answer differs from the stored one.
+    """
+    if left.question != right.question or left.id == right.id:
+        raise InputError(
+            f"answers {left.id!r:.60} and {right.id!r:.60}", where="vote",
+            fix="give two different answers to one question",
+        )  # fmt: skip
+    # Applications may not know each other's identifiers.
+    name = str(uuid.uuid5(_NAMESPACE, f"{choice.judge} {choice.id}"))
+    choice = replace(choice, id=name, presentation=name)
+    project.add_answers((left, right))
+    with project.writing() as stored:
+        if stored.choice(name) is not None:
+            return False
+        version = (stored.version("guideline") or (1, ""))[0]
+        shown = Presentation(
+            name, left.question, (left.id, right.id), choice.judge, "answers", "vote", version
+        )
+        choice.check(shown, stored.settings() or Settings())
+        stored.append_presentation(shown)
+        stored.append_choice(choice)
+    return True
+
+
+def _needed(values: Mapping[str, Any], names: Iterable[str], path: str, line: int) -> None:
+    missing = [name for name in names if not values[name]]
+    if missing:
+        raise FormatError(
+            f"there is no {' and no '.join(missing)}",
+            path=path,
+            line=line,
+            fix=f"give {', '.join(names)} in every line",
+        )
+
+
+def _records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row with its line, its cells by the names of their columns."""
+    name = source_name(source)
+    form = format_of(name)
+    with opened(source) as stream:
+        lines = numbered_lines(stream, name)
+        if form not in {"csv", "tsv"}:
+            yield from objects(lines, name)
+            return
+        by = "," if form == "csv" else "\t"
+        header: list[str] | None = None
+        for number, _, cells in rows_of(((at, 0, line) for at, line in lines), name, by):
+            if header is None:
+                header = [cell.strip().lower() for cell in cells]
+                continue
+            check_width(cells, header, name, (number, by))
+            yield number, dict(zip(header, cells, strict=False))

@@ -1,0 +1,143 @@
+"""Measures of generated answers: their identity. Values come from verdicts (`rankgauge.answers`).
+
+A verdict says whether a text supports a claim (supported, contradicted, not stated) or whether a
+text is relevant. Where there is nothing to judge, a measure is undefined and left out of the mean;
+what is missing is counted and bounds the value.
+"""
+
+from __future__ import annotations
+
+from rankgauge.measures.declaration import Declaration, register
+
+_LIKE = {"like": None}
+
+
+def _declare(name: str, doc: str, *, like: bool = False, lower: bool = False) -> None:
+    register(
+        Declaration(
+            name,
+            doc,
+            _LIKE if like else {},
+            better="lower" if lower else "higher",
+            undefined="skip",
+            reads="verdicts",
+        )
+    )
+
+
+_declare(
+    "ContextRelevance",
+    "Contexts that are relevant to the question / contexts. Undefined without contexts.",
+)
+_declare(
+    "ContextPrecision",
+    "Contexts that support a claim of the reference / contexts. Undefined without contexts or "
+    "without a reference. Ru et al. 2024 (RAGChecker).",
+)
+_declare(
+    "ContextAP",
+    "Average precision of the contexts, where those that support a claim of the reference are "
+    "relevant: the mean, over the ranks r of relevant contexts, of the share of relevant contexts "
+    "among the first r; 0 without any. With `like=ragas`, 1e-10 is added to the denominator.",
+    like=True,
+)
+_declare(
+    "ContextRecall",
+    "Claims of the reference that some context supports / claims of the reference. With "
+    "`like=ragas` or `like=deepeval` the denominator counts only claims that have a verdict.",
+    like=True,
+)
+_declare(
+    "Faithfulness",
+    "Groundedness: claims of the answer that some context supports / claims of the answer. "
+    "Without contexts no claim is supported. With `like=ragas` the denominator counts only claims "
+    "that have a verdict; with `like=deepeval` only contradicted claims count against, and an "
+    "answer without claims is 1; with `like=ragchecker` an answer without claims is 0.",
+    like=True,
+)
+_declare(
+    "Contradicted",
+    "Claims of the answer that a context contradicts and none supports / claims of the answer. "
+    "One of two parts of the hallucination rate.",
+    lower=True,
+)
+_declare(
+    "NotStated",
+    "Claims of the answer that no context supports or contradicts / claims of the answer. The "
+    "other part of the hallucination rate.",
+    lower=True,
+)
+_declare(
+    "AnswerRelevance",
+    "Claims of the answer that address the question / claims of the answer.",
+)
+_declare(
+    "Completeness",
+    "Claims of the reference that the answer supports / claims of the reference; 0 without an "
+    "answer.",
+)
+_declare(
+    "AnswerPrecision",
+    "Claims of the answer that the reference supports / claims of the answer.",
+)
+_declare(
+    "AnswerCorrectness",
+    "The harmonic mean of `Completeness` and `AnswerPrecision`; 0 without an answer.",
+)
+_declare(
+    "NoiseFromUseful",
+    "Noise sensitivity: claims of the answer that the reference does not support and a context "
+    "does that also supports a claim of the reference / claims of the answer. Ru et al. 2024.",
+    lower=True,
+)
+_declare(
+    "NoiseFromOthers",
+    "Noise sensitivity: claims of the answer that the reference does not support and that only "
+    "contexts support that support no claim of the reference / claims of the answer. Ru et al. "
+    "2024.",
+    lower=True,
+)
+_declare(
+    "ContextUtilization",
+    "Claims of the reference that a context and the answer support / claims of the reference that "
+    "a context supports. Undefined where the contexts support none. Ru et al. 2024.",
+)
+_declare(
+    "SelfKnowledge",
+    "Claims of the answer that the reference supports and no context does / claims of the answer. "
+    "Ru et al. 2024.",
+)
+_declare(
+    "Hallucination",
+    "Claims of the answer that neither a context nor the reference supports / claims of the "
+    "answer: hallucination as RAGChecker computes it. Ru et al. 2024.",
+    lower=True,
+)
+_declare(
+    "CitationPrecision",
+    "Citations whose context supports the sentence that cites it / citations. A citation of a "
+    "context that does not exist counts against. Undefined without citations.",
+)
+_declare(
+    "CitationRecall",
+    "Claims of the answer that a cited context supports / claims of the answer.",
+)
+_declare(
+    "Nuggets",
+    "The mean over all nuggets of 1 (the answer supports it), 0.5 (partly) or 0. Pradeep et al. "
+    "2024 (AutoNuggetizer).",
+)
+_declare("StrictNuggets", "Nuggets that the answer supports / nuggets; partly counts 0.")
+_declare("VitalNuggets", "`Nuggets` over the vital nuggets only.")
+_declare("StrictVitalNuggets", "`StrictNuggets` over the vital nuggets only.")
+_declare("Abstention", "Whether the system abstains: the mean is the rate of \"I don't know\".",
+         lower=True)  # fmt: skip
+_declare(
+    "WrongAbstention",
+    "Whether the system abstains although the question can be answered; undefined for others.",
+    lower=True,
+)
+_declare(
+    "RightAbstention",
+    "Whether the system abstains where the collection cannot answer; undefined for others.",
+)
