@@ -13,6 +13,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -442,3 +443,7 @@ def _text(path: str | None) -> str | None:
             f"cannot be read: {getattr(error, 'strerror', None) or error}", where=path,
             fix="name a file of text in UTF-8",
         ) from None  # fmt: skip
+
+
+for _command in (relevance, agreement, size):
+    judge.add_command(_command)
