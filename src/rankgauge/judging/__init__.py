@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
+    from rankgauge.judging.demo import demo_project as demo_project
     from rankgauge.judging.events import (
         Candidate as Candidate,
         Choice as Choice,
@@ -35,6 +36,14 @@ if TYPE_CHECKING:
         Settings as Settings,
         Source as Source,
         judgments_of as judgments_of,
+    )
+    from rankgauge.judging.export import (
+        JudgmentExport as JudgmentExport,
+        export_judgments as export_judgments,
+    )
+    from rankgauge.judging.imports import (
+        JudgmentImport as JudgmentImport,
+        import_judgments as import_judgments,
     )
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
@@ -103,8 +112,11 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
+        "demo": "demo_project",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
+        "export": "JudgmentExport export_judgments",
+        "imports": "JudgmentImport import_judgments",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
