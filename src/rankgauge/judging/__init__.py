@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.log_sample import sample_log as sample_log
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -107,6 +108,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "demo": "demo_project",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
+        "log_sample": "sample_log",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
