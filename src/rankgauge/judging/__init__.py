@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
+    from rankgauge.judging.disagreements import (
+        DisputedSet as DisputedSet,
+        disputed_sets as disputed_sets,
+    )
     from rankgauge.judging.events import (
         Candidate as Candidate,
         Choice as Choice,
@@ -93,6 +97,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
+        "disagreements": "DisputedSet disputed_sets",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
         "pools": "PoolReport PoolSource build_pool pool_warning",
