@@ -4,8 +4,10 @@ import json
 
 import pytest
 from command import run
+from loopback import serving
 
 import rankgauge
+from rankgauge.judging import Choice, JudgingProject
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 BM25, KEYWORD = (str(SAMPLE / "runs" / name) for name in ("bm25.run", "keyword.run"))
@@ -93,3 +95,38 @@ def test_an_encoder_nobody_knows_is_refused(project):
     done = run("judge", "pool", project, "--collection", SAMPLE, "--dense", "magic")
     assert done.returncode == 2
     assert "is none of hashing, model2vec:NAME" in done.stderr
+
+
+def chosen_first(body, _before):
+    """Rank documents as they are, or choose the first."""
+    properties = body["response_format"]["json_schema"]["schema"]["properties"]
+    data = {"answer": "1", "reason": "other"} if "answer" in properties else {"ranking": []}
+    message = {"role": "assistant", "content": json.dumps(data)}
+    return 200, {}, {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+def test_a_model_ranks_candidates_and_answers_the_tasks_of_people(project):
+    with serving(chosen_first) as server:
+        model = ("--url", server.url, "--model", "small")
+        done = run(
+            "judge", "pool", project, "--collection", SAMPLE, "--run", BM25, "-k", "4", *model
+        )
+        assert done.returncode == 0, done.stderr
+        assert "looking relevant is not being relevant or correct" in done.stdout
+        with JudgingProject(project) as opened:
+            ann = opened.add_judge("Ann")[0]
+            task = opened.next_task(ann.id).presentation
+            opened.record(Choice("c1", task.id, ann.id, "none"))
+        done = run("judge", "ask-model", project, *model)
+    assert done.returncode == 0, done.stderr
+    assert "small: 1 judgment, 0 missing" in done.stdout
+    status = json.loads(run("judge", "status", project, "--as", "json").stdout)
+    assert status["statuses"] == {"counted": 1, "model": 1}
+    assert "looking relevant" in status["warning"]
+
+
+def test_a_model_needs_an_address_and_a_name(project):
+    for words in (("--url", "http://localhost:1"), ("--model", "small"), ()):
+        done = run("judge", "ask-model", project, *words)
+        assert done.returncode == 2
+        assert "--url URL" in done.stderr

@@ -220,12 +220,12 @@ def echo(body, _before):
 
 def test_several_processes_share_one_cache(make, tmp_path):
     with serving(echo) as server:
-        workers = [process(server.url, tmp_path / "replies.db", 30) for _ in range(3)]
+        workers = [process(server.url, tmp_path / "replies.db", 20) for _ in range(2)]
         for worker in workers:
             out, err = worker.communicate(timeout=60)
-            assert (err, out) == ("", f"{[f'QUESTION {n}' for n in range(30)]}\n")
+            assert (err, out) == ("", f"{[f'QUESTION {n}' for n in range(20)]}\n")
         asked = len(server.bodies)
-        replies = make(server).complete_all(f"question {n}" for n in range(30))
+        replies = make(server).complete_all(f"question {n}" for n in range(20))
         assert all(reply.cached for reply in replies)
         assert len(server.bodies) == asked
 
@@ -235,22 +235,23 @@ def test_a_process_that_is_killed_has_paid_only_calls_under_way_in_vain(make, tm
     half = threading.Event()
 
     def server(body, before):
-        if before == 20:
+        if before == 8:
             half.set()
         return echo(body, before)
 
     with serving(server) as said:
-        worker = process(said.url, tmp_path / "replies.db", 40)
+        worker = process(said.url, tmp_path / "replies.db", 24)
         assert half.wait(30)
         worker.send_signal(how)
         _, err = worker.communicate(timeout=30)
         assert worker.returncode != 0
         assert ("KeyboardInterrupt" in err) == (how == signal.SIGINT)
+        time.sleep(0.1)  # what it sent last may still be read
         before = len(said.bodies)
-        assert before < 40
-        results = make(said).complete_all(f"question {n}" for n in range(40))
-    assert [one.text for one in results] == [f"QUESTION {n}" for n in range(40)]
+        assert before < 24
+        results = make(said).complete_all(f"question {n}" for n in range(24))
+    assert [one.text for one in results] == [f"QUESTION {n}" for n in range(24)]
     kept = sum(one.cached for one in results)
     # Ctrl-C lets calls under way end, and keeps their replies.
     assert before - 4 * (how == signal.SIGKILL) <= kept <= before
-    assert len(said.bodies) == before + 40 - kept
+    assert len(said.bodies) == before + 24 - kept

@@ -362,13 +362,14 @@ def test_a_call_waits_for_the_next_minute(limit, monkeypatch):
 
 def test_no_more_calls_are_under_way_than_allowed():
     lock, now, most = threading.Lock(), 0, 0
+    three = threading.Barrier(3, timeout=20)
 
     def server(_body, _before):
         nonlocal now, most
         with lock:
             now += 1
             most = max(most, now)
-        time.sleep(0.05)
+        three.wait()
         with lock:
             now -= 1
         return completion("x")
@@ -380,10 +381,10 @@ def test_no_more_calls_are_under_way_than_allowed():
     assert most == 3
 
 
-@pytest.mark.parametrize(("status", "sent"), [(401, 2), (400, 12)])
+@pytest.mark.parametrize(("status", "sent"), [(401, 2), (503, 12)])
 def test_a_server_that_refuses_everything_is_not_asked_for_all(status, sent):
     with serving(in_order(refusal("no", status))) as server:
-        model = ChatModel(server.url, "small", concurrency=2)
+        model = ChatModel(server.url, "small", concurrency=2, retries=0)
         results = model.complete_all(map(str, range(200)))
         model.close()
     assert len(server.bodies) <= sent
@@ -391,6 +392,20 @@ def test_a_server_that_refuses_everything_is_not_asked_for_all(status, sent):
     rest = [result for result in results if result.code == "skipped"]
     assert len(rest) == 200 - len(server.bodies)
     assert rest[0].what.startswith(f"not sent: the server answered {status}")
+
+
+def test_errors_about_single_requests_do_not_stop_the_rest():
+    """Many long texts in a row, and again in the next run, must not keep others from being sent."""
+
+    def server(body, _before):
+        long = len(body["messages"][0]["content"]) > 9
+        return refusal("the context is too long") if long else completion("x")
+
+    with serving(server) as said:
+        model = ChatModel(said.url, "small", concurrency=2)
+        results = model.complete_all(["x" * n for n in range(30, 0, -1)])
+        model.close()
+    assert [isinstance(result, Reply) for result in results] == [False] * 21 + [True] * 9
 
 
 def test_the_cost_stops_before_the_call_that_could_exceed_it():

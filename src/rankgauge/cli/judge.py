@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,54 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_SETTINGS):
         command = option(command)
     return command
+
+
+# The language model: options of `pool` and `ask-model`, by the name of the argument of `ChatModel`.
+_MODEL = (
+    click.option(
+        "--url", metavar="URL",
+        help="The language model: the address of its API without /chat/completions.",
+    ),
+    click.option("--model", metavar="NAME", help="The name of the language model."),
+    click.option(
+        "--key-env", metavar="NAME", help="The environment variable that holds the key of the API."
+    ),
+    click.option(
+        "--input-price", type=float, metavar="X", help="The price of a million input tokens."
+    ),
+    click.option(
+        "--output-price", type=float, metavar="X", help="The price of a million output tokens."
+    ),
+    click.option(
+        "--max-cost", type=float, metavar="X", help="Make no call that could cost more in all."
+    ),
+    click.option(
+        "--cache", metavar="FILE", help="Keep replies in this file; a known request costs nothing."
+    ),
+)  # fmt: skip
+
+
+def _chat(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _chat_model(given: dict[str, Any]) -> Iterator[Any]:
+    """The language model of these options; None if none is given."""
+    if not any(value is not None for value in given.values()):
+        yield None
+        return
+    if given["url"] is None or given["model"] is None:
+        raise click.UsageError("a language model needs both --url URL and --model NAME")
+    from rankgauge.llm import ChatModel
+
+    model = ChatModel(**given)
+    try:
+        yield model
+    finally:
+        model.close()
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
@@ -159,6 +208,7 @@ def questions(project: str, file: str, collection: str | None, author: str) -> N
     "--random", type=click.IntRange(0), default=0, metavar="N",
     help="Documents drawn for each question from outside its pool, to estimate what it misses.",
 )  # fmt: skip
+@_chat
 @options.run_format
 @options.seed("Decides which random documents are drawn.")
 @options.output_format()
@@ -173,11 +223,13 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     seed: int,
     format: str,
+    **chat: Any,
 ) -> None:
     """Add candidates to the questions of PROJECT, and say where they came from.
 
     Candidates are the union of the top k of all runs and searches. Judges never see where a
-    document came from. Adding a run again adds nothing; a further run adds what is new.
+    document came from. Adding a run again adds nothing; a further run adds what is new. With --url
+    and --model a language model ranks what was found to a depth of 3k, and its top k are added.
 
     \b
     Examples:
@@ -187,12 +239,17 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject, build_pool
 
-    with working("building the pool"), JudgingProject(project) as opened:
+    with (
+        _chat_model(chat) as model,
+        working("building the pool"),
+        JudgingProject(project) as opened,
+    ):
         found = build_pool(
             opened,
             collection,
             read_runs(runs, run_format, k=k),
             retrievers=_retrievers(dense, bm25=bm25),
+            model=model,
             k=k,
             random=random,
             seed=seed,
@@ -287,6 +344,32 @@ def invite(project: str, name: str, role: str) -> None:
         added, secret = opened.add_judge(name, role=role)
     say(f"/join/{secret}\n")
     tell(f"{added.name} ({added.role}) signs in at this page of the server")
+
+
+@judge.command("ask-model", short_help="Give a language model the tasks that people answered.")
+@_project
+@_chat
+@click.option("--name", metavar="NAME", help="The name of the judge.  [default: the model]")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Send at most N tasks.")
+@options.output_format()
+def ask_model(project: str, name: str | None, limit: int | None, format: str, **chat: Any) -> None:
+    """Give a language model the tasks that people have answered, and store its choices.
+
+    It sees the same documents and guideline. It is compared with people (judge agreement), never
+    counted as one. A failed call is a missing judgment; the same command asks for it again.
+
+    \b
+    Examples:
+      rankgauge judge ask-model judging.db --url http://localhost:8000/v1 --model small
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, ask_model as ask
+
+    with _chat_model(chat) as model, JudgingProject(project) as opened:
+        if model is None:
+            raise click.UsageError("name the language model: --url URL --model NAME")
+        with working(f"asking {chat['model']}"):
+            found = ask(opened, model, name=name, limit=limit)
+    print_result(found, format)
 
 
 @judge.command(short_help="Questions, candidates, tasks judged and left, judges, next step.")

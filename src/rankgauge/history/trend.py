@@ -257,7 +257,7 @@ def _change_text(change: Difference | None) -> str:
         return ""
     if not change.wins + change.losses:
         return "identical"
-    return f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+    return f"{change.difference:+.3f} ({change.interval_text()})"
 
 
 def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:

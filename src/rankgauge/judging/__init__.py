@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.models import (
+        ModelJudging as ModelJudging,
+        ModelRanking as ModelRanking,
+        ask_model as ask_model,
+        rank_documents as rank_documents,
+    )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
         PoolSource as PoolSource,
@@ -100,6 +106,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "disagreements": "DisputedSet disputed_sets",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
+        "models": "ModelJudging ModelRanking ask_model rank_documents",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
         "questions": "load_questions write_question",

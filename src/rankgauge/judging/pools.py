@@ -7,9 +7,9 @@ import random as randomness
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.ids import id_bytes, show_id
@@ -20,13 +20,18 @@ from rankgauge.data.id_spelling import matches, named, way_of
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.judging.events import Candidate, Document, Question, Source
+from rankgauge.judging.models import ModelRanking, rank_documents
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
 
+if TYPE_CHECKING:
+    from rankgauge.llm import ChatModel
+
 __all__ = ["PoolReport", "PoolSource", "build_pool", "pool_warning"]
 
+_DEEPER = 3  # times k: how many documents of each ranking a language model ranks
 _AT_ONCE = 64  # questions that a retriever is asked at once
 _COMPARED = 200_000  # ids that are compared to find out how they are spelled
 _MODEL_WARNING = (
@@ -75,6 +80,7 @@ class PoolReport(Result):
         sources: What each source contributes, those of earlier calls included.
         missing: Documents of rankings that the collection lacks; they are not in the pool.
         drawn: Questions for which random documents were drawn before, so that none were drawn now.
+        ranking: What the language model ranked and could not rank; None without a model.
     """
 
     k: int
@@ -86,6 +92,7 @@ class PoolReport(Result):
     sources: tuple[PoolSource, ...]
     missing: tuple[str, ...]
     drawn: int
+    ranking: ModelRanking | None = None
 
     def table(self) -> Table:
         """Return one line for each source."""
@@ -110,6 +117,11 @@ class PoolReport(Result):
                 f"random documents were drawn before for {many(self.drawn, 'question')}; none were "
                 "added, so that their inclusion probabilities hold"
             )
+        if self.ranking is not None:
+            notes.append(f"language model: {self.ranking.usage}")
+            for question, why in islice(self.ranking.failed.items(), 1):
+                failed = many(len(self.ranking.failed), "question")
+                notes.append(f"not ranked by the language model: {failed} ({question}: {why})")
         notes.append(pool_warning(each.kind for each in self.sources))
         if advice(self.questions):
             notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
@@ -161,16 +173,18 @@ def build_pool(
     runs: Mapping[str, Any] | Iterable[Any] = (),
     *,
     retrievers: Mapping[str, Any] | None = None,
+    model: ChatModel | None = None,
     k: int = 10,
     random: int = 0,
     seed: int | None = None,
 ) -> PoolReport:
     """Add candidates to each question: the union of the top k of runs and searches.
 
-    Documents that a question names as answers are candidates, too. Random documents are drawn
-    without replacement from those outside the pool of their question, each with the recorded
-    probability n / (documents outside): they estimate what the pool misses. They are drawn once
-    for each question. The same call again adds nothing.
+    Documents that a question names as answers are candidates, too. A language model ranks the top
+    3k of all runs and searches, and its top k are candidates: it decides only what is shown.
+    Random documents are drawn without replacement from those outside the pool of their question,
+    each with the recorded probability n / (documents outside): they estimate what the pool misses.
+    They are drawn once for each question. The same call again adds nothing.
 
     Args:
         project: The project, which has questions.
@@ -178,13 +192,14 @@ def build_pool(
             candidates are copied into the project.
         runs: Runs by name, or runs that have names.
         retrievers: Retrievers by name, such as ``{"bm25": BM25()}``; they search the collection.
+        model: A language model that ranks what runs and searches found; see `rank_documents`.
         k: How many documents of each ranking are candidates.
         random: How many documents from outside the pool are drawn for each question.
         seed: The seed of that draw; the seed of the project if None.
 
     Raises:
         InputError: If the project has no questions, there is nothing to take candidates from, or
-            an answering document is not in the collection.
+            an answering document is not in the collection, or a model has nothing to rank.
         MismatchError: If a run has no question of the project, or no document of the collection.
 
     Example:
@@ -208,9 +223,15 @@ def build_pool(
             fix=f"add some: rankgauge judge questions {project.where} FILE",
         )  # fmt: skip
     texts = collection if isinstance(collection, Collection) else Collection.read(collection)
-    rankings = [_of_run(run, questions, k) for run in _named(runs)]
+    depth = k if model is None else k * _DEEPER
+    rankings = [_of_run(run, questions, depth) for run in _named(runs)]
     for name, retriever in (retrievers or {}).items():
-        rankings.append(_Ranking(name, "search", _search(retriever, texts, questions, k)))
+        rankings.append(_Ranking(name, "search", _search(retriever, texts, questions, depth)))
+    ranking = None
+    if model is not None:
+        ranking = rank_documents(model, questions, _to_rank(rankings, texts, depth))
+        ranked = {name: [(each, None) for each in ids] for name, ids in ranking.ranked.items()}
+        rankings.append(_Ranking(str(model.settings["model"]), "model", ranked))
     found: _Found = defaultdict(list)
     for question, document in _answers(questions, texts):
         found[question, document].append(Source("author", "author"))
@@ -236,7 +257,8 @@ def build_pool(
         for question, document, source in _draw(pools, texts, random, seed):
             found[question, document].append(source)
     _store(project, found, texts)
-    return _report(project, before, k=k, missing=missing, drawn=len(drawn & set(questions)))
+    report = _report(project, before, k=k, missing=missing, drawn=len(drawn & set(questions)))
+    return replace(report, ranking=ranking)
 
 
 def _named(runs: Mapping[str, Any] | Iterable[Any]) -> Iterator[Run]:
@@ -286,6 +308,30 @@ def _search(
         for query, hits in zip(some_of_them, search(retriever, some_of_them, k), strict=True):
             found[query.id] = list(zip(hits.ids, hits.scores, strict=True))
     return found
+
+
+def _to_rank(
+    rankings: Iterable[_Ranking], texts: Collection, depth: int
+) -> dict[str, list[Document]]:
+    """What a model ranks for each question: the top of all rankings, the best ranks first."""
+    ranks: dict[str, dict[str, int]] = defaultdict(dict)
+    for ranking in rankings:
+        for question, document, source in ranking.top(depth):
+            if document in texts.documents:
+                known = ranks[question].get(document, depth)
+                ranks[question][document] = min(known, source.rank or depth)
+    if not ranks:
+        raise InputError(
+            "there is nothing that a language model could rank", where="model",
+            fix="give runs, or search the collection: --run RUN, --bm25",
+        )  # fmt: skip
+    return {
+        question: [
+            _document(texts.documents[name])
+            for _, name in sorted((rank, name) for name, rank in found.items())
+        ]
+        for question, found in ranks.items()
+    }
 
 
 def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
+from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
@@ -59,6 +60,7 @@ class ProjectStatus(Result):
         seconds: The median time of a person for a task; None if no time is known.
         judges: What each judge has done.
         next_step: What to do next.
+        warning: That a language model chose some of the documents, if so.
     """
 
     where: str
@@ -75,6 +77,7 @@ class ProjectStatus(Result):
     seconds: float | None
     judges: tuple[JudgeStatus, ...]
     next_step: str
+    warning: str = ""
 
     def table(self) -> Table:
         """Return one line for each part of the project, and one for each judge."""
@@ -97,7 +100,7 @@ class ProjectStatus(Result):
         ]
         return Table(
             ("what", "number", "detail"), tuple(rows), title=f"{self.title} ({self.mode})",
-            subtitle=self.where, notes=(f"Next: {self.next_step}",),
+            subtitle=self.where, notes=(*filter(None, [self.warning]), f"Next: {self.next_step}"),
         )  # fmt: skip
 
     def summary(self) -> str:
@@ -138,6 +141,8 @@ def project_status(project: JudgingProject) -> ProjectStatus:
     guideline, _ = project.guideline()
     settings = project.settings
     pairs = sum(map(len, pools.values()))
+    with project.reading() as stored:
+        candidates = stored.candidates()
     return ProjectStatus(
         where=project.where,
         title=settings.title,
@@ -158,6 +163,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
             )
             for name, judge in judges.items()
         ),
+        warning=pool_warning(source.kind for each in candidates for source in each.sources),
         next_step=_next_step(project.where, len(questions), len(pools), progress.left),
     )  # fmt: skip
 

@@ -192,8 +192,9 @@ class ChatModel:
         """Return a reply, or why it is missing, for each request, in their order.
 
         Equal requests are sent once. When the server refuses the key, does not have the model,
-        or fails ten times in a row, and when `max_cost` is reached, the rest is not sent. Ctrl-C
-        sends nothing more; calls under way end in the background, and their replies are cached.
+        or fails for ten requests in a row, and when `max_cost` is reached, the rest is not sent.
+        Ctrl-C sends nothing more; calls under way end in the background, and their replies are
+        cached.
 
         Args:
             requests: Requests, or messages of requests without a schema.

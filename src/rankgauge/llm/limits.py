@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from rankgauge.core.http_client import RETRYABLE
 from rankgauge.errors import RankgaugeError
 from rankgauge.llm.replies import ModelError, Usage
 
@@ -156,12 +157,14 @@ class Stop:
 
     def observe(self, error: ModelError | None) -> None:
         """Stop where the next request would fail, too."""
-        if error is None or error.code not in {"server", "protocol", "budget"}:
-            self._failures = 0
-            return
-        self._failures += 1
-        hopeless = error.code == "budget" or error.status in _HOPELESS
-        if hopeless or self._failures >= _STOP_AFTER:
+        status = 0 if error is None else error.status or 0
+        # Any other status from 400 to 499 may be about this request: too long, or filtered.
+        about_request = 400 <= status < 500 and status not in RETRYABLE
+        fails = error is not None and error.code in {"server", "protocol"} and not about_request
+        with self._lock:
+            self._failures = self._failures + 1 if fails else 0
+            many = self._failures >= _STOP_AFTER
+        if error and (many or error.code == "budget" or status in _HOPELESS):
             self.now(error)
 
     def wait(self, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rankgauge.core.arguments import integer
@@ -14,7 +14,7 @@ _ROLES = ("system", "developer", "user", "assistant")
 
 @dataclass(frozen=True)
 class Usage:
-    """Calls, tokens, and cost. Two of them can be added.
+    """Calls, tokens, and cost. Two of them can be added or subtracted.
 
     Attributes:
         calls: Responses of the server that were read: first attempts and repairs.
@@ -52,6 +52,10 @@ class Usage:
             self.seconds + other.seconds,
             (self.cost or 0.0) + (other.cost or 0.0) if known else None,
         )
+
+    def __sub__(self, other: Usage) -> Usage:
+        known = {name: value for name, value in asdict(other).items() if value is not None}
+        return self + replace(other, **{name: -value for name, value in known.items()})
 
     def __str__(self) -> str:
         tokens = f"{self.input_tokens:,} input and {self.output_tokens:,} output tokens"
