@@ -4,6 +4,7 @@
   x InputError (ValueError)      the data is not what we can work with
     + FormatError                a file cannot be read: path, line, the line itself
     + MismatchError              judgments and run do not belong together: ids of each side
+    + StorageError               a database cannot be used now (locked, disk full): try again later
   x UnknownName (ValueError)     a measure, parameter or choice nobody knows: shows the nearest
   x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
 
@@ -25,6 +26,7 @@ __all__ = [
     "MismatchError",
     "MissingExtra",
     "RankgaugeError",
+    "StorageError",
     "UnknownName",
 ]
 
@@ -123,6 +125,13 @@ class FormatError(InputError):
 
 class MismatchError(InputError):
     """Judgments and run do not belong together."""
+
+
+class StorageError(InputError):
+    """A database cannot be used now: it is locked, its disk is full, its server is not reached.
+
+    What was to be written was not; what was stored before is still there.
+    """
 
 
 class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the field's words

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.core.redaction import Secrets, redact
-from rankgauge.errors import InputError, MissingExtra, RankgaugeError
+from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData
@@ -338,7 +338,7 @@ class Database:
             error, done, store=self._schema.name, where=self.where, patience=self._patience
         )
 
-    def _locked(self) -> InputError:
+    def _locked(self) -> StorageError:
         return _locked(self._schema.name, self.where, self._patience)
 
     def _server_error(self, error: Any) -> InputError:
@@ -354,7 +354,7 @@ class Database:
         else:
             what = f"the server cannot be reached: {said}"
             fix = "check host, port, name and password in the URL, and that the server runs"
-        return InputError(what, where=self.where, fix=fix)
+        return StorageError(what, where=self.where, fix=fix)
 
     def _plain(self, error: object) -> str:
         """The driver's message, in one line and without the password."""
@@ -378,11 +378,11 @@ def sqlite_error(
             fix = "check the disk; what was kept before is still there"
         case _:
             return _damaged(str(error), store, where)
-    return InputError(said, where=where, fix=fix)
+    return StorageError(said, where=where, fix=fix)
 
 
-def _locked(store: str, where: str, patience: float) -> InputError:
-    return InputError(
+def _locked(store: str, where: str, patience: float) -> StorageError:
+    return StorageError(
         f"another program is writing to this {store}, and was not done in {patience:g} seconds",
         where=where, fix="wait for it to end, then try again; nothing was written",
     )  # fmt: skip

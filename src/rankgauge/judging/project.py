@@ -74,6 +74,7 @@ class Progress:
         seconds: The median time that this judge needs for a task; None before the first.
         questions: The number of questions.
         resolved: Questions that need no more tasks.
+        last: The identifier of the task that this judge finished last; None before the first.
     """
 
     own: int
@@ -82,6 +83,7 @@ class Progress:
     seconds: float | None
     questions: int
     resolved: int
+    last: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -602,13 +604,10 @@ class JudgingProject:
     def undo(self, judge: str, *, votes: bool = False) -> str | None:
         """Open a judge's last finished task, or vote, again; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            own = state.votes_by_judge if votes else state.by_judge
-            done = [each for each in own[judge] if state.finished(each)]
-            if not done:
-                return None
-            last = max(done, key=lambda each: state.latest[each.id].sequence)
-            stored.append_choice(Choice(str(uuid.uuid4()), last.id, judge, "undone"))
-            return last.id
+            last = _last_finished(state, (state.votes_by_judge if votes else state.by_judge)[judge])
+            if last is not None:
+                stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
+            return last
 
     def progress(self, judge: str) -> Progress:
         """Return how far a judge and the project are."""
@@ -628,7 +627,7 @@ class JudgingProject:
                 resolved += not known.left
             return Progress(
                 len(own), finished, left, times[len(times) // 2] if times else None,
-                len(state.questions), resolved,
+                len(state.questions), resolved, _last_finished(state, state.by_judge[judge]),
             )  # fmt: skip
 
     def judgments(self) -> list[Judgment]:
@@ -705,6 +704,13 @@ def _origin(text: str) -> str:
     usual = {"http": 80, "https": 443}[parts.scheme]
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in {None, usual} else f":{port}")
+
+
+def _last_finished(state: _State, shown: Iterable[Presentation]) -> str | None:
+    """The task among these that was finished last."""
+    done = (each for each in shown if state.finished(each))
+    last = max(done, key=lambda each: state.latest[each.id].sequence, default=None)
+    return None if last is None else last.id
 
 
 def hash_secret(secret: str) -> str:

@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankgauge.errors import RankgaugeError
+from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.web import judging, sessions
 from rankgauge.web.pages import error_page
@@ -47,7 +47,11 @@ def judging_app(project: JudgingProject) -> Starlette:
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
         ],
         middleware=[Middleware(_Headers, images=project.settings.image is not None)],
-        exception_handlers={HTTPException: _http_error, RankgaugeError: _our_error},
+        exception_handlers={
+            HTTPException: _http_error,
+            RankgaugeError: _our_error,
+            Exception: _failure,
+        },
     )
     app.state.project = project
     return app
@@ -75,15 +79,25 @@ class _Headers:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Starlette's own errors: no such page, another method."""
+    """Answer what no page takes: an unknown address, another method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = {404: "There is no such page.", 405: "This page cannot be used in this way."}
     return error_page(
-        request, what.get(status, "The request is not possible."), status=status,
-        fix="Go back to the start page.",
+        request, what.get(status, "The request is not possible."),
+        where=request.url.path, fix="Go to the start page.", status=status,
     )  # fmt: skip
 
 
 async def _our_error(request: Request, error: Exception) -> Response:
-    where, fix = getattr(error, "where", ""), getattr(error, "fix", "")
-    return error_page(request, getattr(error, "what", ""), where=where, fix=fix, status=400)
+    if not isinstance(error, RankgaugeError):
+        raise error
+    status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
+    return error_page(request, error.what, where=error.where, fix=error.fix, status=status)
+
+
+async def _failure(request: Request, _: Exception) -> Response:
+    """Answer after a fault of ours; the server logs it."""
+    return error_page(
+        request, "The server failed on this request.", where=request.url.path, status=500,
+        fix="Try again. What was stored before is kept; the cause is in the server's output.",
+    )  # fmt: skip

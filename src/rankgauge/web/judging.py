@@ -1,59 +1,205 @@
-"""The expert's pages: a task, the guideline, the start page."""
+"""The expert's pages: the start page, a task, and what happens when something is chosen."""
 
 from __future__ import annotations
 
+import time
 import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, StorageError
 from rankgauge.judging import Choice, Task
-from rankgauge.web.pages import see_other
+from rankgauge.web.display import displayed, guideline_html
+from rankgauge.web.pages import PageError, see_other
 from rankgauge.web.visits import Visit, visited
 
 __all__ = ["routes"]
 
-_OUTCOMES = {"none", "cannot tell", "later", "undone"}
+_SPECIAL = {"none", "cannot tell", "later", "undone"}
+_MOST_COMMENT = 10_000
+_MOST_SECONDS = 86_400.0
+_RELOAD = "reload the page and choose again; what was stored before is kept"
 
 
 def _start(visit: Visit) -> Response:
-    return visit.render("start.html", progress=visit.project.progress(visit.judge.id))
+    return visit.render(
+        "start.html", progress=visit.project.progress(visit.judge.id),
+        settings=visit.project.settings,
+    )  # fmt: skip
 
 
 def _next(visit: Visit) -> Response:
     task = visit.project.next_task(visit.judge.id)
-    if task is None:
-        return visit.render("done.html", progress=visit.project.progress(visit.judge.id))
-    return see_other(f"/judge/{task.presentation.id}")
+    return _nothing_left(visit) if task is None else see_other(_path(task))
 
 
 def _show(visit: Visit) -> Response:
-    task = visit.project.task(visit.request.path_params["presentation"], visit.judge.id)
-    return visit.render(
-        "task.html", task=task, choice=str(uuid.uuid4()),
-        progress=visit.project.progress(visit.judge.id),
-    )  # fmt: skip
+    return _page(visit, _task(visit))
 
 
 def _choose(visit: Visit) -> Response:
-    task = visit.project.task(visit.request.path_params["presentation"], visit.judge.id)
+    """Store a choice. A form is sent on to the next task; the script gets it in the answer."""
+    task = _task(visit)
     choice = _choice_of(visit, task)
-    visit.project.record(choice)
-    if choice.outcome == "undone":
-        return see_other(f"/judge/{task.presentation.id}")
-    return see_other("/judge")
+    if not visit.project.record(choice):
+        _correct(visit, choice)
+    undone = choice.outcome == "undone"
+    if "x-rankgauge" not in visit.request.headers:
+        return see_other(_path(task) if undone else "/judge")
+    following = _task(visit) if undone else visit.project.next_task(visit.judge.id)
+    return _nothing_left(visit) if following is None else _page(visit, following)
+
+
+def _task(visit: Visit) -> Task:
+    name = visit.request.path_params["presentation"]
+    try:
+        return visit.project.task(name, visit.judge.id)
+    except StorageError:
+        raise
+    except InputError:
+        raise PageError(
+            404, "There is no such task of yours.", where=f"task {name}",
+            fix="Go on with your next task; what you chose before is stored.",
+        ) from None  # fmt: skip
+
+
+def _path(task: Task) -> str:
+    return f"/judge/{task.presentation.id}"
+
+
+def _correct(visit: Visit, choice: Choice) -> None:
+    """Store another choice that came with an identifier of before: the page was gone back to."""
+    with visit.project.reading() as stored:
+        known = stored.choice(choice.id)
+    said = (choice.outcome, choice.documents, choice.grades, choice.reason, choice.comment)
+    if known is not None and said != (
+        known.outcome, known.documents, known.grades, known.reason, known.comment,
+    ):  # fmt: skip
+        name = uuid.uuid5(uuid.UUID(choice.id), repr(said))
+        visit.project.record(replace(choice, id=str(name)))
+
+
+def _nothing_left(visit: Visit) -> Response:
+    response = visit.render(
+        "done.html", progress=visit.project.progress(visit.judge.id), choice=str(uuid.uuid4())
+    )
+    response.headers["X-Location"] = "/judge"
+    return response
+
+
+def _page(visit: Visit, task: Task) -> Response:
+    shown, settings, made = task.presentation, task.settings, task.choice
+    if made is not None and made.outcome in {"later", "undone"}:
+        made = None
+    response = visit.render(
+        "task.html",
+        task=task,
+        shown=shown,
+        settings=settings,
+        mode=shown.mode,
+        made=made,
+        picked=_picked(task, made),
+        places=min(settings.places or len(shown.documents), len(shown.documents)),
+        documents=[displayed(each, settings, task.question.text) for each in task.documents],
+        guideline=guideline_html(task.guideline),
+        expired=task.choice is None and shown.expired(datetime.now(UTC)),
+        progress=visit.project.progress(visit.judge.id),
+        choice=str(uuid.uuid4()),
+        undo=str(uuid.uuid4()),
+        opened=int(time.time() * 1000),
+    )
+    response.headers["X-Location"] = _path(task)
+    return response
+
+
+def _picked(task: Task, made: Choice | None) -> str:
+    """The value of the button that was pressed before."""
+    if made is None or not (made.documents or made.grades):
+        return made.outcome if made else ""
+    if made.grades:
+        return str(made.grades[0])
+    shown = task.presentation
+    return (
+        "ranking" if shown.mode == "ranking" else str(shown.documents.index(made.documents[0]) + 1)
+    )
+
+
+# ---- forms
 
 
 def _choice_of(visit: Visit, task: Task) -> Choice:
+    """The choice that a form says."""
     form, shown = visit.form, task.presentation
+    try:
+        name = str(uuid.UUID(form.get("choice", "")))
+    except ValueError:
+        raise InputError(
+            "the form is incomplete: it has no identifier of the choice", where="form", fix=_RELOAD
+        ) from None
+    comment = form.get("comment", "").strip()
+    if len(comment) > _MOST_COMMENT:
+        raise InputError(
+            f"the comment has {len(comment):,} characters", where="comment",
+            fix=f"write up to {_MOST_COMMENT:,}",
+        )  # fmt: skip
+    reason = form.get("reason", "")
+    if reason and reason not in dict(task.settings.reasons).values():
+        raise InputError(f"the reason {reason!r:.60} is unknown", where="form", fix=_RELOAD)
+    made = Choice(
+        name, shown.id, visit.judge.id, "later",
+        reason=reason, comment=comment, seconds=_seconds(form),
+    )  # fmt: skip
     pick = form.get("pick", "")
-    name = form.get("choice", "")
-    if pick in _OUTCOMES:
-        return Choice(name, shown.id, visit.judge.id, pick)
-    if not pick.isdecimal() or not 1 <= int(pick) <= len(shown.documents):
-        raise InputError(f"{pick!r:.20} is no document of this task", fix="choose one of them")
-    return Choice(name, shown.id, visit.judge.id, "chosen", (shown.documents[int(pick) - 1],))
+    if pick in _SPECIAL:
+        return replace(made, outcome=pick)
+    if shown.mode == "ranking":
+        return replace(made, outcome="chosen", documents=_ranking(form, shown.documents))
+    if not pick.isascii() or not pick.isdecimal() or len(pick) > 2:
+        raise InputError(
+            f"the form says {pick!r:.40}, not what was chosen", where="form", fix=_RELOAD
+        )
+    if shown.mode == "graded":
+        return replace(made, outcome="graded", grades=(int(pick),))
+    if not 1 <= int(pick) <= len(shown.documents):
+        raise InputError(
+            f"there is no document {pick} in this task", where="form",
+            fix=f"choose one of {len(shown.documents)}",
+        )  # fmt: skip
+    return replace(made, outcome="chosen", documents=(shown.documents[int(pick) - 1],))
+
+
+def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, ...]:
+    """The documents that were given a place, the best first."""
+    placed: dict[int, str] = {}
+    for number, document in enumerate(documents, 1):
+        place = form.get(f"place-{number}", "")
+        if not place:
+            continue
+        if not place.isascii() or not place.isdecimal() or not 1 <= int(place[:3]) <= 20:
+            raise InputError(f"{place!r:.20} is no place", where="form", fix=_RELOAD)
+        if int(place) in placed:
+            raise InputError(
+                f"two documents have place {int(place)}", where="ranking",
+                fix="go back and give each place to one document",
+            )  # fmt: skip
+        placed[int(place)] = document
+    return tuple(placed[place] for place in sorted(placed))
+
+
+def _seconds(form: Mapping[str, str]) -> float | None:
+    """How long the page was displayed: as the script measured it, or since it was sent."""
+    try:
+        if "seconds" in form:
+            seconds = float(form["seconds"])
+        else:
+            seconds = time.time() - int(form["opened"]) / 1000
+    except (KeyError, ValueError, OverflowError):
+        return None
+    return round(seconds, 1) if 0 <= seconds <= _MOST_SECONDS else None
 
 
 routes = [

@@ -8,17 +8,24 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankgauge.errors import InputError
 from rankgauge.judging import JudgingProject
 
-__all__ = ["error_page", "read_form", "render", "see_other"]
+__all__ = ["PageError", "error_page", "read_form", "render", "see_other"]
 
 _MOST_BODY = 1_000_000
 _MOST_FIELDS = 200
+
+
+class PageError(InputError):
+    """What a page answers with a status of its own."""
+
+    def __init__(self, status: int, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.status = status
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -27,7 +34,10 @@ async def read_form(request: Request) -> dict[str, str]:
     async for part in request.stream():
         body += part
         if len(body) > _MOST_BODY:
-            raise HTTPException(413)
+            raise PageError(
+                413, f"The form is larger than {_MOST_BODY:,} bytes.", where="form",
+                fix="Go back and shorten what you wrote; what was stored before is kept.",
+            )  # fmt: skip
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError as error:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import os
+import secrets
+import socket
+import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from rankgauge.errors import MissingExtra
-from rankgauge.judging import JudgingProject
-
-if TYPE_CHECKING:
-    from rankgauge.judging import Judge
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.judging import Judge, JudgingProject, hash_secret
 
 __all__ = ["serve"]
 
@@ -19,7 +20,8 @@ def serve(
     project: JudgingProject,
     *,
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: int = 8765,
+    browser: bool = False,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve the pages of a judging project until Ctrl-C.
@@ -29,7 +31,8 @@ def serve(
         host: The address to listen on; other computers reach the pages only if it is not a local
             one.
         port: The port; a free one if 0.
-        echo: Called with the link to open.
+        browser: Whether to open the link in a browser.
+        echo: Called with the link to open, when the server listens.
 
     Raises:
         MissingExtra: If Starlette or uvicorn is not installed.
@@ -44,18 +47,45 @@ def serve(
             "the pages need Starlette and uvicorn, which are not installed",
             fix="pip install 'rankgauge[web]'",
         ) from None
-    secret = _local_secret(project)
     app = judging_app(project)
-    echo(f"http://{host}:{port}/join/{secret}")
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    listening = _listen(host, port)
+    link = f"http://{_shown(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
+    echo(link)
+    if browser:
+        webbrowser.open(link)
+    # On Ctrl-C uvicorn finishes what it is answering, then raises the signal again.
+    with listening, contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, so that the link is printed only when it can be opened."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name != "nt":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise InputError(
+            f"cannot listen: {getattr(error, 'strerror', None) or error}", where=f"{host}:{port}",
+            fix="give another --port (0: any that is free), or end the program that uses it",
+        ) from None  # fmt: skip
+    listening.listen(128)
+    return listening
+
+
+def _shown(host: str) -> str:
+    """The host as it is written in a link; one that listens everywhere is reached locally."""
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
 
 
 def _local_secret(project: JudgingProject) -> str:
     """A new secret for whoever started the server: the admin with the name of this account."""
-    import secrets
-
-    from rankgauge.judging import hash_secret
-
     name = getpass.getuser()
     mine: list[Judge] = [
         each

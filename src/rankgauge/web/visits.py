@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rankgauge.judging import Judge, JudgingProject
-from rankgauge.web.pages import error_page, read_form, render
+from rankgauge.web.pages import PageError, error_page, read_form, render
 from rankgauge.web.sessions import signed_in
 
 __all__ = ["Visit", "visited"]
@@ -45,7 +44,10 @@ def visited(
                 fix="Open the link that you were given. What you chose before is stored.",
             )  # fmt: skip
         if judge.role not in roles:
-            raise HTTPException(403)
+            raise PageError(
+                403, f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
+                where=request.url.path, fix="Ask an admin of this project.",
+            )  # fmt: skip
         return handler(Visit(request, request.app.state.project, judge, form))
 
     async def endpoint(request: Request) -> Response:
