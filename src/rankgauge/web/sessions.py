@@ -95,7 +95,7 @@ def form_token(request: Request) -> str:
 
 def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
     """Whether a form comes from a page of this session; the script sends the token in a header."""
-    given = form.get("csrf") or request.headers.get("x-csrf-token", "")
+    given = request.headers.get("x-csrf-token") or form.get("csrf", "")
     return is_own_origin(request) and hmac.compare_digest(
         given.encode("utf-8", "replace"), form_token(request).encode()
     )

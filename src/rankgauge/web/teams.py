@@ -10,9 +10,11 @@ from starlette.routing import Route
 
 from rankgauge.errors import InputError
 from rankgauge.judging import (
+    Choice,
     DisputedSet,
     Document,
     Judgment,
+    Task,
     disputed_sets,
     project_status,
     vote_report,
@@ -22,7 +24,7 @@ from rankgauge.web.display import guideline_html
 from rankgauge.web.pages import see_other
 from rankgauge.web.visits import LEADS, Visit, visited
 
-__all__ = ["routes", "said_of"]
+__all__ = ["differing_choices", "routes"]
 
 _MOST_GUIDELINE = 50_000
 
@@ -104,13 +106,15 @@ def _disputed(visit: Visit) -> list[DisputedSet]:
     return disputed_sets(visit.project.judgments(), visit.project.judges)
 
 
-def said_of(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
+def _said(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
     """Return in words what was chosen; `names` are those of the documents."""
     choice = judgment.choice
     if choice is None:
         return "open"
     if choice.grades:
-        return ", ".join(grades[grade] if grade < len(grades) else str(grade) for grade in choice.grades)
+        return ", ".join(
+            grades[grade] if grade < len(grades) else str(grade) for grade in choice.grades
+        )
     if judgment.presentation.mode == "yes-no" and choice.outcome in {"chosen", "none"}:
         return "yes" if choice.documents else "no"
     return ", ".join(names.get(each, each) for each in choice.documents) or choice.outcome
@@ -124,19 +128,36 @@ def _disagreements(visit: Visit) -> Response:
     grades = visit.project.settings.grades
     rows = [
         {
-            "question": questions[each.question].text if each.question in questions else each.question,
+            "question": questions[each.question].text
+            if each.question in questions
+            else each.question,
             "presentation": each.judgments[0].presentation.id,
             "documents": [names.get(name, name) for name in each.documents],
             "said": [
-                (judges[one.presentation.judge].name, said_of(one, names, grades), one.choice)
+                (judges[one.presentation.judge].name, _said(one, names, grades), one.choice)
                 for one in each.judgments
             ],
-            "verdict": each.verdict and said_of(each.verdict, names, grades),
+            "verdict": each.verdict and _said(each.verdict, names, grades),
             "by": each.verdict and judges[each.verdict.presentation.judge].name,
         }
         for each in disputed
     ]
-    return visit.render("disagreements.html", rows=rows)
+    response = visit.render("disagreements.html", rows=rows)
+    # Where the script goes after a verdict.
+    response.headers["X-Location"] = "/disagreements"
+    return response
+
+
+def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice | None]]:
+    """Return judge, choice in words, and choice of everybody who judged the set of a task."""
+    shown, judges = task.presentation, visit.project.judges
+    names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
+    return [
+        (judges[one.presentation.judge].name, _said(one, names, task.settings.grades), one.choice)
+        for each in _disputed(visit)
+        if (each.question, set(each.documents)) == (shown.question, shown.items)
+        for one in each.judgments
+    ]
 
 
 def _title(document: Document) -> str:
@@ -158,16 +179,6 @@ def _adjudicate(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-# ---- answers
-
-
-def _next_vote(visit: Visit) -> Response:
-    task = visit.project.next_vote(visit.judge.id)
-    if task is None:
-        return visit.render("no_answers.html")
-    return see_other(f"/judge/{task.presentation.id}")
-
-
 def _votes(visit: Visit) -> Response:
     report = vote_report(visit.project)
     # The result escapes every text itself.
@@ -184,6 +195,5 @@ routes = [
     Route("/progress", visited(_progress, roles=LEADS)),
     Route("/disagreements", visited(_disagreements, roles=LEADS)),
     Route("/disagreements", visited(_adjudicate, roles=LEADS), methods=["POST"]),
-    Route("/answers", visited(_next_vote)),
     Route("/votes", visited(_votes, roles=LEADS)),
 ]

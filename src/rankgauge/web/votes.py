@@ -123,7 +123,9 @@ def _vote_of(body: bytes) -> dict[str, Any]:
         )  # fmt: skip
     if vote["vote"] not in _VOTES:
         raise InputError(
-            f"the vote is {vote['vote']!r:.40}", where="vote", fix=f"send one of {', '.join(_VOTES)}"
+            f"the vote is {vote['vote']!r:.40}",
+            where="vote",
+            fix=f"send one of {', '.join(_VOTES)}",
         )
     if len(vote["comment"]) > _MOST_COMMENT:
         raise InputError(
@@ -152,12 +154,12 @@ def _question(project: JudgingProject, text: str) -> str:
 def _answer(given: Any, side: str, question: str) -> Answer:
     if not isinstance(given, Mapping):
         raise InputError(f"the {side} answer is missing", where=side, fix=_EXAMPLE)
-    known = {name: given[name] for name in ("text", "retrieval", "prompt", "model") if name in given}
+    known = {
+        name: given[name] for name in ("text", "retrieval", "prompt", "model") if name in given
+    }
     sources = given.get("sources", ())
     if not isinstance(sources, list | tuple):
-        raise InputError(
-            "the sources are no list", where=side, fix='send "sources": ["d1", "d2"]'
-        )
+        raise InputError("the sources are no list", where=side, fix='send "sources": ["d1", "d2"]')
     # Without an identifier the same answer of the same system has the same one.
     content = json.dumps([question, known, list(sources)], sort_keys=True)
     name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
