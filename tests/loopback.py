@@ -13,6 +13,14 @@ from typing import Any
 Reply = tuple[int, dict[str, str], Any]
 
 
+def completion(text: Any, *, finish: str = "stop", usage: Any = (100, 20), **message: Any) -> Reply:
+    """The response of a language model; `usage` is its tokens, None if it does not report them."""
+    told = {"prompt_tokens": usage[0], "completion_tokens": usage[1]} if usage else None
+    content = {"role": "assistant", "content": text, **message}
+    choices = [{"index": 0, "message": content, "finish_reason": finish}]
+    return 200, {}, {"object": "chat.completion", "model": "m-1", "choices": choices, "usage": told}
+
+
 @dataclass
 class Loopback:
     """A running server, and what it was asked."""

@@ -76,7 +76,6 @@ if TYPE_CHECKING:
         MismatchError as MismatchError,
         MissingExtra as MissingExtra,
         RankgaugeError as RankgaugeError,
-        StorageError as StorageError,
         UnknownName as UnknownName,
     )
     from rankgauge.evaluation import Evaluation as Evaluation, evaluate as evaluate
@@ -154,8 +153,7 @@ __all__, _load, __dir__ = lazy_names(
             "read_qrels read_run sample_queries write_qrels write_run"
         ),
         "diagnosis": "diagnose",
-        "errors": "FormatError InputError MismatchError MissingExtra RankgaugeError StorageError"
-        " UnknownName",
+        "errors": "FormatError InputError MismatchError MissingExtra RankgaugeError UnknownName",
         "evaluation": "Evaluation evaluate",
         "explanation": "explain reconcile reproduce",
         "formats": "",

@@ -160,6 +160,14 @@ def test_the_number_of_queries_that_would_decide_is_the_smallest():
     assert queries_to_decide(bounds, 5) == next(n for n in range(2, 10_000) if enough(n))
 
 
+def test_so_many_queries_without_any_change_decide_as_is_said():
+    """Second opinion: Clopper and Pearson's bound of 0 losses in n queries, from SciPy."""
+    needed = queries_to_decide(non_inferiority(np.zeros(30), 0.02, lowest=-1.0), 30)
+    assert needed == next(n for n in range(2, 10_000) if scipy_stats.beta.ppf(0.95, 1, n) <= 0.02)
+    for queries, passes in ((needed, True), (needed - 1, False)):
+        assert (non_inferiority(np.zeros(queries), 0.02, lowest=-1.0).lower > -0.02) == passes
+
+
 def test_a_loss_at_which_more_queries_would_fail_is_counted_by_the_upper_bound():
     gains = np.array([-0.2, 0.1, -0.1, 0.0, -0.05, -0.1])
     bounds = non_inferiority(gains, 0.02)

@@ -146,7 +146,7 @@ def test_a_slow_decline_is_seen_though_no_step_shows_it(history):
     moved = [-0.5] * 8 + [0.0] * 32
     low, high = stats.mean_interval(moved, 0.975)
     assert warning == (
-        f"slow decline: 5 (run) is worse than 1 (run) by RR: -0.100 (97.5 % interval {low:+.3f} "
+        f"slow decline: 5 (run) is worse than 1 (run) by RR: -0.100 (97.5% interval {low:+.3f} "
         f"to {high:+.3f}); none of the 4 steps between shows it by itself"
     )
 
@@ -157,7 +157,7 @@ def test_a_decline_from_the_best_is_held_against_how_many_there_were_to_choose_f
     (warning,) = trend.warnings
     moved = [-0.5] * 10 + [0.0] * 30
     low, high = stats.mean_interval(moved, 1 - 0.025 / 3)
-    assert f"is worse than 2 (run) by RR: -0.125 (99.17 % interval {low:+.3f} to {high:+.3f})" in (
+    assert f"is worse than 2 (run) by RR: -0.125 (99.17% interval {low:+.3f} to {high:+.3f})" in (
         warning
     )
 

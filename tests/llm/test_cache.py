@@ -11,19 +11,13 @@ import threading
 import time
 
 import pytest
-from loopback import serving
+from loopback import completion, serving
 
 from rankgauge.errors import InputError
 from rankgauge.llm import ChatModel, ChatRequest, ModelError
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 PRICES = {"input_price": 2.0, "output_price": 10.0}
-
-
-def completion(text, finish="stop"):
-    choices = [{"message": {"content": text}, "finish_reason": finish}]
-    used = {"prompt_tokens": 100, "completion_tokens": 20}
-    return 200, {}, {"choices": choices, "model": "m-1", "usage": used}
 
 
 def counting(_body, before):

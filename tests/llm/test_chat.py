@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from loopback import serving
+from loopback import completion, serving
 
 from rankgauge.errors import InputError
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply
@@ -20,13 +20,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 PRICES = {"input_price": 2.0, "output_price": 10.0}
-
-
-def completion(text, *, finish="stop", usage=(100, 20), **message):
-    told = {"prompt_tokens": usage[0], "completion_tokens": usage[1]} if usage else None
-    content = {"role": "assistant", "content": text, **message}
-    choices = [{"index": 0, "message": content, "finish_reason": finish}]
-    return 200, {}, {"object": "chat.completion", "model": "m-1", "choices": choices, "usage": told}
 
 
 def in_order(*answers):

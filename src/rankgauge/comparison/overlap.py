@@ -130,7 +130,7 @@ def rbo(
     .. math:: RBO = (1 - p) \sum_{d \ge 1} p^{d-1} X_d / d
 
     from 0 (nothing in common) to 1 (the same ranking). A reader goes on from each rank to the next
-    with the chance p: with p = .9 the first ten ranks carry 86 % of the weight. Rankings end
+    with the chance p: with p = .9 the first ten ranks carry 86% of the weight. Rankings end
     somewhere, and what stands below is not known. `ext` extrapolates what was seen, also where one
     ranking is longer than the other (equation 32 of the paper); `low` counts nothing as common that
     was not seen (RBO_min); `low` + `residual` everything that could still be (RBO_max).

@@ -49,7 +49,7 @@ class Slice:
         label: What these have in common.
         queries: How many have a value.
         mean: Mean of their values.
-        low: Lower end of its 95 % interval (t); None where there are too few to say.
+        low: Lower end of its 95% interval (t); None where there are too few to say.
         high: Upper end.
     """
 

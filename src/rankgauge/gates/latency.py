@@ -30,8 +30,8 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
     """One check for each limited quantile, by the ratio new to baseline.
 
     Queries are drawn with replacement, both systems together (paired bootstrap, 10,000 draws, from
-    a seed that the data give). PASS if the one-sided 95 % upper bound of the ratio is below the
-    limit; otherwise FAIL if its 99 % lower bound is above 1; otherwise INCONCLUSIVE. A quantile q
+    a seed that the data give). PASS if the one-sided 95% upper bound of the ratio is below the
+    limit; otherwise FAIL if its 99% lower bound is above 1; otherwise INCONCLUSIVE. A quantile q
     has an upper bound only if some query is likely to be above it: with n queries, if q^n is at
     most .05 (5 queries for p50, 59 for p95).
 
@@ -50,7 +50,7 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
     if not limits:
         raise InputError(
             "latencies are given, but no rule limits them", where="rules",
-            fix="write [latency], then p95 = 1.1 for at most 10 % slower",
+            fix="write [latency], then p95 = 1.1 for at most 10% slower",
         )  # fmt: skip
     before, after = (_latencies(given, name) for given, name in zip(pair, _NAMES, strict=True))
     if before.keys() != after.keys():

@@ -36,7 +36,7 @@ class TrendPoint:
     Attributes:
         entry: The evaluation.
         mean: The mean of the measure.
-        low: Lower end of its 95 % interval over queries (t); NaN where there is none: a single
+        low: Lower end of its 95% interval over queries (t); NaN where there is none: a single
             query, weights, or a mean that is neither arithmetic nor a sum.
         high: Upper end.
         change: The difference to the evaluation before of the run of this name; None for the first,
@@ -132,7 +132,7 @@ class Trend(Result):
                 *middle,
                 str(self.measure),
                 scale.head,
-                "change (95 % interval)",
+                "change (95% interval)",
             ),
             rows=tuple(rows),
             notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
@@ -345,7 +345,7 @@ def _decline(
             since, now = stretch[place][0], stretch[-1][0]
             text = (
                 f"{now.name} is worse than {since.name} by {measure}: {fall.difference:+.3f} "
-                f"({100 * levels[place]:.4g} % interval {fall.low:+.3f} to {fall.high:+.3f})"
+                f"({100 * levels[place]:.4g}% interval {fall.low:+.3f} to {fall.high:+.3f})"
             )
             yield _decline_text(text, stretch[place:], points[begin + place :])
             return
@@ -386,7 +386,7 @@ def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
         yield f"{len(runs)} runs, each followed by itself ({some(runs)}); choose one with --run"
     if any(math.isfinite(point.low) for point in points):
         yield (
-            "the line through each mean (o) is its 95 % interval over queries (t); changes are "
+            "the line through each mean (o) is its 95% interval over queries (t); changes are "
             "judged query by query, so they may be sure where intervals overlap"
         )
     if any(math.isnan(point.low) for point in points):

@@ -140,7 +140,7 @@ def plot(
 
     Args:
         shown: A comparison, an evaluation, or several evaluations.
-        kind: One of `PLOTS`: ``means`` (bars with 95 % t intervals), ``differences`` (of a
+        kind: One of `PLOTS`: ``means`` (bars with 95% t intervals), ``differences`` (of a
             comparison, with its intervals), ``per-query`` (differences, sorted),
             ``precision-recall``, ``cutoffs``, ``first-ranks`` or ``heat-map``.
         measure: The measure of ``per-query`` and ``heat-map``: the primary one, or the first, if
@@ -245,7 +245,7 @@ def plot_history(
     alt = f"A line. {measure} was {means[0]:.3f} ({texts[0]})"
     if len(texts) > 1:
         alt += f", then went to {means[-1]:.3f} ({texts[-1]})"
-    caption = "The band is the 95 % interval of each mean." if len(low) else ""
+    caption = "The band is the 95% interval of each mean." if len(low) else ""
     if gaps:
         alt += f"; it is broken {len(gaps)} times" if len(gaps) > 1 else "; it is broken once"
         caption += " Where the line is broken, values cannot be compared across the gap."
@@ -287,7 +287,7 @@ def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
 
 
 def _interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
-    """The 95 % t interval of a mean; None where it is no plain mean of two values or more."""
+    """The 95% t interval of a mean; None where it is no plain mean of two values or more."""
     known = [value for value in counted(run, measure) if not math.isnan(value)]
     if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
         return None
@@ -336,7 +336,7 @@ def _means(shown: _Shown) -> Plot:
     said = "; ".join(
         f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn)
     )
-    caption = "Whiskers are 95 % t intervals of each mean; they say nothing about a difference."
+    caption = "Whiskers are 95% t intervals of each mean; they say nothing about a difference."
     if len(drawn) < len(measures):
         caption += f" Drawn are {len(drawn)} of {len(measures)} measures."
     return Plot("means", PLOTS["means"].title, f"Bars. {said}.", (panel,), caption)
@@ -376,7 +376,7 @@ def _differences(shown: _Shown) -> Plot:
         f"{tick} {d.difference:+.3f}, {d.interval_text()}"
         for tick, d in zip(ticks, drawn, strict=True)
     )
-    caption = "An interval (95 %) that crosses the line is compatible with no difference."
+    caption = "An interval (95%) that crosses the line is compatible with no difference."
     if len(drawn) < len(shown.differences):
         caption += f" Drawn are {len(drawn)} of {len(shown.differences)} differences."
     of = f" in {measures[0]}" if len(measures) == 1 else ""

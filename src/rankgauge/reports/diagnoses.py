@@ -284,7 +284,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     if not found.sweep.thresholds:
         notes.insert(1, f"no threshold on the score: {found.sweep.why_not}")
     return Table(
-        columns=("by", "which", "queries", str(found.measure), "95 % interval"),
+        columns=("by", "which", "queries", str(found.measure), "95% interval"),
         rows=rows,
         title="which queries",
         notes=tuple(notes),

@@ -99,7 +99,7 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
             "run",
             "label",
             str(trend.measure),
-            "95 % interval",
+            "95% interval",
             "change since the one before",
         ),
         rows,

@@ -117,7 +117,7 @@ class UnjudgedReport(Result):
 
     def table(self) -> Table:
         """A line for each measure, with the notes."""
-        level = f"{self.drawing.level * 100:g} %"
+        level = f"{self.drawing.level * 100:g}%"
         heads = ("none relevant", "all relevant", "condensed", "bootstrapped", f"{level} interval")
         return Table(
             columns=("measure", *heads, "judged"),
