@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         disputed_sets as disputed_sets,
     )
     from rankgauge.judging.events import (
+        ROLES as ROLES,
         Candidate as Candidate,
         Choice as Choice,
         Document as Document,
@@ -104,8 +105,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "disagreements": "DisputedSet disputed_sets",
-        "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
-        " Source judgments_of",
+        "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
+        " Settings Source judgments_of",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",

@@ -97,7 +97,7 @@ def _change_guideline(visit: Visit) -> Response:
 def _progress(visit: Visit) -> Response:
     status = project_status(visit.project)
     return visit.render(
-        "progress.html", status=status, questions=visit.project.question_progress(),
+        "progress.html", report=status, questions=visit.project.question_progress(),
         disputed=sum(not each.verdict for each in _disputed(visit)),
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice |
     return [
         (judges[one.presentation.judge].name, _said(one, names, task.settings.grades), one.choice)
         for each in _disputed(visit)
-        if (each.question, set(each.documents)) == (shown.question, shown.items)
+        if each.question == shown.question and shown.items == set(each.documents)
         for one in each.judgments
     ]
 
