@@ -8,7 +8,7 @@ import pytest
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa
 
 from rankgauge.errors import InputError
-from rankgauge.stats import cohen_kappa, krippendorff_alpha, percent_agreement
+from rankgauge.stats import cohen_kappa, krippendorff_alpha, percent_agreement, units_needed
 
 NAN = math.nan
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: observers in rows.
@@ -197,3 +197,24 @@ def test_bad_settings_are_refused():
         cohen_kappa([1, 2], [1])
     with pytest.raises(InputError, match="draws=-1"):
         krippendorff_alpha(PAPER, draws=-1)
+
+
+@pytest.mark.parametrize(("alpha", "none"), [(0.5, 0.4), (0.2, 0.8), (0.0, 0.25)])
+def test_with_the_units_needed_intervals_have_the_width_asked_for(alpha, none):
+    """The spread of alpha over simulated studies of this size."""
+    shares = np.array([none, *[(1 - none) / 3] * 3])
+    units = units_needed(0.1, shares, alpha)
+    rng = np.random.default_rng(7)
+    first, second = (rng.choice(4, (2000, units), p=shares) for _ in range(2))
+    pairs = np.stack([first, np.where(rng.random(first.shape) < alpha, first, second)], axis=2)
+    found = [krippendorff_alpha(study.astype(float), draws=0).value for study in pairs]
+    assert 1.96 * np.std(found) == pytest.approx(0.1, rel=0.06)
+    assert np.mean(found) == pytest.approx(alpha, abs=0.01)
+
+
+def test_impossible_wishes_of_agreement_are_refused():
+    with pytest.raises(InputError, match="half_width=0"):
+        units_needed(0, [0.5, 0.5])
+    for shares, alpha in (([1.0], 0.5), ([0.5, 0.5], 1.0), ([-1.0, 2.0], 0.5)):
+        with pytest.raises(InputError, match="is not possible"):
+            units_needed(0.1, shares, alpha)

@@ -103,8 +103,7 @@ def test_the_cookie_of_a_session_is_kept_from_scripts_and_other_sites(project):
         assert bool(cookie["secure"]) is secure
         assert int(cookie["max-age"]) == 30 * 86_400
         with contextlib.closing(sqlite3.connect(project.path)) as database:
-            stored = "
-".join(database.iterdump())
+            stored = "\n".join(database.iterdump())
         assert hash_secret(cookie.value) in stored
         assert cookie.value not in stored
         assert secret not in stored

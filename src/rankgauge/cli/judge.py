@@ -13,6 +13,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -53,6 +54,22 @@ _SETTINGS = (
         "--budget", type=int, metavar="N", help="The largest number of tasks for one question."
     ),
 )  # fmt: skip
+
+
+def _address(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of what serves pages."""
+    for option in (
+        click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
+        click.option(
+            "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
+            help="The port to listen on; a free one if 0.",
+        ),
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
 
 
 def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,7 +131,14 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value not in {None, ()}}
 
 
-@click.group(short_help="Let people judge documents; relevance follows.")
+class _Ordered(click.Group):
+    """A group that lists commands in the order in which they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.commands)
+
+
+@click.group(cls=_Ordered, short_help="Let people judge documents; relevance follows.")
 def judge() -> None:
     """Judge documents: people choose the best of two or three, or none, and relevance follows.
 
@@ -127,6 +151,10 @@ def judge() -> None:
       rankgauge judge serve judging.db
       rankgauge judge status judging.db
     """  # noqa: D301 - click reads the \b
+
+
+for _command in (export, import_, backup, restore):
+    judge.add_command(_command)
 
 
 @judge.command(short_help="Create a project, with its questions.")
@@ -305,13 +333,16 @@ def guideline(project: str, file: str | None, author: str) -> None:
 
 @judge.command(short_help="Open the pages on which people judge.")
 @_project
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", type=int, default=8000, show_default=True, help="The port to listen at.")
-@click.option("--open", "browser", is_flag=True, help="Open the page in a browser.")
-def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: FBT001 - click passes by name
+@_address
+def serve(
+    project: str,
+    host: str,
+    port: int,
+    browser: bool,  # noqa: FBT001 - click passes by name
+) -> None:
     """Serve the pages of PROJECT until interrupted (Ctrl-C).
 
-    On 127.0.0.1 a link that works once signs you in.
+    The link that it prints signs you in as administrator of the project.
 
     \b
     Examples:
@@ -322,7 +353,38 @@ def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: F
     from rankgauge.web import serve as serve_pages
 
     with JudgingProject(project) as opened:
-        serve_pages(opened, host=host, port=port, echo=_opening if browser else _said)
+        serve_pages(opened, host=host, port=port, echo=_open if browser else _print)
+
+
+@judge.command(short_help="Try it: serve a project on the bundled sample.")
+@click.argument("project", metavar="[PROJECT]", required=False)
+@_address
+def demo(
+    project: str | None,
+    host: str,
+    port: int,
+    browser: bool,  # noqa: FBT001 - click passes by name
+) -> None:
+    """Serve a project on the bundled sample: 30 questions to a library help centre.
+
+    Without the file PROJECT it is a temporary one, removed at the end. A file that exists is opened
+    again.
+
+    \b
+    Examples:
+      rankgauge judge demo --open
+      rankgauge judge demo demo.db
+    """  # noqa: D301 - click reads the \b
+    import tempfile
+
+    from rankgauge.judging import demo_project
+    from rankgauge.web import serve as serve_pages
+
+    with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
+        with working("preparing the sample"):
+            made = demo_project(Path(folder, "demo.db") if project is None else project)
+        with made:
+            serve_pages(made, host=host, port=port, echo=_open if browser else _print)
 
 
 @judge.command(short_help="Add a judge, and print the secret of the invitation.")
@@ -411,16 +473,16 @@ def _value(value: Any) -> str:
     return "" if value is None else f"{value}"
 
 
-def _said(line: str) -> None:
-    say(line + "\n")
+def _print(link: str) -> None:
+    say(f"{link}\n")
 
 
-def _opening(line: str) -> None:
+def _open(link: str) -> None:
     """Print a link, and open it in a browser."""
     import webbrowser
 
-    _said(line)
-    webbrowser.open(line)
+    _print(link)
+    webbrowser.open(link)
 
 
 def _read_questions(path: str, collection: str | None, author: str) -> list[Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
+    from rankgauge.judging.demo import demo_project as demo_project
     from rankgauge.judging.disagreements import (
         DisputedSet as DisputedSet,
         disputed_sets as disputed_sets,
@@ -41,11 +42,23 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.export import (
+        JudgmentExport as JudgmentExport,
+        export_judgments as export_judgments,
+    )
+    from rankgauge.judging.imports import (
+        JudgmentImport as JudgmentImport,
+        import_judgments as import_judgments,
+    )
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
         ask_model as ask_model,
         rank_documents as rank_documents,
+    )
+    from rankgauge.judging.planning import (
+        JudgingPlan as JudgingPlan,
+        plan_judging as plan_judging,
     )
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
@@ -104,10 +117,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
+        "demo": "demo_project",
         "disagreements": "DisputedSet disputed_sets",
         "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
         " Settings Source judgments_of",
+        "export": "JudgmentExport export_judgments",
+        "imports": "JudgmentImport import_judgments",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
+        "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
         "questions": "load_questions write_question",

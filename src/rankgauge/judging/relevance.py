@@ -23,6 +23,7 @@ __all__ = ["DocumentRelevance", "Relevance", "measure_relevance"]
 _ROWS = 20  # of the table for people
 # From so many sets on, rates of "none" are compared with the model.
 _SETS = 20
+_WIDE, _SURE = 30.0, 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Relevance(Result):
         resolved: Whether each question needs no more tasks.
         counted: Judgments that are in the numbers.
         excluded: Judgments that are not, by their status.
-        none_rates: Observed and predicted rates of "none" by the quality of the set.
+        none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
+            intervals. Predictions are of a fit with a prior so wide (sd 30) that it says nothing.
         level: Confidence of the intervals.
     """
 
@@ -236,6 +238,7 @@ def measure_relevance(
         none_rates=none_rates(
             [rate for *_, predicted, _ in found.values() for rate in predicted],
             [none for *_, observed in found.values() for none in observed],
+            level=_SURE,
         ),
         level=level,
     )
@@ -284,8 +287,10 @@ def _measure_question(
         for at, name in enumerate(names)
     ]  # fmt: skip
     index = {name: at for at, name in enumerate(names)}
+    # The usual prior pulls these predictions from 0 and 1, whatever the judges do.
+    wide = fit_question(state, prior_sd=_WIDE)[1]
     predicted = [
-        float(fit.none_probability([[index[name] for name in documents]])[0])
+        float(wide.none_probability([[index[name] for name in documents]])[0])
         for documents, _ in sets
     ]
     everything = QuestionState(names, state.judgments)

@@ -44,12 +44,18 @@ class QuestionState:
         return Counter(each for documents, _ in self.judgments for each in documents)
 
 
-def fit_question(state: QuestionState) -> tuple[tuple[str, ...], PlackettLuce]:
+def fit_question(
+    state: QuestionState, *, prior_sd: float = 3.0
+) -> tuple[tuple[str, ...], PlackettLuce]:
     """Fit a Plackett-Luce model to the choices of a question.
+
+    Args:
+        state: The pool and the judgments.
+        prior_sd: As of :func:`rankgauge.stats.fit_plackett_luce`.
 
     Returns:
         The documents of the pool, then others that were shown; and the model of them, in this
-        order, with the default prior of :func:`rankgauge.stats.fit_plackett_luce`.
+        order.
 
     Example:
         >>> names, fit = fit_question(QuestionState(("a", "b"), ((("a", "b"), ("b",)),)))
@@ -70,7 +76,7 @@ def fit_question(state: QuestionState) -> tuple[tuple[str, ...], PlackettLuce]:
     width = max(map(len, offered), default=0)
     padded = [row + [NONE] * (width - len(row)) for row in offered]
     sets_array = np.array(padded, dtype=np.int64).reshape(len(offered), width)
-    return names, fit_plackett_luce(len(names), sets_array, chosen)
+    return names, fit_plackett_luce(len(names), sets_array, chosen, prior_sd=prior_sd)
 
 
 def next_documents(

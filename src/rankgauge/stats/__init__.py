@@ -13,6 +13,7 @@ from rankgauge.stats.agreement import (
     cohen_kappa,
     krippendorff_alpha,
     percent_agreement,
+    units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
@@ -92,6 +93,7 @@ __all__ = [
     "t_interval",
     "t_test",
     "tukey_hsd",
+    "units_needed",
     "wilcoxon",
     "wilson_interval",
 ]

@@ -10,18 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import BoolArray, FloatArray, blocks, check_draws, check_share
+from rankgauge.stats.arrays import (
+    BoolArray,
+    FloatArray,
+    blocks,
+    check_amount,
+    check_draws,
+    check_share,
+)
 
 __all__ = [
     "Agreement",
     "cohen_kappa",
     "krippendorff_alpha",
     "percent_agreement",
+    "units_needed",
 ]
 
 _METRICS = ("nominal", "ordinal", "interval")
@@ -208,6 +217,45 @@ def cohen_kappa(
     return _with_interval(
         kappa, len(pairs), 2 * len(pairs), level=level, draws=draws, seed=seed, where=where
     )
+
+
+def units_needed(
+    half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *, level: float = 0.95
+) -> int:
+    """Return how many units two raters have to rate for an interval of alpha of this width.
+
+    For nominal alpha, from the variance of its influence function, if a unit gets the same answer
+    twice with probability alpha, and two independent answers otherwise.
+
+    Args:
+        half_width: Half of the width of the interval: 0.1 for alpha ± 0.1.
+        shares: (V,) how often each answer is given.
+        alpha: The alpha to expect, from 0 to below 1.
+        level: Confidence of the interval.
+
+    Example:
+        >>> units_needed(0.1, [0.4, 0.2, 0.2, 0.2])
+        169
+    """
+    where = "units_needed"
+    check_amount(half_width, "half_width", where, positive=True)
+    check_share(level, "level", where)
+    p = np.asarray(shares, dtype=np.float64)
+    if p.ndim != 1 or not (p >= 0).all() or not 0 <= alpha < 1 or (p > 0).sum() < 2:
+        raise InputError(
+            f"alpha={alpha} with these shares of answers is not possible", where=where,
+            fix="give the shares of two answers or more, and an alpha from 0 to below 1",
+        )  # fmt: skip
+    p = p / p.sum()
+    expected = 1 - float(p @ p)
+    observed = (1 - alpha) * expected
+    joint = (1 - alpha) * np.outer(p, p) + alpha * np.diag(p)
+    # d alpha = -d Do / De + Do d De / De², and De = 1 - sum p² falls by 2 p for a rating more.
+    differ = 1.0 - np.eye(len(p))
+    rarer = -((p[:, None] - p @ p) + (p - p @ p))
+    influence = -(differ - observed) / expected + observed * rarer / expected**2
+    variance = float((joint * influence**2).sum())
+    return math.ceil(variance * (NormalDist().inv_cdf((1 + level) / 2) / half_width) ** 2)
 
 
 def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray]:

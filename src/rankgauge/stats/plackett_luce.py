@@ -244,7 +244,7 @@ class NoneRate:
         sets: How many they are.
         predicted: Mean predicted probability.
         observed: Share of the sets of which none was chosen.
-        interval: 95% Wilson interval of `observed`.
+        interval: Wilson interval of `observed`.
     """
 
     low: float
@@ -261,7 +261,11 @@ class NoneRate:
 
 
 def none_rates(
-    predicted: npt.ArrayLike, observed: npt.ArrayLike, edges: Sequence[float] = _EDGES
+    predicted: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    edges: Sequence[float] = _EDGES,
+    *,
+    level: float = 0.95,
 ) -> tuple[NoneRate, ...]:
     """Return observed and predicted rates of "none" by the quality of the set: a check of the fit.
 
@@ -270,9 +274,11 @@ def none_rates(
     others.
 
     Args:
-        predicted: (T,) probability of none of each set, from `PlackettLuce.none_probability`.
+        predicted: (T,) probability of none of each set, from `PlackettLuce.none_probability`; of a
+            fit with a wide prior, since a narrow one pulls them from 0 and 1.
         observed: (T,) whether none was chosen.
         edges: Bounds of the groups of predicted probabilities; groups without sets are left out.
+        level: Confidence of the intervals.
 
     Example:
         >>> [(rate.predicted, rate.observed) for rate in none_rates([0.1, 0.1, 0.9], [0, 1, 1])]
@@ -286,7 +292,7 @@ def none_rates(
         mine = group == index
         if sets := int(mine.sum()):
             found = int(none[mine].sum())
-            low, high = wilson_interval(found, sets)
+            low, high = wilson_interval(found, sets, level)
             mean = math.fsum(chance[mine].tolist()) / sets
             rates.append(
                 NoneRate(

@@ -1,0 +1,190 @@
+"""How many questions and judgments a comparison of systems needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+from rankgauge.comparison.differences import paired_differences
+from rankgauge.core.arguments import integer, number
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.judging.events import Settings
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+from rankgauge.stats import detectable_difference, moments, queries_needed, units_needed
+
+__all__ = ["JudgingPlan", "plan_judging"]
+
+# What agreement to expect: docs/explain/judging-simulations.md.
+_ALPHA, _NONE = 0.5, 0.4
+_USUAL = (20, 100)  # questions for a first look, and the usual target
+
+
+@dataclass(frozen=True)
+class JudgingPlan(Result):
+    """How many questions and judgments are needed.
+
+    Made by :func:`plan_judging`.
+
+    Attributes:
+        difference: The difference of means to detect.
+        sd: Standard deviation of the differences of two systems over the questions.
+        power: How often the difference is to be found.
+        alpha: Level of the test.
+        questions: The number of questions needed.
+        documents: Candidates of each question.
+        tasks: Tasks for each question, at most: fewer where it is resolved earlier.
+        judgments: Tasks of all questions and people, repeats included.
+        overlap: Sets of documents that several people will judge, by the settings.
+        overlap_needed: Sets that two people have to judge for the agreement wanted.
+        agreement: Half of the width of the interval of alpha that is wanted.
+        hours: Hours of work, by the seconds that a task takes.
+    """
+
+    difference: float
+    sd: float
+    power: float
+    alpha: float
+    questions: int
+    documents: int
+    tasks: int
+    judgments: int
+    overlap: int
+    overlap_needed: int
+    agreement: float
+    hours: float
+
+    def table(self) -> Table:
+        """Return one line for each number."""
+        enough = "" if self.overlap >= self.overlap_needed else ": too few, raise `overlap`"
+        return Table(
+            columns=("needed", "number", "because"),
+            rows=(
+                (
+                    "questions", f"{self.questions:,}",
+                    f"difference {self.difference:g}, power {self.power:.0%}, sd {self.sd:.3g}",
+                ),
+                (
+                    "tasks for a question", f"{self.tasks:,}",
+                    f"{many(self.documents, 'candidate')}; fewer where it is resolved earlier",
+                ),
+                ("judgments", f"{self.judgments:,}", "of all questions and people, with repeats"),
+                (
+                    "sets judged by several", f"{self.overlap_needed:,}",
+                    f"alpha ± {self.agreement:g}; the settings give {self.overlap:,}{enough}",
+                ),
+                ("hours", f"{self.hours:,.0f}", "of all people together, at most"),
+            ),
+            title="Size of the judgments",
+            notes=tuple(self._notes()),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return one row of plain values."""
+        values = asdict(self)
+        return Table(columns=tuple(values), rows=(tuple(values.values()),))
+
+    def summary(self) -> str:
+        """Return questions and judgments in one sentence."""
+        return (
+            f"{many(self.questions, 'question')} and {self.judgments:,} judgments find a "
+            f"difference of {self.difference:g} with {self.power:.0%} power"
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _notes(self) -> Iterator[str]:
+        for questions in _USUAL:
+            found = detectable_difference(self.sd, questions, self.power, self.alpha)
+            yield (
+                f"with {questions} questions, differences of {found:.3f} or more are detectable "
+                f"with {self.power:.0%} power"
+            )
+
+
+def plan_judging(
+    difference: float,
+    *,
+    sd: float | None = None,
+    evaluations: Sequence[Evaluation] = (),
+    documents: int = 10,
+    settings: Settings | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    agreement: float = 0.1,
+    seconds: float = 30.0,
+) -> JudgingPlan:
+    """Compute how many questions and judgments are needed to compare systems.
+
+    Questions: those with which the paired t test finds the difference
+    (:func:`rankgauge.stats.queries_needed`). Judgments: questions x candidates x views / shown, and
+    repeats. Overlap: :func:`rankgauge.stats.units_needed` for an alpha of 0.5, if none is chosen in
+    40% of the tasks.
+
+    Args:
+        difference: The difference of means to detect, such as 0.05 of nDCG@10.
+        sd: Standard deviation of the differences over questions; if None, the largest of any two
+            of the evaluations, by their first measure.
+        evaluations: Of different runs for the same queries.
+        documents: Candidates of each question.
+        settings: How to judge; the default ones if None.
+        power: How often the difference is to be found.
+        alpha: Level of the test.
+        agreement: Half of the width of the 95% interval of alpha that is wanted.
+        seconds: How long a task takes.
+
+    Raises:
+        InputError: If there is neither `sd` nor two evaluations of the same queries.
+
+    Example:
+        >>> plan = plan_judging(0.05, sd=0.2)
+        >>> plan.questions, plan.tasks, plan.judgments, plan.overlap_needed
+        (128, 20, 2695, 169)
+    """
+    settings = settings or Settings()
+    integer("documents", documents)
+    number("seconds", seconds)
+    spread = _largest_sd(evaluations) if sd is None else sd
+    questions = queries_needed(spread, difference, power, alpha)
+    tasks = settings.tasks(documents)
+    counted = questions * tasks
+    shown = settings.shown or 1
+    answers = [_NONE, *[(1 - _NONE) / shown] * shown]
+    if settings.mode == "graded":
+        answers = [1.0] * len(settings.grades)
+    judgments = round(counted / (1 - settings.repeats))
+    more = settings.judges - 1
+    return JudgingPlan(
+        difference=difference,
+        sd=spread,
+        power=power,
+        alpha=alpha,
+        questions=questions,
+        documents=documents,
+        tasks=tasks,
+        judgments=judgments,
+        # Each of these sets takes as many of the tasks as people judge it.
+        overlap=round(counted * settings.overlap / (1 + more * settings.overlap)) if more else 0,
+        overlap_needed=units_needed(agreement, answers, _ALPHA),
+        agreement=agreement,
+        hours=judgments * seconds / 3600,
+    )
+
+
+def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
+    """The largest standard deviation of the differences of two runs, by the first measure."""
+    if len(evaluations) < 2 or len({each.query_ids for each in evaluations}) > 1:
+        raise InputError(
+            "the spread of differences over questions is not known", where="plan_judging",
+            fix="give sd=0.2, say, or evaluations of two runs or more for the same queries",
+        )  # fmt: skip
+    measure = evaluations[0].measures[0]
+    return max(
+        moments(paired_differences(one, other, measure))[1]
+        for one, other in combinations(evaluations, 2)
+    )
