@@ -13,6 +13,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -150,6 +151,10 @@ def judge() -> None:
       rankgauge judge serve judging.db
       rankgauge judge status judging.db
     """  # noqa: D301 - click reads the \b
+
+
+for _command in (export, import_, backup, restore):
+    judge.add_command(_command)
 
 
 @judge.command(short_help="Create a project, with its questions.")

@@ -37,6 +37,14 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.export import (
+        JudgmentExport as JudgmentExport,
+        export_judgments as export_judgments,
+    )
+    from rankgauge.judging.imports import (
+        JudgmentImport as JudgmentImport,
+        import_judgments as import_judgments,
+    )
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -107,6 +115,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "demo": "demo_project",
         "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
         " Source judgments_of",
+        "export": "JudgmentExport export_judgments",
+        "imports": "JudgmentImport import_judgments",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
