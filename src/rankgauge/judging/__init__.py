@@ -24,7 +24,12 @@ if TYPE_CHECKING:
         write_events as write_events,
     )
     from rankgauge.judging.demo import demo_project as demo_project
+    from rankgauge.judging.disagreements import (
+        DisputedSet as DisputedSet,
+        disputed_sets as disputed_sets,
+    )
     from rankgauge.judging.events import (
+        ROLES as ROLES,
         Candidate as Candidate,
         Choice as Choice,
         Document as Document,
@@ -114,8 +119,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "demo": "demo_project",
-        "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
-        " Source judgments_of",
+        "disagreements": "DisputedSet disputed_sets",
+        "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
+        " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",
         "imports": "JudgmentImport import_judgments",
         "log_sample": "sample_log",
