@@ -4,8 +4,8 @@ PYTHON ?= python3
 SAMPLE := src/rankgauge/sample
 # A file of tests stays in one process: its fixtures are made once.
 PARALLEL := --numprocesses auto --dist loadfile
-# What make demo uses, besides the core (a comma would end an argument of a call below).
-DEMO := '.[bm25,plots]'
+# What the demos use, besides the core (a comma would end an argument of a call below).
+DEMO := '.[bm25,plots,web]'
 # Words for the benchmarks: make bench-peers BENCH='--large --write docs/explain/speed.md'
 BENCH ?=
 FUZZ ?=
@@ -25,6 +25,9 @@ help: ## show this list
 
 demo: .venv/runtime.stamp ## run two retrievers over the bundled sample: which is better, and why
 	.venv/bin/rankgauge bench "$(SAMPLE)/plan.toml" --store build/bench --diagnose --report report.html
+
+demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
+	.venv/bin/rankgauge judge demo --open
 
 test: check ## what must be green before a commit: check, tests but the slow ones, doctests, docs
 	.venv/bin/python -m pytest $(PARALLEL) -m "not slow" --doctest-modules tests src docs README.md
@@ -175,4 +178,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean
+.PHONY: help demo demo-judge test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean

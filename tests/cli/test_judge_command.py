@@ -1,6 +1,12 @@
 """``rankgauge judge``."""
 
 import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 
 import pytest
 from command import run
@@ -130,3 +136,45 @@ def test_a_model_needs_an_address_and_a_name(project):
         done = run("judge", "ask-model", project, *words)
         assert done.returncode == 2
         assert "--url URL" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_demo_serves_the_page_of_its_link_until_interrupted(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "rankgauge", "judge", "demo", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        try:
+            link = process.stdout.readline().strip()
+            assert link.startswith(f"http://127.0.0.1:{port}/join/")
+            page = fetched(link)
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert "Library help centre" in page
+    assert list(tmp_path.iterdir()) == []
+
+
+def fetched(link):
+    """The page of a link, as soon as there is one."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(link) as page:
+                return page.read().decode()
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"no page at {link}")
+
+
+def test_questions_are_drawn_from_a_log_and_printed_as_queries(project, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("query,count\nlate fees,5\nwifi,2\nparking,1\n", encoding="utf-8")
+    done = run("judge", "questions", project, log, "--sample", "2", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    printed = run("judge", "questions", project).stdout
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert len(rows) == 32
+    assert {row["text"] for row in rows[30:]} <= {"late fees", "wifi", "parking"}
+    file = tmp_path / "queries.jsonl"
+    file.write_text(printed, encoding="utf-8")
+    assert len(rankgauge.corpus.read_queries(file)) == 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -13,6 +14,8 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.judge_files import backup, export, import_, restore
+from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -55,8 +58,46 @@ _SETTINGS = (
 )  # fmt: skip
 
 
+def _address(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of what serves pages."""
+    for option in (
+        click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
+        click.option(
+            "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
+            help="The port to listen on; a free one if 0.",
+        ),
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_SETTINGS):
+        command = option(command)
+    return command
+
+
+# How questions are drawn from a log: options of `create` and `questions`.
+_DRAW = (
+    click.option(
+        "--sample", type=click.IntRange(1), metavar="N",
+        help="The file is a log: draw N of its different questions.",
+    ),
+    click.option(
+        "--by", type=click.Choice(["frequency", "uniform"]), default="frequency",
+        show_default=True,
+        help="With --sample: whether frequent questions are drawn more often. Probabilities are "
+        "recorded.",
+    ),
+    options.seed("With --sample: decides which questions are drawn."),
+)  # fmt: skip
+
+
+def _draws(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_DRAW):
         command = option(command)
     return command
 
@@ -114,7 +155,14 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value not in {None, ()}}
 
 
-@click.group(short_help="Let people judge documents; relevance follows.")
+class _Ordered(click.Group):
+    """A group that lists commands in the order in which they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.commands)
+
+
+@click.group(cls=_Ordered, short_help="Let people judge documents; relevance follows.")
 def judge() -> None:
     """Judge documents: people choose the best of two or three, or none, and relevance follows.
 
@@ -129,6 +177,10 @@ def judge() -> None:
     """  # noqa: D301 - click reads the \b
 
 
+for _command in (relevance, agreement, size, export, import_, backup, restore):
+    judge.add_command(_command)
+
+
 @judge.command(short_help="Create a project, with its questions.")
 @_project
 @click.option(
@@ -136,6 +188,7 @@ def judge() -> None:
     help="Questions: queries, perhaps with the answering documents beside each.",
 )  # fmt: skip
 @_collection
+@_draws
 @click.option(
     "--guideline", metavar="FILE", help="The guideline for judges, in Markdown; or the shipped one."
 )
@@ -145,6 +198,9 @@ def create(  # noqa: PLR0917 - one parameter an option
     project: str,
     questions: str | None,
     collection: str | None,
+    sample: int | None,
+    by: str,
+    seed: int,
     guideline: str | None,
     author: str,
     **settings: Any,
@@ -155,11 +211,16 @@ def create(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge judge create judging.db --questions queries.jsonl
       rankgauge judge create judging.db --questions questions.csv --collection docs --shown 2
+      rankgauge judge create judging.db --questions searches.csv --sample 100
       rankgauge judge create judging.db --mode graded --grade "off topic" --grade "answers it"
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject, Settings, project_status
 
-    read = [] if questions is None else _read_questions(questions, collection, author)
+    read = (
+        []
+        if questions is None
+        else _read_questions(questions, collection, author, draw=(sample, by, seed))
+    )
     with JudgingProject.create(
         project, Settings(**_given(settings)), guideline=_text(guideline), author=author
     ) as made:
@@ -167,23 +228,39 @@ def create(  # noqa: PLR0917 - one parameter an option
         print_result(project_status(made), "table")
 
 
-@judge.command(short_help="Add questions from a file.")
+@judge.command(short_help="Add questions from a file or a log, or print them.")
 @_project
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="[FILE]", required=False)
 @_collection
+@_draws
 @click.option("--author", default="", metavar="NAME", help="Who wrote them.")
-def questions(project: str, file: str, collection: str | None, author: str) -> None:
+def questions(  # noqa: PLR0917 - one parameter an option
+    project: str,
+    file: str | None,
+    collection: str | None,
+    sample: int | None,
+    by: str,
+    seed: int,
+    author: str,
+) -> None:
     """Add the questions of FILE; a question whose id is known is replaced.
+
+    Without FILE, print the questions as JSON lines, which systems can be run on.
 
     \b
     Examples:
       rankgauge judge questions judging.db more.csv --collection docs
+      rankgauge judge questions judging.db searches.csv --sample 100 --seed 1
+      rankgauge judge questions judging.db > queries.jsonl
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject, project_status
 
-    read = _read_questions(file, collection, author)
     with JudgingProject(project) as opened:
-        opened.add_questions(read)
+        if file is None:
+            for each in opened.questions.values():
+                say(json.dumps({"_id": each.id, "text": each.text}, ensure_ascii=False) + "\n")
+            return
+        opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")
 
 
@@ -305,13 +382,16 @@ def guideline(project: str, file: str | None, author: str) -> None:
 
 @judge.command(short_help="Open the pages on which people judge.")
 @_project
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", type=int, default=8000, show_default=True, help="The port to listen at.")
-@click.option("--open", "browser", is_flag=True, help="Open the page in a browser.")
-def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: FBT001 - click passes by name
+@_address
+def serve(
+    project: str,
+    host: str,
+    port: int,
+    browser: bool,  # noqa: FBT001 - click passes by name
+) -> None:
     """Serve the pages of PROJECT until interrupted (Ctrl-C).
 
-    On 127.0.0.1 a link that works once signs you in.
+    The link that it prints signs you in as administrator of the project.
 
     \b
     Examples:
@@ -322,7 +402,38 @@ def serve(project: str, host: str, port: int, browser: bool) -> None:  # noqa: F
     from rankgauge.web import serve as serve_pages
 
     with JudgingProject(project) as opened:
-        serve_pages(opened, host=host, port=port, echo=_opening if browser else _said)
+        serve_pages(opened, host=host, port=port, echo=_open if browser else _print)
+
+
+@judge.command(short_help="Try it: serve a project on the bundled sample.")
+@click.argument("project", metavar="[PROJECT]", required=False)
+@_address
+def demo(
+    project: str | None,
+    host: str,
+    port: int,
+    browser: bool,  # noqa: FBT001 - click passes by name
+) -> None:
+    """Serve a project on the bundled sample: 30 questions to a library help centre.
+
+    Without the file PROJECT it is a temporary one, removed at the end. A file that exists is opened
+    again.
+
+    \b
+    Examples:
+      rankgauge judge demo --open
+      rankgauge judge demo demo.db
+    """  # noqa: D301 - click reads the \b
+    import tempfile
+
+    from rankgauge.judging import demo_project
+    from rankgauge.web import serve as serve_pages
+
+    with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
+        with working("preparing the sample"):
+            made = demo_project(Path(folder, "demo.db") if project is None else project)
+        with made:
+            serve_pages(made, host=host, port=port, echo=_open if browser else _print)
 
 
 @judge.command(short_help="Add a judge, and print the secret of the invitation.")
@@ -411,22 +522,27 @@ def _value(value: Any) -> str:
     return "" if value is None else f"{value}"
 
 
-def _said(line: str) -> None:
-    say(line + "\n")
+def _print(link: str) -> None:
+    say(f"{link}\n")
 
 
-def _opening(line: str) -> None:
+def _open(link: str) -> None:
     """Print a link, and open it in a browser."""
     import webbrowser
 
-    _said(line)
-    webbrowser.open(line)
+    _print(link)
+    webbrowser.open(link)
 
 
-def _read_questions(path: str, collection: str | None, author: str) -> list[Any]:
-    from rankgauge.judging import load_questions
+def _read_questions(
+    path: str, collection: str | None, author: str, *, draw: tuple[int | None, str, int]
+) -> list[Any]:
+    from rankgauge.judging import load_questions, sample_log
 
+    sample, by, seed = draw
     with working(f"reading {path}"):
+        if sample is not None:
+            return sample_log(path, sample, by=by, seed=seed, author=author)
         documents = None if collection is None else rankgauge.Collection.read(collection)
         return load_questions(path, documents, author=author)
 

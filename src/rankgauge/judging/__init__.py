@@ -23,7 +23,13 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
+    from rankgauge.judging.demo import demo_project as demo_project
+    from rankgauge.judging.disagreements import (
+        DisputedSet as DisputedSet,
+        disputed_sets as disputed_sets,
+    )
     from rankgauge.judging.events import (
+        ROLES as ROLES,
         Candidate as Candidate,
         Choice as Choice,
         Document as Document,
@@ -36,6 +42,15 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.export import (
+        JudgmentExport as JudgmentExport,
+        export_judgments as export_judgments,
+    )
+    from rankgauge.judging.imports import (
+        JudgmentImport as JudgmentImport,
+        import_judgments as import_judgments,
+    )
+    from rankgauge.judging.log_sample import sample_log as sample_log
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -103,8 +118,13 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
-        "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
-        " Source judgments_of",
+        "demo": "demo_project",
+        "disagreements": "DisputedSet disputed_sets",
+        "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
+        " Settings Source judgments_of",
+        "export": "JudgmentExport export_judgments",
+        "imports": "JudgmentImport import_judgments",
+        "log_sample": "sample_log",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
