@@ -164,3 +164,17 @@ def fetched(link):
         except OSError:
             time.sleep(0.1)
     raise AssertionError(f"no page at {link}")
+
+
+def test_questions_are_drawn_from_a_log_and_printed_as_queries(project, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("query,count\nlate fees,5\nwifi,2\nparking,1\n", encoding="utf-8")
+    done = run("judge", "questions", project, log, "--sample", "2", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    printed = run("judge", "questions", project).stdout
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert len(rows) == 32
+    assert {row["text"] for row in rows[30:]} <= {"late fees", "wifi", "parking"}
+    file = tmp_path / "queries.jsonl"
+    file.write_text(printed, encoding="utf-8")
+    assert len(rankgauge.corpus.read_queries(file)) == 32

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
         write_events as write_events,
     )
     from rankgauge.judging.demo import demo_project as demo_project
+    from rankgauge.judging.disagreements import (
+        DisputedSet as DisputedSet,
+        disputed_sets as disputed_sets,
+    )
     from rankgauge.judging.events import (
+        ROLES as ROLES,
         Candidate as Candidate,
         Choice as Choice,
         Document as Document,
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
         JudgmentImport as JudgmentImport,
         import_judgments as import_judgments,
     )
+    from rankgauge.judging.log_sample import sample_log as sample_log
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -113,10 +119,12 @@ __all__, __getattr__, __dir__ = lazy_names(
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "demo": "demo_project",
-        "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
-        " Source judgments_of",
+        "disagreements": "DisputedSet disputed_sets",
+        "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
+        " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",
         "imports": "JudgmentImport import_judgments",
+        "log_sample": "sample_log",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
