@@ -285,8 +285,8 @@ for step in range(1, most):
         session(step, told)
         os._exit(0)
     os.close(told)
-    recorded += os.read(out, 1 << 16).decode().split()
-    os.close(out)
+    with os.fdopen(out) as pipe:
+        recorded += pipe.read().split()
     status = os.waitpid(child, 0)[1]
     if not os.WIFSIGNALED(status):
         assert status == 0, status
