@@ -177,10 +177,6 @@ def judge() -> None:
     """  # noqa: D301 - click reads the \b
 
 
-for _command in (relevance, agreement, size, export, import_, backup, restore):
-    judge.add_command(_command)
-
-
 @judge.command(short_help="Create a project, with its questions.")
 @_project
 @click.option(
@@ -513,6 +509,10 @@ def status(project: str, format: str) -> None:
     with JudgingProject(project) as opened:
         found = project_status(opened)
     print_result(found, format)
+
+
+for _command in (relevance, agreement, size, export, import_, backup, restore):
+    judge.add_command(_command)
 
 
 def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
