@@ -54,7 +54,9 @@ def agreement(project: str, format: str) -> None:
 
     with JudgingProject(project) as opened:
         judgments, judges = opened.judgments(), opened.judges
-    print_result(measure_agreement(judgments, judges), format)
+        with opened.reading() as stored:
+            gold = stored.gold()
+    print_result(measure_agreement(judgments, judges, gold=gold), format)
 
 
 @click.command(short_help="How many questions and judgments a comparison needs.")
