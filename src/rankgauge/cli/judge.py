@@ -177,10 +177,6 @@ def judge() -> None:
     """  # noqa: D301 - click reads the \b
 
 
-for _command in (relevance, agreement, size, export, import_, backup, restore):
-    judge.add_command(_command)
-
-
 @judge.command(short_help="Create a project, with its questions.")
 @_project
 @click.option(
@@ -380,6 +376,26 @@ def guideline(project: str, file: str | None, author: str) -> None:
     say("".join(for_terminal(line) + "\n" for line in text.splitlines()))
 
 
+@judge.command(short_help="Add hidden tests: tasks with a known answer.")
+@_project
+@click.argument("file", metavar="FILE")
+def gold(project: str, file: str) -> None:
+    """Add the hidden tests of FILE: judges are given them among their tasks.
+
+    FILE is CSV or JSON lines with question, documents and accepted (empty if none is appropriate).
+
+    \b
+    Examples:
+      rankgauge judge gold judging.db gold.jsonl
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, load_gold
+
+    with JudgingProject(project) as opened:
+        tests = load_gold(file, opened)
+        opened.add_gold(tests)
+    tell(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
+
+
 @judge.command(short_help="Open the pages on which people judge.")
 @_project
 @_address
@@ -493,6 +509,10 @@ def status(project: str, format: str) -> None:
     with JudgingProject(project) as opened:
         found = project_status(opened)
     print_result(found, format)
+
+
+for _command in (relevance, agreement, size, export, import_, backup, restore):
+    judge.add_command(_command)
 
 
 def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
