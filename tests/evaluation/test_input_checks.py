@@ -316,6 +316,21 @@ def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
     assert f"without the prefix '{prefix}'" in problem.message
 
 
+@pytest.mark.parametrize("name", ["{}.txt", "{:0>6}", "{}#3"])
+def test_half_of_the_ids_written_differently_are_found_on_either_side(good, name):
+    qrels, run = good
+    other = random.Random(5)
+    half = {d: name.format(d) for d in sorted({d for q in run for d in run[q]} | {
+        d for q in qrels for d in qrels[q]
+    }) if other.random() < 0.5}  # fmt: skip
+    bad = changed(run, lambda q, d, s: (q, half.get(d, d), s))
+    judged = {q: {half.get(d, d): g for d, g in qrels[q].items()} for q in qrels}
+    for truth, found in ((qrels, bad), (judged, run)):
+        findings = evaluate(truth, found, "nDCG@10").input_findings
+        assert [(one.code, one.severity) for one in findings] == [("P103", "error")]
+    assert evaluate(judged, bad, "nDCG@10").input_findings == ()
+
+
 # ---- scores in ascending order
 
 UP, DOWN = [("d1", 0.1), ("d2", 0.5), ("d3", 0.9)], [("d1", 0.9), ("d2", 0.5), ("d3", 0.1)]

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.answers.attribution import (
+        Blame as Blame,
+        BlamedAnswer as BlamedAnswer,
+        blame as blame,
+    )
     from rankgauge.answers.claims import (
         ABSTENTION_RULE as ABSTENTION_RULE,
         abstains as abstains,
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "attribution": "Blame BlamedAnswer blame",
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
         "records": "AnswerRecord AnswerSet Citation Context",

@@ -89,9 +89,9 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> int:
     """Run the retrievers of PLAN over its collection and compare them.
 
-    PLAN is a TOML file, or a folder of documents and questions, over which BM25 and hashed dense
-    vectors are run. Responses are kept as they come: interrupted at any moment, the same command
-    goes on where it stopped.
+    PLAN is a TOML file, or a folder of documents and questions, over which BM25 (it needs
+    rankgauge[bm25]) and hashed dense vectors are run. Responses are kept as they come: interrupted
+    at any moment, the same command goes on where it stopped.
 
     \b
     A plan:

@@ -128,12 +128,12 @@ class Settings:
             )
         keys = [key for key, _ in self.reasons]
         taken = [
-            key for key in keys if len(key) != 1 or key in "0123456789gluz?" or not key.islower()
+            key for key in keys if len(key) != 1 or key in "0123456789bgluz?" or not key.islower()
         ]
         if taken or len(set(keys)) < len(keys):
             raise InputError(
                 f"the keys {', '.join(keys)} cannot all be used", where="reasons",
-                fix="give each criterion a lower-case letter of its own, but not g, l, u or z",
+                fix="give each criterion a lower-case letter of its own, but not b, g, l, u or z",
             )  # fmt: skip
 
     def tasks(self, documents: int) -> int:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
-from rankgauge.judging.answers import Answer, next_pair
+from rankgauge.judging.answers import Answer, next_pair, pairs_of
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -677,6 +677,18 @@ class JudgingProject:
                 len(own), finished, left, times[len(times) // 2] if times else None,
                 len(state.questions), resolved, next(reversed(own), None),
             )  # fmt: skip
+
+    def vote_progress(self, judge: str) -> Progress:
+        """Return how many votes on answers a judge has made, and how many pairs are left."""
+        with self._current() as (_, state):
+            own = state.votes_by_judge[judge]
+            done = [each for each in own if state.finished(each)]
+            asked = [each for each in state.answers.values() if each.question in state.questions]
+            seen = {each.items for each in done}
+            left = sum(pair not in seen for pair in pairs_of(asked))
+            questions = len({each.question for each in asked})
+            last = _last_finished(state, own)
+            return Progress(len(done), len(done), left, None, questions, 0, last)
 
     def judgments(self) -> list[Judgment]:
         """Return all presentations with the choice that counts, in the order of presentation."""

@@ -179,7 +179,7 @@ def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
         )
     if left:
         return f"judge: rankgauge judge serve {where}"
-    return f"export the judgments: rankgauge judge export {where} -o qrels.txt"
+    return f"export the judgments: rankgauge judge export {where} qrels.txt"
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:

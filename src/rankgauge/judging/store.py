@@ -318,7 +318,9 @@ class Transaction:
         }
 
     def add_session(self, token: str, judge: str, expires: datetime) -> None:
-        """Store a session by the hash of its token."""
+        """Store a session by the hash of its token; those that have ended are deleted."""
+        table = self._table("sessions")
+        self._connection.execute(table.delete().where(table.c.expires < _now()))
         when = expires.isoformat(timespec="seconds")
         self._insert("sessions", [{"token": token, "judge": judge, "expires": when}])
 

@@ -1,0 +1,248 @@
+"""`blame()`: for each question the first step that failed, from the collection to the answer."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from rankgauge.answers.scores import JudgedAnswer, score
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.measures.measure import parse
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+__all__ = ["CAUSES", "Blame", "BlamedAnswer", "blame"]
+
+# In the order of the steps: the first that fails is the cause. With stage and fix.
+CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "answered though unanswerable": ("generation", 'let the prompt ask for "I don\'t know"'),
+        "not in the collection": ("collection", "add documents that answer it"),
+        "not retrieved": ("retrieval", "improve retrieval: rankgauge diagnose"),
+        "retrieved but cut": ("retrieval", "rerank, or pass more contexts"),
+        "abstained though answerable": ("generation", "let the prompt answer from the contexts"),
+        "used but contradicted": ("generation", "a stronger model, or a prompt that cites"),
+        "beside the question": ("generation", "let the prompt restate the question"),
+        "in the context but not used": ("generation", "fewer contexts, or the best first"),
+        "partly used": ("generation", "let the prompt ask for a complete answer"),
+        "unsupported claims": ("generation", "let the prompt allow only what the contexts say"),
+    }
+)
+_GOOD = "no fault"
+_UNKNOWN = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedAnswer:
+    """What limits one answer.
+
+    Attributes:
+        question: The identifier of the question.
+        text: The question.
+        cause: One of `CAUSES`, ``no fault``, or ``not judged`` where verdicts are missing.
+        evidence: The numbers that say so.
+        correctness: Its answer correctness; NaN if unknown.
+        group: The group of the question.
+    """
+
+    question: str
+    text: str
+    cause: str
+    evidence: str
+    correctness: float
+    group: str = ""
+
+    @property
+    def stage(self) -> str:
+        """``collection``, ``retrieval`` or ``generation``; empty without a fault."""
+        return CAUSES[self.cause][0] if self.cause in CAUSES else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Blame(Result):
+    """For each question the first step that failed, with totals and what fixing it could gain.
+
+    Attributes:
+        answers: One for each question, in the order of the evaluation.
+        system: The name of the system.
+    """
+
+    answers: tuple[BlamedAnswer, ...]
+    system: str = ""
+
+    def totals(self) -> dict[str, int]:
+        """Return how many questions have each cause, in the order of the steps."""
+        count = Counter(each.cause for each in self.answers)
+        return {name: count[name] for name in (*CAUSES, _UNKNOWN, _GOOD) if count[name]}
+
+    def stages(self) -> dict[str, int]:
+        """Return how many questions each stage limits."""
+        count = Counter(each.stage for each in self.answers if each.stage)
+        return dict(count.most_common())
+
+    def by_group(self) -> dict[str, dict[str, int]]:
+        """Return the totals of each group of questions."""
+        found: dict[str, Counter[str]] = {}
+        for each in self.answers:
+            found.setdefault(each.group, Counter())[each.cause] += 1
+        return {group: dict(count) for group, count in found.items()}
+
+    def worst(self, cause: str, count: int = 3) -> tuple[BlamedAnswer, ...]:
+        """Return the answers with this cause, those with the lowest correctness first."""
+        some = [each for each in self.answers if each.cause == cause]
+        some.sort(key=lambda each: (math.isnan(each.correctness), each.correctness))
+        return tuple(some[:count])
+
+    def gain(self, cause: str) -> float:
+        """Return the gain in mean answer correctness if answers with this cause were correct.
+
+        That is the most that removing the cause can gain. NaN if correctness is not known.
+        """
+        known = [each for each in self.answers if not math.isnan(each.correctness)]
+        if not known:
+            return math.nan
+        return math.fsum(1 - each.correctness for each in known if each.cause == cause) / len(known)
+
+    def table(self) -> Table:
+        """Return the causes in the order of the steps."""
+        rows = []
+        for cause, count in self.totals().items():
+            stage, fix = CAUSES.get(cause, ("", ""))
+            gain = self.gain(cause) if stage else None
+            rows.append((cause, stage, count, gain, fix))
+        return Table(
+            columns=("cause", "stage", "questions", "gain at most", "fix"),
+            rows=tuple(rows),
+            title=f"What limits the answers of {self.system}".removesuffix(" of "),
+            notes=(self.summary(),),
+            digits=3,
+        )
+
+    def data_table(self) -> Table:
+        """Return a row for each question."""
+        return Table(
+            columns=("question", "group", "stage", "cause", "correctness", "evidence"),
+            rows=tuple(
+                (a.question, a.group, a.stage, a.cause, a.correctness, a.evidence)
+                for a in self.answers
+            ),
+        )
+
+    def summary(self) -> str:
+        """Return which stage limits most questions."""
+        stages = self.stages()
+        if not stages:
+            return f"no fault was found in {many(len(self.answers), 'answer')}"
+        stage, count = next(iter(stages.items()))
+        return f"{stage} limits {count} of {many(len(self.answers), 'answer')}, more than any stage"
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "system": self.system, "totals": self.totals(), "stages": self.stages(),
+            "groups": self.by_group(), "gain": {cause: self.gain(cause) for cause in CAUSES},
+            "answers": list(self.answers),
+        }  # fmt: skip
+
+
+def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
+    """Return for each question the first step that failed.
+
+    The steps: the collection can answer it; a document with the answer is retrieved; it is among
+    the contexts; the system answers; no claim is contradicted; the answer addresses the question;
+    it uses what the contexts say, all of it, and adds nothing that they do not say. Where documents
+    with the answer are known (`gold`), identifiers decide what was retrieved; otherwise the
+    verdicts on claims of the reference do.
+
+    Args:
+        judged: Records with claims and verdicts (:func:`judged_answers`).
+        system: The name of the system.
+
+    Raises:
+        InputError: If there are no answers.
+    """
+    if not judged:
+        raise InputError("there are no answers", where="blame", fix="give at least one")
+    return Blame(tuple(map(_blamed, judged)), system)
+
+
+def _blamed(judged: JudgedAnswer) -> BlamedAnswer:
+    record = judged.record
+    cause, evidence = _cause(judged)
+    correctness = _value("AnswerCorrectness", judged)
+    return BlamedAnswer(record.id, record.question, cause, evidence, correctness, record.group)
+
+
+def _value(name: str, judged: JudgedAnswer) -> float:
+    return score(parse(name), judged).value
+
+
+def _cause(judged: JudgedAnswer) -> tuple[str, str]:
+    record = judged.record
+    abstains = 1.0 if record.answer is None else _value("Abstention", judged)
+    if record.answerable is False or _label(judged, "answerability") == "not answerable":
+        return _cause_if_unanswerable(judged, abstains)
+    retrieval = _retrieval_fault(judged)
+    if retrieval is not None:
+        return retrieval
+    if abstains == 1.0:
+        return "abstained though answerable", "the contexts have the answer"
+    return _generation_fault(judged)
+
+
+def _cause_if_unanswerable(judged: JudgedAnswer, abstains: float) -> tuple[str, str]:
+    if math.isnan(abstains):
+        return _UNKNOWN, "no verdict on whether it abstains"
+    if not abstains:
+        return "answered though unanswerable", "the collection cannot answer it"
+    if (judged.record.reference or "").strip():
+        return "not in the collection", "there is an answer, but not in the collection"
+    return _GOOD, "abstained, and the collection cannot answer it"
+
+
+def _label(judged: JudgedAnswer, relation: str) -> str | None:
+    return next(iter(judged.labels.get(relation, ())), None)
+
+
+def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
+    """Where the documents with the answer were lost, if none of them is among the contexts."""
+    record = judged.record
+    gold = set(record.gold)
+    if gold:
+        given = [each.id for each in record.contexts]
+        if gold & set(given):
+            return None
+        ranks = [rank for rank, each in enumerate(record.ranking, 1) if each in gold]
+        if ranks:
+            return "retrieved but cut", f"at rank {ranks[0]}; {len(given)} contexts were given"
+        return "not retrieved", f"none of {many(len(gold), 'known document')} was retrieved"
+    recall = score(parse("ContextRecall"), judged)
+    if not record.contexts and (record.reference or "").strip():
+        return "not retrieved", "no contexts"
+    if recall.high == 0.0:
+        count = len(judged.claims.reference or ())
+        return "not retrieved", f"the contexts support none of {many(count, 'reference claim')}"
+    return None
+
+
+def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
+    names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated")
+    contradicted, relevance, used, complete, not_stated = (_value(name, judged) for name in names)
+    labels = judged.labels.get("answer-reference", ())
+    wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
+    # A comparison with NaN is false: what is not known is no fault.
+    steps = (
+        (contradicted > 0, "used but contradicted",
+         f"contexts contradict {contradicted:.0%} of its claims"),
+        (wrong > 0, "used but contradicted", f"the reference contradicts {wrong:.0%} of them"),
+        (relevance == 0, "beside the question", "no claim addresses the question"),
+        (used == 0, "in the context but not used", "it has no claim of the reference"),
+        (complete < 1, "partly used", f"it has {complete:.0%} of the reference claims"),
+        (not_stated > 0, "unsupported claims", f"no context states {not_stated:.0%} of its claims"),
+        (math.isnan(complete) and math.isnan(not_stated), _UNKNOWN, "verdicts are missing"),
+    )  # fmt: skip
+    return next(((cause, why) for fails, cause, why in steps if fails), (_GOOD, ""))

@@ -1,0 +1,95 @@
+"""Blame: each cause planted in one record is found, and gains are those of a loop."""
+
+import math
+
+import pytest
+
+from rankgauge import InputError
+from rankgauge.answers import AnswerRecord, Claim, ClaimSet, Context, JudgedAnswer
+from rankgauge.answers.attribution import CAUSES, blame
+
+S, C, N = "supported", "contradicted", "not stated"
+
+
+def answered(name="q", *, record=None, **labels):
+    """An answer of two claims about two contexts, right in everything but what is given."""
+    given = {
+        "answer": "One. Two.", "reference": "One. Two.", "answerable": True,
+        "contexts": (Context("a", "One."), Context("b", "Two.")), **(record or {}),
+    }  # fmt: skip
+    found = {
+        "answer-context": [S, N, N, S], "answer-reference": [S, S], "reference-answer": [S, S],
+        "reference-context": [S, N, N, S], "answer-question": ["relevant", "relevant"],
+        "abstention": ["answers"],
+        **{key.replace("_", "-"): value for key, value in labels.items()},
+    }  # fmt: skip
+    claims = (Claim("One."), Claim("Two."))
+    return JudgedAnswer(AnswerRecord(name, "What?", **given), ClaimSet(claims, claims), found)
+
+
+PLANTED = {
+    "no fault": answered(),
+    "not in the collection": answered(record={"answerable": False}, abstention=["abstains"]),
+    "answered though unanswerable": answered(record={"answerable": False}),
+    "not retrieved": answered(reference_context=[N, N, N, N]),
+    "retrieved but cut": answered(record={"gold": ("z",), "ranking": ("a", "b", "x", "z")}),
+    "abstained though answerable": answered(abstention=["abstains"]),
+    "used but contradicted": answered(answer_context=[S, N, N, C]),
+    "beside the question": answered(answer_question=["not relevant", "not relevant"]),
+    "in the context but not used": answered(reference_answer=[N, N], answer_reference=[N, N]),
+    "partly used": answered(reference_answer=[S, N]),
+    "unsupported claims": answered(answer_context=[S, N, N, N]),
+}
+
+
+@pytest.mark.parametrize("cause", PLANTED)
+def test_the_planted_cause_is_found(cause):
+    found = blame([PLANTED[cause]]).answers[0]
+    assert found.cause == cause
+    assert found.stage == (CAUSES[cause][0] if cause in CAUSES else "")
+
+
+def test_every_cause_is_planted():
+    assert set(PLANTED) == {*CAUSES, "no fault"}
+
+
+def test_known_documents_decide_before_verdicts():
+    lost = answered(record={"gold": ("z",), "ranking": ("a", "b")})
+    assert blame([lost]).answers[0].cause == "not retrieved"
+    there = answered(record={"gold": ("a",)}, reference_context=[N, N, N, N])
+    assert blame([there]).answers[0].cause != "not retrieved"
+
+
+def test_an_abstention_from_what_nobody_can_answer_is_no_fault():
+    each = answered(record={"answerable": False, "reference": None}, abstention=["abstains"])
+    assert blame([each]).answers[0].cause == "no fault"
+
+
+def test_missing_verdicts_are_no_fault_and_no_praise():
+    of_pairs = dict.fromkeys(("answer_context", "reference_context"), [None] * 4)
+    of_claims = ("answer_reference", "reference_answer", "answer_question")
+    each = answered(**of_pairs, **dict.fromkeys(of_claims, [None] * 2))
+    assert blame([each]).answers[0].cause == "not judged"
+
+
+def test_totals_and_gains_are_those_of_a_loop():
+    some = [PLANTED["partly used"], PLANTED["no fault"], PLANTED["in the context but not used"]]
+    found = blame(some, "a")
+    assert found.totals() == {"in the context but not used": 1, "partly used": 1, "no fault": 1}
+    # F1 of recall 1/2 and precision 1 is 2/3.
+    assert found.gain("partly used") == pytest.approx((1 - 2 / 3) / 3)
+    assert found.gain("in the context but not used") == pytest.approx(1 / 3)
+    assert found.gain("not retrieved") == 0.0
+    assert found.worst("partly used")[0].correctness == pytest.approx(2 / 3)
+    assert sum(found.totals().values()) == len(some)
+    assert found.stages() == {"generation": 2}
+
+
+def test_without_a_reference_no_gain_is_invented():
+    each = answered(record={"reference": None}, answer_context=[S, N, N, C])
+    assert math.isnan(blame([each]).gain("used but contradicted"))
+
+
+def test_no_answers_are_refused():
+    with pytest.raises(InputError, match="there are no answers"):
+        blame([])
