@@ -26,14 +26,15 @@ def relevance(project: str, question: str | None, format: str) -> None:
     Beside the share of chosen / shown, with its Wilson interval, is the probability that the
     document is preferred to none, from a model of all choices of the question.
     """
-    from rankgauge.judging import JudgingProject, measure_relevance
+    from rankgauge.judging import JudgingProject, measure_relevance, project_status
 
     with JudgingProject(project) as opened:
         judgments, pools = opened.judgments(), opened.pools
+        warning = project_status(opened).warning
     if question is not None:
         judgments = [each for each in judgments if each.presentation.question == question]
         pools = {name: pool for name, pool in pools.items() if name == question}
-    found = measure_relevance(judgments, pools)
+    found = measure_relevance(judgments, pools, warning=warning)
     if question is not None:
         found.question(question)  # or an error
     print_result(found, format)
@@ -53,7 +54,9 @@ def agreement(project: str, format: str) -> None:
 
     with JudgingProject(project) as opened:
         judgments, judges = opened.judgments(), opened.judges
-    print_result(measure_agreement(judgments, judges), format)
+        with opened.reading() as stored:
+            gold = stored.gold()
+    print_result(measure_agreement(judgments, judges, gold=gold), format)
 
 
 @click.command(short_help="How many questions and judgments a comparison needs.")

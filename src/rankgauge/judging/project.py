@@ -126,8 +126,9 @@ class _State:
         self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
         self.unfinished: dict[str, Presentation] = {}
-        # The finished tasks of each judge, the last one finished at the end.
+        # The finished tasks, and votes, of each judge, the last one finished at the end.
         self.done: dict[str, dict[str, None]] = defaultdict(dict)
+        self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
         # The sets that several people judge; of these, those that need more people.
         self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
         self.open_overlaps: dict[_Set, None] = {}
@@ -199,13 +200,15 @@ class _State:
         self._known.pop(shown.question, None)
         if shown.purpose == "overlap":
             self._check_overlap((shown.question, shown.items))
-        if shown.mode == "answers" or shown.purpose in _NO_TASKS:
+        vote = shown.mode == "answers"
+        if shown.purpose in _NO_TASKS and not vote:
             return
-        self.done[shown.judge].pop(shown.id, None)
+        done = (self.votes_done if vote else self.done)[shown.judge]
+        done.pop(shown.id, None)
         if self.finished(shown):
-            self.done[shown.judge][shown.id] = None
+            done[shown.id] = None
             self.unfinished.pop(shown.id, None)
-        else:
+        elif not vote:
             self.unfinished[shown.id] = shown
 
     def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
@@ -647,12 +650,8 @@ class JudgingProject:
     def undo(self, judge: str, *, votes: bool = False) -> str | None:
         """Open a judge's last finished task, or vote, again; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            if votes:
-                done = (each for each in state.votes_by_judge[judge] if state.finished(each))
-                vote = max(done, key=lambda each: state.latest[each.id].sequence, default=None)
-                last = None if vote is None else vote.id
-            else:
-                last = next(reversed(state.done[judge]), None)
+            done = (state.votes_done if votes else state.done)[judge]
+            last = next(reversed(done), None)
             if last is not None:
                 stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
             return last
@@ -681,13 +680,12 @@ class JudgingProject:
     def vote_progress(self, judge: str) -> Progress:
         """Return how many votes on answers a judge has made, and how many pairs are left."""
         with self._current() as (_, state):
-            own = state.votes_by_judge[judge]
-            done = [each for each in own if state.finished(each)]
+            done = state.votes_done[judge]
             asked = [each for each in state.answers.values() if each.question in state.questions]
-            seen = {each.items for each in done}
+            seen = {state.presentations[each].items for each in done}
             left = sum(pair not in seen for pair in pairs_of(asked))
             questions = len({each.question for each in asked})
-            last = _last_finished(state, own)
+            last = next(reversed(done), None)
             return Progress(len(done), len(done), left, None, questions, 0, last)
 
     def judgments(self) -> list[Judgment]:
