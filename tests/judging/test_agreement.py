@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankgauge.errors import InputError
-from rankgauge.judging import Choice, Judge, Presentation, judgments_of, measure_agreement
+from rankgauge.judging import Choice, GoldTask, Judge, Presentation, judgments_of, measure_agreement
 from rankgauge.stats import cohen_kappa, krippendorff_alpha
 
 JUDGES = {
@@ -148,6 +148,23 @@ def test_repeats_are_compared_with_the_first_answer_of_the_same_judge():
     same = found.estimate("percent agreement", "repeats")
     assert (same.value, same.units) == (0.5, 2)
     assert found.tasks == 1
+
+
+def test_hidden_tests_count_the_answers_that_were_accepted():
+    hidden = {"purpose": "gold"}
+    gold = [GoldTask("q", ("a", "b"), ("a",)), GoldTask("q", ("c", "d"))]
+    found = measured(
+        ("ann", "ab", "a", hidden), ("ann", "dc", "d", hidden), ("bob", "cd", "none", hidden),
+        ("bob", "ba", "none", hidden), ("bob", "xy", "x", hidden), ("cy", "ba", "a", hidden),
+        gold=gold,
+    )  # fmt: skip
+    rows = [r for r in found.rows if r.measure == "accepted answers"]
+    assert [(r.name, r.estimate.value, r.estimate.units) for r in rows] == [
+        ("Ann", 0.5, 2),
+        ("Bob", 0.5, 2),
+        ("Cy", 1.0, 1),
+    ]
+    assert found.tasks == 0
 
 
 def test_criteria_split_the_tasks_that_they_decided():

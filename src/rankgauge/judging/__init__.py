@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         JudgmentImport as JudgmentImport,
         import_judgments as import_judgments,
     )
+    from rankgauge.judging.log_sample import sample_log as sample_log
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         hash_secret as hash_secret,
     )
     from rankgauge.judging.questions import (
+        load_gold as load_gold,
         load_questions as load_questions,
         write_question as write_question,
     )
@@ -123,11 +125,12 @@ __all__, __getattr__, __dir__ = lazy_names(
         " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",
         "imports": "JudgmentImport import_judgments",
+        "log_sample": "sample_log",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
-        "questions": "load_questions write_question",
+        "questions": "load_gold load_questions write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.judging.events import Judge, Judgment
+from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import (
@@ -43,7 +43,8 @@ class AgreementRow:
 
     Attributes:
         measure: ``alpha``, ``percent agreement``, ``alpha, none or any``, ``alpha, which
-            document`` (of tasks of which all chose one), ``kappa, quadratic``.
+            document`` (of tasks of which all chose one), ``kappa, quadratic``, ``accepted answers``
+            (share of the hidden tests).
         group: Whose: ``people``, ``judge`` (one, with the others), ``criterion`` (tasks that it
             decided), ``repeats`` (the same person twice), ``model`` (with people), ``pair``.
         name: Of the judge, criterion, model or pair; empty where there is only one.
@@ -170,6 +171,7 @@ def measure_agreement(
     judgments: Iterable[Judgment],
     judges: Mapping[str, Judge],
     *,
+    gold: Iterable[GoldTask] = (),
     draws: int = 1000,
     seed: int = 0,
 ) -> JudgingAgreement:
@@ -186,6 +188,7 @@ def measure_agreement(
     Args:
         judgments: Of a project: :meth:`JudgingProject.judgments`.
         judges: By identifier.
+        gold: Hidden tests with the answers to accept.
         draws: Resamples of the tasks.
         seed: Of the draws.
 
@@ -207,6 +210,8 @@ def measure_agreement(
     people: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
     models: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
     repeats: dict[_Task, list[Judgment]] = defaultdict(list)
+    accepted = {(each.question, frozenset(each.documents)): each.accepted for each in gold}
+    tests: dict[str, list[float]] = defaultdict(list)
     settled: set[_Task] = set()
     for each in judgments:
         shown, choice = each.presentation, each.choice
@@ -221,8 +226,12 @@ def measure_agreement(
             models[task].setdefault(shown.judge, each)
         elif each.status == "repeat":
             repeats[task].append(each)
+        elif each.status == "gold" and task in accepted and choice.outcome != "graded":
+            best = choice.documents[:1]
+            right = best[0] in accepted[task] if best else not accepted[task]
+            tests[shown.judge].append(float(right))
     ids = {judge for answers in (*people.values(), *models.values()) for judge in answers}
-    names = _names(judges, ids)
+    names = _names(judges, ids | set(tests))
     rows: list[AgreementRow] = []
     for scale, graded in (("choices", False), ("grades", True)):
         mine = _of_scale(people, graded)
@@ -235,6 +244,13 @@ def measure_agreement(
             *found.of_models(_of_scale(models, graded)),
             *found.of_pairs(),
         ]
+    rows += [
+        AgreementRow(
+            "accepted answers", "judge", names[judge], "choices",
+            _mean(right, len(right), draws, seed),
+        )
+        for judge, right in sorted(tests.items(), key=lambda each: names[each[0]])
+    ]  # fmt: skip
     shared = {task: answers for task, answers in people.items() if len(answers) > 1}
     return JudgingAgreement(
         rows=tuple(rows),
