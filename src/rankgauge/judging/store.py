@@ -82,6 +82,10 @@ class JudgingStore:
         """The file; None of PostgreSQL."""
         return self._database.path
 
+    def keep_open(self) -> None:
+        """Keep connections open until `close`, for the next transactions."""
+        self._database.keep_open()
+
     def close(self) -> None:
         """Let go of the database; it opens again when it is used again."""
         self._database.close()
