@@ -41,11 +41,11 @@ HEAD = ("judges", "stored choices", "answers", "errors", "median ms", "99% ms", 
 DOCUMENTS = 20
 WORDS = ("library", "opens", "at", "nine", "lends", "books", "for", "three", "weeks", "members")
 SERVER = """
-import sys, uvicorn
+import sys
 from rankgauge.judging import JudgingProject
-from rankgauge.web import judging_app
+from rankgauge.web import serve
 with JudgingProject(sys.argv[1]) as project:
-    uvicorn.run(judging_app(project), host="127.0.0.1", port=int(sys.argv[2]), log_level="error")
+    serve(project, port=int(sys.argv[2]))
 """
 
 
@@ -160,7 +160,9 @@ def main() -> None:
     cookies = filled(given.project, choices, judges)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-c", SERVER, str(given.project), str(port)])
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(given.project), str(port)], stdout=subprocess.DEVNULL
+    )
     try:
         url = f"http://127.0.0.1:{port}"
         for _ in range(600):
