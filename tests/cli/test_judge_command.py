@@ -142,6 +142,7 @@ def test_a_model_ranks_candidates_and_answers_the_tasks_of_people(project):
     status = json.loads(run("judge", "status", project, "--as", "json").stdout)
     assert status["statuses"] == {"counted": 1, "model": 1}
     assert "looking relevant" in status["warning"]
+    assert "looking relevant" in run("judge", "relevance", project).stdout
 
 
 def test_a_model_needs_an_address_and_a_name(project):

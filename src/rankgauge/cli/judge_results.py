@@ -26,14 +26,15 @@ def relevance(project: str, question: str | None, format: str) -> None:
     Beside the share of chosen / shown, with its Wilson interval, is the probability that the
     document is preferred to none, from a model of all choices of the question.
     """
-    from rankgauge.judging import JudgingProject, measure_relevance
+    from rankgauge.judging import JudgingProject, measure_relevance, project_status
 
     with JudgingProject(project) as opened:
         judgments, pools = opened.judgments(), opened.pools
+        warning = project_status(opened).warning
     if question is not None:
         judgments = [each for each in judgments if each.presentation.question == question]
         pools = {name: pool for name, pool in pools.items() if name == question}
-    found = measure_relevance(judgments, pools)
+    found = measure_relevance(judgments, pools, warning=warning)
     if question is not None:
         found.question(question)  # or an error
     print_result(found, format)
