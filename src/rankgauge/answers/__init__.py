@@ -24,6 +24,10 @@ if TYPE_CHECKING:
         evaluate_answers as evaluate_answers,
         judged_answers as judged_answers,
     )
+    from rankgauge.answers.loading import (
+        answer_questions as answer_questions,
+        read_answers as read_answers,
+    )
     from rankgauge.answers.records import (
         AnswerRecord as AnswerRecord,
         AnswerSet as AnswerSet,
@@ -53,6 +57,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "attribution": "Blame BlamedAnswer blame",
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
+        "loading": "answer_questions read_answers",
         "records": "AnswerRecord AnswerSet Citation Context",
         "scores": "JudgedAnswer Score score",
         "store": "VerdictStore",
