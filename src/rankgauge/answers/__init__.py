@@ -19,10 +19,18 @@ if TYPE_CHECKING:
         sentence_claims as sentence_claims,
         split_sentences as split_sentences,
     )
+    from rankgauge.answers.diagnosis import (
+        AnswerDiagnosis as AnswerDiagnosis,
+        diagnose_answers as diagnose_answers,
+    )
     from rankgauge.answers.evaluation import (
         AnswerEvaluation as AnswerEvaluation,
         evaluate_answers as evaluate_answers,
         judged_answers as judged_answers,
+    )
+    from rankgauge.answers.loading import (
+        answer_questions as answer_questions,
+        read_answers as read_answers,
     )
     from rankgauge.answers.records import (
         AnswerRecord as AnswerRecord,
@@ -52,7 +60,9 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "attribution": "Blame BlamedAnswer blame",
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
+        "loading": "answer_questions read_answers",
         "records": "AnswerRecord AnswerSet Citation Context",
         "scores": "JudgedAnswer Score score",
         "store": "VerdictStore",
