@@ -101,6 +101,9 @@ class Database:
                 if not self.path.exists():
                     raise self._nothing()
             with self._engine(create=False).begin() as connection:
+                if self.path is None:
+                    # One state for all statements, as a transaction of SQLite sees it.
+                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 self._be_patient(connection)
                 revision = self._revision(connection)[0]
                 if revision is None:

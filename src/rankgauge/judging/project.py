@@ -237,6 +237,7 @@ class _State:
         """What the counted judgments of a question say; kept until there is a new choice."""
         if question not in self._known:
             pool = self.pools.get(question, ())
+            graded = self.settings.mode == "graded"
             counted = tuple(
                 (
                     each.presentation.documents,
@@ -244,6 +245,8 @@ class _State:
                 )
                 for each in self.judgments(self.by_question[question], now)
                 if each.counted and each.choice is not None
+                # Imported grades are no choices, and the other way round.
+                if (each.presentation.mode == "graded") == graded
             )
             done = len(counted)
             state = QuestionState(pool, counted)
@@ -597,6 +600,9 @@ class JudgingProject:
         Asked again it returns the same task until a choice is recorded or the lease ends. Several
         processes may ask at once: no set of documents is given to more people than the settings
         say, because the task is reserved in the only transaction that writes.
+
+        Raises:
+            InputError: If there is no such judge, or the access has ended.
         """
         now = now or datetime.now(UTC)
         with self._current() as (stored, state):
@@ -604,6 +610,11 @@ class JudgingProject:
         if task is not None:
             return task
         with self._current(write=True) as (stored, state):
+            if judge not in state.judges or state.judges[judge].revoked:
+                raise InputError(
+                    f"there is no judge {judge!r:.60}, or the access has ended", where=self.where,
+                    fix="invite this judge: rankgauge judge invite PROJECT NAME",
+                )  # fmt: skip
             task = self._open_task(stored, state, judge, now)
             if task is not None:
                 return task
@@ -635,7 +646,7 @@ class JudgingProject:
         """
         with self._current(write=True) as (stored, state):
             shown = self._own(state, choice.presentation, choice.judge)
-            choice.check(shown, state.settings)
+            # What is stored is not checked again: the settings may have changed since.
             known = stored.choice(choice.id)
             if known is not None:
                 if (known.presentation, known.judge) != (choice.presentation, choice.judge):
@@ -644,6 +655,7 @@ class JudgingProject:
                         fix="give each choice an identifier of its own: a UUID",
                     )  # fmt: skip
                 return False
+            choice.check(shown, state.settings)
             stored.append_choice(choice)
             return True
 
