@@ -43,6 +43,13 @@ class AnswerEvaluation(Evaluation):
     scores: Sequence[Sequence[Score]] = ()
     judge: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def stamp(self) -> str:
+        """Who judged, and on how many labels of people that judge was calibrated."""
+        name = self.judge.get("name", "unknown judge")
+        labels = self.judge.get("calibrated")
+        return f"{name}, calibrated on {labels} labels" if labels else f"{name}, uncalibrated"
+
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return for each measure what its mean is at least and at most, whatever is missing."""
         found = {}
@@ -135,7 +142,8 @@ def evaluate_answers(
 
 
 def _measures(measures: Any) -> tuple[Measure, ...]:
-    found = parse_all(measures)
+    names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
+    found = tuple(measure for name in names for measure in parse_all(name))
     for measure in found:
         if measure.name not in SCORES:
             raise InputError(
