@@ -6,7 +6,6 @@ import click
 
 from rankgauge.cli import options
 from rankgauge.cli.output import print_result, tell
-from rankgauge.core.text import many
 
 __all__ = ["answers", "votes"]
 
@@ -29,7 +28,7 @@ def answers(project: str, file: str) -> None:
     with JudgingProject(project) as opened:
         opened.add_answers(found)
         asked = len({each.question for each in found} & set(opened.questions))
-    tell(f"{many(len(found), 'answer')}, to {many(asked, 'question')} of the project")
+    tell(f"answers: {len(found):,}, to questions of the project: {asked:,}")
 
 
 @click.command(short_help="Win rates of systems, by the votes on their answers.")
@@ -55,6 +54,6 @@ def votes(project: str, file: str | None, kind: str, format: str) -> None:
 
     with JudgingProject(project) as opened:
         if file is not None:
-            tell(f"{many(import_votes(opened, file, kind=kind), 'new vote')}")
+            tell(f"new votes: {import_votes(opened, file, kind=kind):,}")
         found = vote_report(opened)
     print_result(found, format)
