@@ -28,6 +28,9 @@ if TYPE_CHECKING:
         answer_questions as answer_questions,
         read_answers as read_answers,
     )
+    from rankgauge.answers.overlap import (
+        context_spans as context_spans,
+    )
     from rankgauge.answers.records import (
         AnswerRecord as AnswerRecord,
         AnswerSet as AnswerSet,
@@ -58,6 +61,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
         "loading": "answer_questions read_answers",
+        "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
         "scores": "JudgedAnswer Score score",
         "store": "VerdictStore",
