@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         sentence_claims as sentence_claims,
         split_sentences as split_sentences,
     )
+    from rankgauge.answers.diagnosis import (
+        AnswerDiagnosis as AnswerDiagnosis,
+        diagnose_answers as diagnose_answers,
+    )
     from rankgauge.answers.evaluation import (
         AnswerEvaluation as AnswerEvaluation,
         evaluate_answers as evaluate_answers,
@@ -59,6 +63,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "attribution": "Blame BlamedAnswer blame",
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
         "loading": "answer_questions read_answers",
         "overlap": "context_spans",

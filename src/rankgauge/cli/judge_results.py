@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_result
+from rankgauge.cli.output import print_result, tell
 
 __all__ = ["agreement", "relevance", "size"]
 
@@ -50,13 +50,16 @@ def agreement(project: str, format: str) -> None:
     with people, and are in no other number. --as json also lists the tasks that people judged
     differently.
     """
-    from rankgauge.judging import JudgingProject, measure_agreement
+    from rankgauge.judging import JudgingProject, measure_agreement, project_status
 
     with JudgingProject(project) as opened:
         judgments, judges = opened.judgments(), opened.judges
+        warning = project_status(opened).warning
         with opened.reading() as stored:
             gold = stored.gold()
     print_result(measure_agreement(judgments, judges, gold=gold), format)
+    if warning:
+        tell(warning)
 
 
 @click.command(short_help="How many questions and judgments a comparison needs.")

@@ -9,7 +9,6 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.judging.agreement import (
         AgreementRow as AgreementRow,
-        Disagreement as Disagreement,
         JudgingAgreement as JudgingAgreement,
         measure_agreement as measure_agreement,
     )
@@ -116,7 +115,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
+        "agreement": "AgreementRow JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "demo": "demo_project",

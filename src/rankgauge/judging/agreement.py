@@ -14,6 +14,7 @@ import numpy as np
 
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
+from rankgauge.judging.disagreements import DisputedSet, disputed_sets
 from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -25,7 +26,7 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
-__all__ = ["AgreementRow", "Disagreement", "JudgingAgreement", "measure_agreement"]
+__all__ = ["AgreementRow", "JudgingAgreement", "measure_agreement"]
 
 _NONE = -1.0  # the code of "none"; documents have 0, 1, ...
 _FEW = 100  # tasks by two people: below, the interval of alpha is wide
@@ -59,25 +60,6 @@ class AgreementRow:
     estimate: Agreement
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A task that people judged differently.
-
-    Attributes:
-        question: The identifier of the question.
-        documents: The documents shown, by identifier.
-        answers: Judge and what each chose: a document, ``none`` or a grade.
-        reasons: Judge and the criterion that decided, where one was given.
-        settled: Whether a final verdict was stored.
-    """
-
-    question: str
-    documents: tuple[str, ...]
-    answers: Mapping[str, str]
-    reasons: Mapping[str, str]
-    settled: bool
-
-
 @dataclass(frozen=True, eq=False)
 class JudgingAgreement(Result):
     """How well judges agree.
@@ -86,13 +68,13 @@ class JudgingAgreement(Result):
 
     Attributes:
         rows: The coefficients.
-        disagreements: Tasks that people judged differently, those without a final verdict first.
+        disagreements: Sets that people judged differently (:func:`disputed_sets`).
         people: The number of people who judged.
         tasks: Tasks that two or more people judged.
     """
 
     rows: tuple[AgreementRow, ...]
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[DisputedSet, ...]
     people: int
     tasks: int
 
@@ -155,20 +137,28 @@ class JudgingAgreement(Result):
             "people": self.people,
             "tasks": self.tasks,
             "rows": [asdict(row) for row in self.rows],
-            "disagreements": [asdict(each) for each in self.disagreements],
+            "disagreements": [
+                {
+                    "question": each.question,
+                    "documents": each.documents,
+                    "judgments": [asdict(made.choice) for made in each.judgments if made.choice],
+                    "settled": each.verdict is not None,
+                }
+                for each in self.disagreements
+            ],
         }
 
     def _notes(self) -> Iterator[str]:
         yield self.summary()
         if self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
-        open_ones = sum(not each.settled for each in self.disagreements)
+        open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
             yield f"{many(open_ones, 'disagreement')} without a final verdict"
 
 
 def measure_agreement(
-    judgments: Iterable[Judgment],
+    judgments: Sequence[Judgment],
     judges: Mapping[str, Judge],
     *,
     gold: Iterable[GoldTask] = (),
@@ -212,15 +202,12 @@ def measure_agreement(
     repeats: dict[_Task, list[Judgment]] = defaultdict(list)
     accepted = {(each.question, frozenset(each.documents)): each.accepted for each in gold}
     tests: dict[str, list[float]] = defaultdict(list)
-    settled: set[_Task] = set()
     for each in judgments:
         shown, choice = each.presentation, each.choice
         if choice is None or choice.outcome not in {"chosen", "none", "graded"}:
             continue
         task = (shown.question, shown.items)
-        if shown.purpose == "adjudication":
-            settled.add(task)
-        elif each.status in {"counted", "adjudicated"}:
+        if each.status in {"counted", "adjudicated"} and shown.purpose != "adjudication":
             people[task].setdefault(shown.judge, each)
         elif each.status == "model":
             models[task].setdefault(shown.judge, each)
@@ -251,12 +238,11 @@ def measure_agreement(
         )
         for judge, right in sorted(tests.items(), key=lambda each: names[each[0]])
     ]  # fmt: skip
-    shared = {task: answers for task, answers in people.items() if len(answers) > 1}
     return JudgingAgreement(
         rows=tuple(rows),
-        disagreements=tuple(_disagreements(shared, names, settled)),
+        disagreements=tuple(disputed_sets(judgments, judges)),
         people=len({judge for answers in people.values() for judge in answers}),
-        tasks=len(shared),
+        tasks=sum(len(answers) > 1 for answers in people.values()),
     )
 
 
@@ -406,31 +392,6 @@ def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, s
         name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})"
         for name, judge in judges.items()
     }
-
-
-def _disagreements(
-    shared: _Answers, names: Mapping[str, str], settled: set[_Task]
-) -> list[Disagreement]:
-    found = []
-    for task, answers in shared.items():
-        said = {names[judge]: _said(each) for judge, each in answers.items()}
-        if len(set(said.values())) > 1:
-            reasons = {
-                names[judge]: each.choice.reason
-                for judge, each in answers.items()
-                if each.choice is not None and each.choice.reason
-            }
-            found.append(
-                Disagreement(task[0], tuple(sorted(task[1])), said, reasons, task in settled)
-            )
-    return sorted(found, key=lambda each: (each.settled, each.question, each.documents))
-
-
-def _said(judgment: Judgment) -> str:
-    choice = judgment.choice
-    if choice is None or not (choice.documents or choice.grades):
-        return "none"
-    return str(choice.grades[0]) if choice.grades else choice.documents[0]
 
 
 def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agreement:

@@ -80,14 +80,14 @@ class JudgmentExport(Result):
         )
         return Table(
             ("grade", "means", "documents"), rows, title=self.summary(),
-            notes=(f"guideline: version {self._versions()}", *self.about["notes"]),
+            notes=(*self._versions(), *self.about["notes"]),
         )  # fmt: skip
 
     def summary(self) -> str:
         """Return how much is judged, and by which rule."""
         judged = sum(each["documents"] for each in self.about["scale"])
         rule = self.about["relevance"]
-        by = f", grades by {rule}" if rule else ""
+        by = f", grades by {'median' if rule == 'grade' else rule}" if rule else ""
         return (
             f"{many(self.about['questions'], 'question')}, {many(judged, 'judged document')}{by}; "
             f"{many(self.about['unjudged'], 'document')} of the pools unjudged"
@@ -125,8 +125,9 @@ class JudgmentExport(Result):
     def _data(self) -> dict[str, Any]:
         return dict(self.about)
 
-    def _versions(self) -> str:
-        return ", ".join(each["version"] for each in self.about["guidelines"]) or "none"
+    def _versions(self) -> list[str]:
+        known = [each["version"] for each in self.about["guidelines"] if each["version"] != "0"]
+        return [f"guideline: version {', '.join(known)}"] if known else []
 
     def _by_text(self) -> Qrels:
         by_text: dict[str, Mapping[str, int]] = {}

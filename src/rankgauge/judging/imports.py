@@ -26,13 +26,11 @@ from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
 from rankgauge.judging.events import (
     KINDS,
-    Candidate,
     Choice,
     Judge,
     Presentation,
     Question,
     Settings,
-    Source,
 )
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import Transaction
@@ -371,7 +369,6 @@ class _Import:
         self._judges = stored.judges()
         self._presentations = {each.id: each for each in stored.presentations()}
         self._latest = {each.presentation: each for each in stored.choices()}
-        self._pools = {(each.question, each.document) for each in stored.candidates()}
         self._read: dict[str, int] = {}
 
     def add(self, stored: Transaction, row: _Row) -> None:
@@ -423,12 +420,6 @@ class _Import:
             )  # fmt: skip
         stored.append_choice(choice)
         self._count("new" if before is None else "changed")
-        texts = stored.documents(shown.documents)
-        stored.add_candidates(
-            Candidate(shown.question, each, (Source(self.name, "import"),))
-            for each in texts
-            if (shown.question, each) not in self._pools
-        )
 
     def _count(self, what: str, by: int = 1) -> None:
         self.result = replace(self.result, **{what: getattr(self.result, what) + by})

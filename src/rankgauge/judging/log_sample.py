@@ -17,8 +17,6 @@ from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import QUESTIONS, TextSource
 from rankgauge.judging.events import Question
 
-__all__ = ["sample_log"]
-
 _TEXTS = (*QUESTIONS, "text", "user_query")
 _COUNTS = ("count", "frequency", "freq")
 

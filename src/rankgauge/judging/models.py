@@ -23,7 +23,6 @@ from rankgauge.rendering import Result, Table
 if TYPE_CHECKING:
     from rankgauge.llm import ChatModel
 
-__all__ = ["ModelJudging", "ModelRanking", "ask_model", "rank_documents"]
 
 _AT_ONCE = 40  # requests between two times of storing
 _WINDOW, _STEP = 20, 10

@@ -16,8 +16,6 @@ from rankgauge.formats.texts import TextRow, TextSource
 from rankgauge.judging.events import GoldTask, Question
 from rankgauge.judging.project import JudgingProject
 
-__all__ = ["advice", "load_gold", "load_questions", "write_question"]
-
 # What to aim for unless the planner says otherwise, and what is enough for a first look.
 _TARGET = 100
 _FIRST_LOOK = 20

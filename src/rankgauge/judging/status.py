@@ -15,8 +15,6 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 
-__all__ = ["JudgeStatus", "ProjectStatus", "project_status"]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
