@@ -32,6 +32,9 @@ if TYPE_CHECKING:
         answer_questions as answer_questions,
         read_answers as read_answers,
     )
+    from rankgauge.answers.overlap import (
+        context_spans as context_spans,
+    )
     from rankgauge.answers.records import (
         AnswerRecord as AnswerRecord,
         AnswerSet as AnswerSet,
@@ -63,6 +66,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
         "loading": "answer_questions read_answers",
+        "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
         "scores": "JudgedAnswer Score score",
         "store": "VerdictStore",
