@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -92,8 +92,8 @@ def evaluate_answers(
 
     Args:
         answers: The answers of one system.
-        verdicts: Verdicts, or the label of each key of an item. Of several on one item the last
-            counts.
+        verdicts: Verdicts, or the label of each key of an item. Which of several on one item
+            counts, `counted_labels` says: of replicates, the label of most.
         measures: Names of measures of answers.
         claims: Gives the claims of a record; sentences by default.
         judge: Who judged: name, prompt, and how it was calibrated.
@@ -112,8 +112,8 @@ def evaluate_answers(
     """
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="give at least one")
-    chosen = _measures(measures)
-    labels = verdicts if isinstance(verdicts, Mapping) else {v.key: v.label for v in verdicts}
+    chosen = answer_measures(measures)
+    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(verdicts)
     judged = judged_answers(answers, labels, claims)
     scores = [[score(measure, each) for measure in chosen] for each in judged]
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
@@ -134,8 +134,10 @@ def evaluate_answers(
     )
 
 
-def _measures(measures: Any) -> tuple[Measure, ...]:
-    found = parse_all(measures)
+def answer_measures(measures: Any) -> tuple[Measure, ...]:
+    """Return measures by name; refuse those that are not computed from verdicts."""
+    names = (measures,) if isinstance(measures, str | Measure) else measures
+    found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
         if measure.name not in SCORES:
             raise InputError(
