@@ -103,6 +103,19 @@ def test_an_encoder_nobody_knows_is_refused(project):
     assert "is none of hashing, model2vec:NAME" in done.stderr
 
 
+def test_hidden_tests_are_added_from_a_file(project, tmp_path):
+    run("judge", "pool", project, "--collection", SAMPLE, "--run", BM25)
+    file = tmp_path / "gold.csv"
+    missing = run("judge", "gold", project, file)
+    assert "there is no such file" in missing.stderr
+    with JudgingProject(project) as opened:
+        documents = list(opened.pools["q05"][:2])
+    row = f"q05,{';'.join(documents)},{documents[0]}"
+    file.write_text(f"question,documents,accepted\n{row}\n", encoding="utf-8")
+    done = run("judge", "gold", project, file)
+    assert (done.returncode, done.stderr) == (0, "added 1 hidden test\n")
+
+
 def chosen_first(body, _before):
     """Rank documents as they are, or choose the first."""
     properties = body["response_format"]["json_schema"]["schema"]["properties"]
@@ -129,6 +142,8 @@ def test_a_model_ranks_candidates_and_answers_the_tasks_of_people(project):
     status = json.loads(run("judge", "status", project, "--as", "json").stdout)
     assert status["statuses"] == {"counted": 1, "model": 1}
     assert "looking relevant" in status["warning"]
+    assert "looking relevant" in run("judge", "relevance", project).stdout
+    assert "looking relevant" in run("judge", "agreement", project).stderr
 
 
 def test_a_model_needs_an_address_and_a_name(project):
@@ -164,3 +179,17 @@ def fetched(link):
         except OSError:
             time.sleep(0.1)
     raise AssertionError(f"no page at {link}")
+
+
+def test_questions_are_drawn_from_a_log_and_printed_as_queries(project, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("query,count\nlate fees,5\nwifi,2\nparking,1\n", encoding="utf-8")
+    done = run("judge", "questions", project, log, "--sample", "2", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    printed = run("judge", "questions", project).stdout
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert len(rows) == 32
+    assert {row["text"] for row in rows[30:]} <= {"late fees", "wifi", "parking"}
+    file = tmp_path / "queries.jsonl"
+    file.write_text(printed, encoding="utf-8")
+    assert len(rankgauge.corpus.read_queries(file)) == 32

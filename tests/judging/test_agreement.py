@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankgauge.errors import InputError
-from rankgauge.judging import Choice, Judge, Presentation, judgments_of, measure_agreement
+from rankgauge.judging import Choice, GoldTask, Judge, Presentation, judgments_of, measure_agreement
 from rankgauge.stats import cohen_kappa, krippendorff_alpha
 
 JUDGES = {
@@ -78,7 +78,7 @@ def test_two_judges_agree_on_documents_and_not_on_positions():
     assert found.people == 2
     (one,) = found.disagreements
     assert one.documents == ("f", "g")
-    assert one.answers == {"Ann": "f", "Bob": "g"}
+    assert [each.choice.documents for each in one.judgments] == [("f",), ("g",)]
 
 
 def test_alpha_is_of_canonical_places():
@@ -150,6 +150,23 @@ def test_repeats_are_compared_with_the_first_answer_of_the_same_judge():
     assert found.tasks == 1
 
 
+def test_hidden_tests_count_the_answers_that_were_accepted():
+    hidden = {"purpose": "gold"}
+    gold = [GoldTask("q", ("a", "b"), ("a",)), GoldTask("q", ("c", "d"))]
+    found = measured(
+        ("ann", "ab", "a", hidden), ("ann", "dc", "d", hidden), ("bob", "cd", "none", hidden),
+        ("bob", "ba", "none", hidden), ("bob", "xy", "x", hidden), ("cy", "ba", "a", hidden),
+        gold=gold,
+    )  # fmt: skip
+    rows = [r for r in found.rows if r.measure == "accepted answers"]
+    assert [(r.name, r.estimate.value, r.estimate.units) for r in rows] == [
+        ("Ann", 0.5, 2),
+        ("Bob", 0.5, 2),
+        ("Cy", 1.0, 1),
+    ]
+    assert found.tasks == 0
+
+
 def test_criteria_split_the_tasks_that_they_decided():
     correct, dense = {"reason": "correctness"}, {"reason": "information density"}
     found = measured(
@@ -159,10 +176,7 @@ def test_criteria_split_the_tasks_that_they_decided():
     assert found.estimate("percent agreement", "criterion", "correctness").value == 1
     density = found.estimate("percent agreement", "criterion", "information density")
     assert (density.value, density.units) == (0, 1)
-    assert found.disagreements[0].reasons == {
-        "Ann": "information density",
-        "Bob": "information density",
-    }
+    assert [each.documents for each in found.disagreements] == [("c", "d")]
 
 
 def test_answers_before_an_adjudication_count_and_the_verdict_does_not():
@@ -170,7 +184,7 @@ def test_answers_before_an_adjudication_count_and_the_verdict_does_not():
     found = measured(("ann", "ab", "a"), ("bob", "ab", "b"), ("cy", "ab", "b", final),
                      ("ann", "cd", "c"), ("bob", "cd", "d"))  # fmt: skip
     assert found.estimate("percent agreement").value == 0
-    assert [each.settled for each in found.disagreements] == [False, True]
+    assert [each.verdict is None for each in found.disagreements] == [True, False]
 
 
 def test_what_nobody_said_is_missing():
@@ -193,7 +207,7 @@ def test_grades_have_an_ordinal_alpha_and_a_kappa_of_each_pair():
     kappa = found.estimate("kappa, quadratic", "pair", "Ann and Bob", "grades")
     assert kappa == cohen_kappa(ann, bob, "quadratic")
     assert {row.scale for row in found.rows} == {"grades"}
-    assert found.disagreements[0].answers == {"Ann": "1", "Bob": "2"}
+    assert found.disagreements[0].documents == ("b",)
 
 
 def test_a_judge_without_a_record_has_the_identifier_as_name():
@@ -205,7 +219,8 @@ def test_a_judge_without_a_record_has_the_identifier_as_name():
         ),
         {},
     )
-    assert found.disagreements[0].answers == {"x": "a", "y": "none"}
+    assert found.people == 2
+    assert found.estimate("percent agreement").value == 0
 
 
 def test_the_result_prints_and_is_json():
@@ -215,6 +230,8 @@ def test_the_result_prints_and_is_json():
     data = json.loads(found.to_json())
     assert data["tasks"] == 2
     assert data["rows"][0]["measure"] == "alpha"
+    assert data["disagreements"][0]["documents"] == ["a", "b"]
+    assert not data["disagreements"][0]["settled"]
     assert found.to_csv().startswith("measure,group,name,scale,value,low,high")
     nothing = measure_agreement([], {})
     assert nothing.rows == ()

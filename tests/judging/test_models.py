@@ -177,6 +177,12 @@ def test_cost_and_tokens_are_reported(project):
     assert "cost 0.0004" in str(result)
 
 
+def test_without_tasks_of_people_no_model_is_asked_or_added(project):
+    with pytest.raises(rankgauge.InputError, match="people have answered no task"):
+        asked(project, best_first)
+    assert not project.judges
+
+
 def test_a_limit_leaves_the_rest_for_later(project):
     judged(project, 5)
     result, server = asked(project, best_first, limit=2, name="cheap")

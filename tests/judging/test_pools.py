@@ -80,6 +80,15 @@ def test_the_pool_is_the_union_of_the_top_of_all_runs(project):
         assert (each.kind, each.questions) == ("run", 30)
 
 
+def test_a_pool_is_the_same_in_both_databases(where):
+    with JudgingProject.create(where) as made:
+        made.add_questions([Question("q1", "late fees"), Question("q2", "opening hours")])
+        report = build_pool(made, DOCUMENTS, [{"q1": ["d1", "d2"], "q2": ["d2"]}], random=2)
+        assert (report.new, report.documents) == (7, 7)
+        assert build_pool(made, DOCUMENTS, [{"q1": ["d2", "d1"]}], random=2).new == 0
+        assert stored(made)["q1", "d2"].sources[0] == Source("run", "run", rank=2, score=1.0)
+
+
 def test_the_same_run_again_adds_nothing_and_another_says_what_is_new(project):
     build_pool(project, SAMPLE, {"a": BM25_RUN}, k=5)
     before = stored(project)

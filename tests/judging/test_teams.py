@@ -13,6 +13,7 @@ from rankgauge.judging import (
     Question,
     Settings,
     Source,
+    disputed_sets,
     hash_secret,
     write_question,
 )
@@ -188,3 +189,27 @@ def test_versions_of_the_guideline_are_listed(project):
     with project.reading() as stored:
         found = stored.versions("guideline")
     assert [(number, author) for number, _, author in found] == [(2, "Eve"), (1, "")]
+
+
+def test_people_who_chose_differently_are_listed_until_the_verdict(project):
+    ann, ben, eve = (project.add_judge(name)[0] for name in ("Ann", "Ben", "Eve"))
+    choose(project, ann, "a")
+    assert disputed_sets(project.judgments(), project.judges) == []
+    choose(project, ben)
+    (found,) = disputed_sets(project.judgments(), project.judges)
+    assert (found.question, found.documents, found.verdict) == ("q1", POOL, None)
+    assert [each.presentation.judge for each in found.judgments] == [ann.id, ben.id]
+    verdict = project.adjudicate("q1", POOL, eve.id).presentation
+    project.record(Choice("v1", verdict.id, eve.id, "chosen", ("a",)))
+    (found,) = disputed_sets(project.judgments(), project.judges)
+    assert len(found.judgments) == 2
+    assert found.verdict.choice.documents == ("a",)
+
+
+def test_equal_choices_and_those_of_models_are_no_disagreement(project):
+    ann, ben = (project.add_judge(name)[0] for name in ("Ann", "Ben"))
+    model, _ = project.add_judge("model", kind="model")
+    choose(project, ann, "a")
+    choose(project, ben, "a")
+    choose(project, model, "b")
+    assert disputed_sets(project.judgments(), project.judges) == []

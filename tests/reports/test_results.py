@@ -10,6 +10,7 @@ import pytest
 
 import rankgauge
 from rankgauge.core.json_text import dump_json, plain
+from rankgauge.llm import Usage
 from rankgauge.rendering import Result
 from rankgauge.reports import FORMATS, Options, render
 from rankgauge.sample import sample_path
@@ -48,12 +49,37 @@ def history(folder):
     return made
 
 
+def answers():
+    """Two answers, judged by hand; one of them abstains."""
+    given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
+    made = rankgauge.answers.AnswerSet("a", tuple(
+        rankgauge.answers.AnswerRecord(
+            name, "Is it?", text, (rankgauge.answers.Context("d", "So it is."),), known, gold=("d",)
+        )
+        for name, text, known in given
+    ))  # fmt: skip
+    judged = [
+        rankgauge.answers.items_of(one, rankgauge.answers.sentence_claims(one)) for one in made
+    ]
+    return made, {item.key: "supported" for items in judged for item in items}
+
+
 PACKAGES = [
     importlib.import_module(f"rankgauge.{found.name}")
     for found in pkgutil.iter_modules(rankgauge.__path__)
     if found.ispkg
 ]
 RESULTS = {
+    "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
+    "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
+    "AnswerJudging": lambda folder: rankgauge.answers.judge_answers(
+        answers()[0], rankgauge.answers.RuleJudge(),
+        rankgauge.answers.VerdictStore(folder / "verdicts.db"),
+    ),
+    "ClaimExtraction": lambda _: rankgauge.answers.ClaimExtraction(
+        "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
+    ),
+    "Blame": lambda _: rankgauge.answers.diagnose_answers(*answers()).blame,
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
     "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
     "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),

@@ -11,8 +11,11 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from judging_pages import ORIGIN, filled
+from judging_site import chromium, served
 
 from rankgauge.web import judging_app
+
+__all__ = ["chromium", "served"]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def field(page, name):
 
 
 def post(client, page, **fields):
-    data = {"choice": field(page, "choice"), "opened": field(page, "opened")} | fields
+    data = {name: field(page, name) for name in ("csrf", "choice", "opened")} | fields
     return client.post(page.url.path, data=data)
 
 
@@ -130,9 +130,13 @@ def test_undo_opens_the_last_task_again_however_often_it_is_sent(project, client
     first = client.get("/judge")
     second = post(client, first, pick="1")
     third = post(client, second, pick="1")
-    form = re.search(r'action="(/judge/[^"]+)" id="undo".*?value="([^"]+)"', third.text, re.DOTALL)
+    form = re.search(
+        r'action="(/judge/[^"]+)" id="undo".*?"choice" value="([^"]+)"', third.text, re.DOTALL
+    )
     for _ in range(2):
-        back = client.post(form[1], data={"choice": form[2], "pick": "undone"})
+        back = client.post(
+            form[1], data={"csrf": field(third, "csrf"), "choice": form[2], "pick": "undone"}
+        )
         assert back.url.path == second.url.path
     assert [each.choice and each.choice.outcome for each in project.judgments()] == [
         "chosen", "undone", None,
@@ -180,6 +184,7 @@ def test_a_task_of_somebody_else_is_unknown(project, client):
     task = project.next_task(other.id)
     sign_in(client, project)
     path = f"/judge/{task.presentation.id}"
+    client.headers["X-CSRF-Token"] = field(client.get("/judge"), "csrf")
     for answer in (
         client.get(path),
         client.post(path, data={"choice": str(uuid.uuid4()), "pick": "1"}),
@@ -300,7 +305,7 @@ def test_pages_may_load_nothing_from_elsewhere(project, client):
         assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Referrer-Policy"] == "same-origin"
         assert answer.headers["Cache-Control"] in {"no-store", "no-cache"}
         assert not re.findall(r"<script>|<style|\son\w+=|style=", answer.text)
 
@@ -319,7 +324,7 @@ def test_pages_may_load_nothing_from_elsewhere(project, client):
         ({"pick": "1", "choice": ""}, "no identifier"),
         ({"pick": "1", "reason": "habit"}, "the reason"),
         ({"pick": "1", "comment": "x" * 10_001}, "10,001 characters"),
-        ({"pick": "both good"}, "not what was chosen"),
+        ({"pick": "both good"}, "is no outcome of the mode choice"),
     ],
 )
 def test_a_corrupted_form_is_refused_and_nothing_is_stored(project, client, fields, message):

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         sentence_claims as sentence_claims,
         split_sentences as split_sentences,
     )
+    from rankgauge.answers.diagnosis import (
+        AnswerDiagnosis as AnswerDiagnosis,
+        diagnose_answers as diagnose_answers,
+    )
     from rankgauge.answers.evaluation import (
         AnswerEvaluation as AnswerEvaluation,
         evaluate_answers as evaluate_answers,
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
         Judge as Judge,
         MissingVerdict as MissingVerdict,
         RuleJudge as RuleJudge,
+    )
+    from rankgauge.answers.loading import (
+        answer_questions as answer_questions,
+        read_answers as read_answers,
     )
     from rankgauge.answers.model_judge import (
         ClaimExtraction as ClaimExtraction,
@@ -68,8 +76,10 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "attribution": "Blame BlamedAnswer blame",
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
         "judges": "CallableJudge Judge MissingVerdict RuleJudge",
+        "loading": "answer_questions read_answers",
         "model_judge": "ClaimExtraction ModelJudge extract_claims",
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",

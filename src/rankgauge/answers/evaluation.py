@@ -43,6 +43,13 @@ class AnswerEvaluation(Evaluation):
     scores: Sequence[Sequence[Score]] = ()
     judge: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def stamp(self) -> str:
+        """Who judged, and on how many labels of people that judge was calibrated."""
+        name = self.judge.get("name", "unknown judge")
+        labels = self.judge.get("calibrated")
+        return f"{name}, calibrated on {labels} labels" if labels else f"{name}, uncalibrated"
+
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return for each measure what its mean is at least and at most, whatever is missing."""
         found = {}

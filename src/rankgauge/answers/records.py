@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +51,7 @@ class AnswerRecord:
         ranking: Identifiers of all that was retrieved, the best first, if it is more than the
             contexts.
         group: What the question belongs to, such as a topic.
+        alternatives: Other reference answers, each right by itself.
     """
 
     id: str
@@ -63,6 +65,7 @@ class AnswerRecord:
     gold: tuple[str, ...] = ()
     ranking: tuple[str, ...] = ()
     group: str = ""
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,13 @@ class AnswerSet:
         system: Its name.
         records: One for each question.
         settings: What made them, such as the versions of ``retrieval``, ``prompt`` and ``model``.
+        notes: What was noticed while reading.
     """
 
     system: str
     records: tuple[AnswerRecord, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse an identifier that occurs twice."""
@@ -97,6 +102,39 @@ class AnswerSet:
         return len(self.records)
 
     @classmethod
-    def of(cls, records: Iterable[AnswerRecord], system: str = "answers") -> AnswerSet:
-        """Make a set of records."""
-        return cls(system, tuple(records))
+    def of(
+        cls,
+        source: Any,
+        system: str | None = None,
+        *,
+        reference: Any = None,
+        texts: Mapping[str, str] | None = None,
+    ) -> AnswerSet:
+        """Make a set of whatever holds the answers of one system.
+
+        Args:
+            source: As :func:`read_answers` reads it; a set is returned as it is.
+            system: The system to read; the name of the system if the records name none.
+            reference: Questions with reference answers, as :func:`read_answers` joins them.
+            texts: The text of each identifier of a context, where only identifiers are given.
+
+        Raises:
+            InputError: If a record cannot be read, or there are several systems.
+
+        Example:
+            >>> AnswerSet.of([{"question": "How high?", "answer": "5 m"}], "a").records[0].answer
+            '5 m'
+        """
+        if isinstance(source, AnswerSet) and reference is None:
+            return source
+        loading = importlib.import_module("rankgauge.answers.loading")
+        sets: tuple[AnswerSet, ...] = loading.read_answers(
+            source, system=system, reference=reference, texts=texts
+        )
+        if len(sets) > 1:
+            names = ", ".join(each.system for each in sets)
+            raise InputError(
+                f"there are answers of {len(sets)} systems: {names}", where="system",
+                fix="name one: system=..., or read all: read_answers(...)",
+            )  # fmt: skip
+        return sets[0]

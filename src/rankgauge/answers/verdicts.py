@@ -158,7 +158,10 @@ def items_of(
 
 
 def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[Item]:
-    known = {context.id: context.text for context in record.contexts}
+    known: dict[str, str] = {}
+    for context in record.contexts:  # passages of one document have its identifier
+        before = f"{known[context.id]}\n\n" if context.id in known else ""
+        known[context.id] = before + context.text
     for row, citation in enumerate(record.citations):
         if citation.context in known:
             text = known[citation.context]

@@ -18,7 +18,7 @@ from typing import Any
 from rankgauge.benchmark.calls import ask
 from rankgauge.benchmark.journal import Response
 from rankgauge.benchmark.limits import Limits
-from rankgauge.benchmark.progress import Told
+from rankgauge.benchmark.progress import Progress
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import has_index
@@ -171,7 +171,7 @@ def measure_latency(
     *,
     limits: Limits,
     warmup: int = 3,
-    bar: Told | None = None,
+    bar: Progress | None = None,
 ) -> Latency:
     """Time a retriever: one query in a call, one call at a time, after a warm-up, no retries."""
     one = 1 if limits.batch is not None or has_index(retriever) else None

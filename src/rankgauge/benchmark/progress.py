@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Protocol
+from typing import Any
 
 from rankgauge.core.escaping import for_terminal
 
 _EVERY = 0.1
 _EVERY_LINE = 0.5
 _EVERY_IN_A_LOG = 10.0
-
-
-class Told(Protocol):
-    """What is told of a run's progress."""
-
-    def step(self, *, failed: bool) -> None:
-        """One more query has its response."""
-
-
-class _Silent:
-    def step(self, *, failed: bool) -> None:
-        """Say nothing."""
 
 
 def _place(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
@@ -40,103 +29,106 @@ def _place(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
     return "terminal" if terminal else "notebook" if notebook else "log"
 
 
-@contextmanager
-def shown(
-    what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
-) -> Iterator[Told]:
-    """Show how far the work inside has come; `between`: drawn between two queries only."""
-    place, what = _place(wanted), for_terminal(what)
-    if not place:
-        yield _Silent()
-    elif place == "terminal":
-        with _drawn(what, total, done=done, between=between) as bar:
-            yield bar
-    else:
-        lines = _Lines(what, total, done, notebook=place == "notebook")
-        try:
-            yield lines
-        finally:
-            lines.end()
+class Progress:
+    """Queries that have their response, counted; this one is not shown."""
 
-
-class _Lines:
-    """A line of text that says how far it is: over itself in a notebook, a new one in a log."""
-
-    def __init__(self, what: str, total: int, done: int, *, notebook: bool) -> None:
-        self._what, self._total, self._before = what, total, done
-        self._notebook = notebook
-        self._every = _EVERY_LINE if notebook else _EVERY_IN_A_LOG
+    def __init__(self, total: int = 0, done: int = 0, every: float = math.inf) -> None:
+        self._total, self._done, self._every = total, done, every
         self._begun = self._last = time.monotonic()
-        self._seen = self._failures = self._width = 0
+        self._seen = self._failures = 0
 
     def step(self, *, failed: bool) -> None:
-        """Count, and say it now and then."""
+        """Count one more, and show it now and then: each would cost more than asking."""
         self._seen += 1
+        self._done += 1
         self._failures += failed
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
-            rate = self._seen / (now - self._begun)
-            left = round((self._total - self._before - self._seen) / rate)
-            line = (
-                f"{self._what}: {self._before + self._seen}/{self._total}, {rate:.1f}/s, "
-                f"{timedelta(seconds=left)} left"
-            )
-            self._say(line + (f", {self._failures} failed" if self._failures else ""))
+            bad = f"{self._failures} failed" if self._failures else ""
+            self._show(self._seen / (now - self._begun), bad)
 
-    def _say(self, line: str) -> None:
-        padded = line.ljust(self._width)
+    def _show(self, rate: float, bad: str) -> None:
+        """Show the count, so many in a second, and how many failed."""
+
+    def end(self) -> None:
+        """Take it away, where that is possible."""
+
+
+class _Line(Progress):
+    """A line of text: over itself in a notebook, a new one in a log."""
+
+    def __init__(self, what: str, total: int, done: int, *, notebook: bool) -> None:
+        super().__init__(total, done, _EVERY_LINE if notebook else _EVERY_IN_A_LOG)
+        self._what, self._notebook = what, notebook
+        self._width = 0
+
+    def _show(self, rate: float, bad: str) -> None:
+        left = timedelta(seconds=round((self._total - self._done) / rate))
+        parts = [f"{self._what}: {self._done}/{self._total}", f"{rate:.1f}/s", f"{left} left", bad]
+        line = ", ".join(filter(None, parts))
+        self._write(f"\r{line.ljust(self._width)}" if self._notebook else f"{line}\n")
         self._width = len(line)
-        sys.stderr.write(f"\r{padded}" if self._notebook else f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
         sys.stderr.flush()
 
     def end(self) -> None:
-        """Take the line away, where that is possible."""
         if self._notebook and self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
+            self._write("\r" + " " * self._width + "\r")
+
+
+class _Bar(Progress):
+    """A bar on a terminal; `between`: drawn between two queries only."""
+
+    def __init__(self, what: str, total: int, done: int, *, between: bool) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+        super().__init__(total, done, _EVERY)
+        self._between = between
+        columns = (
+            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(), TextColumn("[red]{task.fields[bad]}[/red]"),
+        )  # fmt: skip
+        self._bar = _rich(columns, auto_refresh=not between)
+        self._task = self._bar.add_task(what, total=total, completed=done, rate="", bad="")
+        self._bar.start()
+
+    def _show(self, rate: float, bad: str) -> None:
+        self._bar.update(
+            self._task, completed=self._done, rate=f"{rate:.1f}/s", bad=bad, refresh=self._between
+        )
+
+    def end(self) -> None:
+        self._bar.update(self._task, completed=self._done)
+        self._bar.stop()
+
+
+def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress as Rich, TextColumn
+
+    what = TextColumn("{task.description}", markup=False)
+    console = Console(stderr=True)
+    return Rich(what, *columns, console=console, transient=True, auto_refresh=auto_refresh)
 
 
 @contextmanager
-def _drawn(what: str, total: int, *, done: int, between: bool) -> Iterator[Told]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    progress = Progress(
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[bad]}"),
-        console=Console(stderr=True), transient=True, auto_refresh=not between,
-    )  # fmt: skip
-    task = progress.add_task(what, total=total, completed=done, rate="", bad="")
-    begun = last = time.monotonic()
-    seen = failures = 0
-
-    class Bar:
-        def step(self, *, failed: bool) -> None:
-            """Count, and look at the clock: drawing each query would cost more than asking it."""
-            nonlocal last, seen, failures
-            seen += 1
-            failures += failed
-            now = time.monotonic()
-            if now - last >= _EVERY:
-                last = now
-                progress.update(
-                    task,
-                    completed=done + seen,
-                    rate=f"{seen / (now - begun):.1f}/s",
-                    bad=f"[red]{failures} failed[/red]" if failures else "",
-                    refresh=between,
-                )
-
-    with progress:
-        yield Bar()
-        progress.update(task, completed=done + seen)
+def shown(
+    what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
+) -> Iterator[Progress]:
+    """Show how far the work inside has come; `between`: drawn between two queries only."""
+    place, what = _place(wanted), for_terminal(what)
+    made = Progress()
+    if place == "terminal":
+        made = _Bar(what, total, done, between=between)
+    elif place:
+        made = _Line(what, total, done, notebook=place == "notebook")
+    try:
+        yield made
+    finally:
+        made.end()
 
 
 @contextmanager
@@ -149,13 +141,8 @@ def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
             sys.stderr.flush()
         yield
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TimeElapsedColumn
 
-    progress = Progress(
-        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    progress.add_task(what, total=None)
-    with progress:
+    with _rich((SpinnerColumn(), TimeElapsedColumn())) as bar:
+        bar.add_task(what, total=None)
         yield

@@ -201,31 +201,20 @@ class BenchmarkRun(Result):
         return f"{self._failed()}. {done}" if failed else done
 
     def _data(self) -> dict[str, Any]:
-        latency, index, tally = self.latency, self.index, self.tally
-        quantiles = {
-            name: None if found is None else {
-                "value": found.value, "low": found.low, "high": found.high
-            }
-            for name in ("p50", "p95", "p99")
-            for found in [None if latency is None else getattr(latency, name)]
-        }  # fmt: skip
+        latency, tally = self.latency, self.tally
+        names = ("p50", "p95", "p99")
+        quantiles = {name: latency and getattr(latency, name) for name in names}
         return {
             "name": self.name,
             "settings": self.settings,
             "queries": tally.queries,
             "failed": tally.failed,
             "not_asked": tally.missing,
-            "failures": [
-                {"query": f.query, "kind": f.kind, "error": f.error, "attempts": f.attempts}
-                for f in self.failures
-            ],
+            "failures": self.failures,
             "latency": None if latency is None else {
                 **quantiles, "queries": len(latency.seconds), "throughput": latency.throughput
             },
-            "index": None if index is None else {
-                "seconds": index.seconds, "size": index.size, "peak": index.peak,
-                "recall": index.recall,
-            },
+            "index": self.index,
             "usage": dict(self.usage),
             "cost_per_1000_queries": self.cost,
         }  # fmt: skip

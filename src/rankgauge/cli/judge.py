@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -13,6 +14,8 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.judge_files import backup, export, import_, restore
+from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -73,6 +76,28 @@ def _address(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_SETTINGS):
+        command = option(command)
+    return command
+
+
+# How questions are drawn from a log: options of `create` and `questions`.
+_DRAW = (
+    click.option(
+        "--sample", type=click.IntRange(1), metavar="N",
+        help="The file is a log: draw N of its different questions.",
+    ),
+    click.option(
+        "--by", type=click.Choice(["frequency", "uniform"]), default="frequency",
+        show_default=True,
+        help="With --sample: whether frequent questions are drawn more often. Probabilities are "
+        "recorded.",
+    ),
+    options.seed("With --sample: decides which questions are drawn."),
+)  # fmt: skip
+
+
+def _draws(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_DRAW):
         command = option(command)
     return command
 
@@ -159,6 +184,7 @@ def judge() -> None:
     help="Questions: queries, perhaps with the answering documents beside each.",
 )  # fmt: skip
 @_collection
+@_draws
 @click.option(
     "--guideline", metavar="FILE", help="The guideline for judges, in Markdown; or the shipped one."
 )
@@ -168,6 +194,9 @@ def create(  # noqa: PLR0917 - one parameter an option
     project: str,
     questions: str | None,
     collection: str | None,
+    sample: int | None,
+    by: str,
+    seed: int,
     guideline: str | None,
     author: str,
     **settings: Any,
@@ -178,11 +207,16 @@ def create(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge judge create judging.db --questions queries.jsonl
       rankgauge judge create judging.db --questions questions.csv --collection docs --shown 2
+      rankgauge judge create judging.db --questions searches.csv --sample 100
       rankgauge judge create judging.db --mode graded --grade "off topic" --grade "answers it"
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject, Settings, project_status
 
-    read = [] if questions is None else _read_questions(questions, collection, author)
+    read = (
+        []
+        if questions is None
+        else _read_questions(questions, collection, author, draw=(sample, by, seed))
+    )
     with JudgingProject.create(
         project, Settings(**_given(settings)), guideline=_text(guideline), author=author
     ) as made:
@@ -190,23 +224,39 @@ def create(  # noqa: PLR0917 - one parameter an option
         print_result(project_status(made), "table")
 
 
-@judge.command(short_help="Add questions from a file.")
+@judge.command(short_help="Add questions from a file or a log, or print them.")
 @_project
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="[FILE]", required=False)
 @_collection
+@_draws
 @click.option("--author", default="", metavar="NAME", help="Who wrote them.")
-def questions(project: str, file: str, collection: str | None, author: str) -> None:
+def questions(  # noqa: PLR0917 - one parameter an option
+    project: str,
+    file: str | None,
+    collection: str | None,
+    sample: int | None,
+    by: str,
+    seed: int,
+    author: str,
+) -> None:
     """Add the questions of FILE; a question whose id is known is replaced.
+
+    Without FILE, print the questions as JSON lines, which systems can be run on.
 
     \b
     Examples:
       rankgauge judge questions judging.db more.csv --collection docs
+      rankgauge judge questions judging.db searches.csv --sample 100 --seed 1
+      rankgauge judge questions judging.db > queries.jsonl
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject, project_status
 
-    read = _read_questions(file, collection, author)
     with JudgingProject(project) as opened:
-        opened.add_questions(read)
+        if file is None:
+            for each in opened.questions.values():
+                say(json.dumps({"_id": each.id, "text": each.text}, ensure_ascii=False) + "\n")
+            return
+        opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")
 
 
@@ -326,6 +376,26 @@ def guideline(project: str, file: str | None, author: str) -> None:
     say("".join(for_terminal(line) + "\n" for line in text.splitlines()))
 
 
+@judge.command(short_help="Add hidden tests: tasks with a known answer.")
+@_project
+@click.argument("file", metavar="FILE")
+def gold(project: str, file: str) -> None:
+    """Add the hidden tests of FILE: judges are given them among their tasks.
+
+    FILE is CSV or JSON lines with question, documents and accepted (empty if none is appropriate).
+
+    \b
+    Examples:
+      rankgauge judge gold judging.db gold.jsonl
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, load_gold
+
+    with JudgingProject(project) as opened:
+        tests = load_gold(file, opened)
+        opened.add_gold(tests)
+    tell(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
+
+
 @judge.command(short_help="Open the pages on which people judge.")
 @_project
 @_address
@@ -441,6 +511,10 @@ def status(project: str, format: str) -> None:
     print_result(found, format)
 
 
+for _command in (relevance, agreement, size, export, import_, backup, restore):
+    judge.add_command(_command)
+
+
 def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
     """The retrievers that search the collection, by name."""
     from rankgauge import retrievers
@@ -480,10 +554,15 @@ def _open(link: str) -> None:
     webbrowser.open(link)
 
 
-def _read_questions(path: str, collection: str | None, author: str) -> list[Any]:
-    from rankgauge.judging import load_questions
+def _read_questions(
+    path: str, collection: str | None, author: str, *, draw: tuple[int | None, str, int]
+) -> list[Any]:
+    from rankgauge.judging import load_questions, sample_log
 
+    sample, by, seed = draw
     with working(f"reading {path}"):
+        if sample is not None:
+            return sample_log(path, sample, by=by, seed=seed, author=author)
         documents = None if collection is None else rankgauge.Collection.read(collection)
         return load_questions(path, documents, author=author)
 

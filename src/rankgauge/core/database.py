@@ -63,6 +63,8 @@ class Database:
         self._patience = patience
         self._missing = missing
         self._engines: dict[bool, Engine] = {}
+        self._keeps = False
+        self._prepared: tuple[int, int] | None = None  # the file that was prepared
         if "\0" in where or not where:
             raise InputError(
                 f"{where!r:.60} is no path", where=schema.name, fix="name a file or a URL"
@@ -82,8 +84,14 @@ class Database:
             where = self._url.render_as_string(hide_password=True)
         self.where = redact(where)
 
+    def keep_open(self) -> None:
+        """Keep connections open until `close`, and use them again: opening takes milliseconds."""
+        self.close()
+        self._keeps = True
+
     def close(self) -> None:
         """Let go of what is open; it opens again when it is used again."""
+        self._keeps, self._prepared = False, None
         for engine in self._engines.values():
             engine.dispose()
         self._engines.clear()
@@ -97,6 +105,9 @@ class Database:
                 if not self.path.exists():
                     raise self._nothing()
             with self._engine(create=False).begin() as connection:
+                if self.path is None:
+                    # One state for all statements, as a transaction of SQLite sees it.
+                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 self._be_patient(connection)
                 revision = self._revision(connection)[0]
                 if revision is None:
@@ -120,7 +131,9 @@ class Database:
             if self.path is not None:
                 self._make_folder()
                 self._check_file(self.path)
-                self._prepare_file()
+                if not self._keeps or self._prepared != self._file():
+                    self._prepare_file()
+                    self._prepared = self._file()
             with self._engine(create=True).begin() as connection:
                 self._be_patient(connection)
                 if self.path is None:
@@ -162,26 +175,42 @@ class Database:
 
     def _engine(self, *, create: bool) -> Engine:
         from sqlalchemy import create_engine, event
-        from sqlalchemy.pool import NullPool
+        from sqlalchemy.exc import DisconnectionError
+        from sqlalchemy.pool import NullPool, QueuePool
 
         if create in self._engines:
             return self._engines[create]
+        pool: dict[str, Any] = {"poolclass": NullPool}
+        if self._keeps:
+            pool = {"poolclass": QueuePool, "pool_size": 8, "max_overflow": -1}
         if self._url is not None and self.path is None:
             known = self._url.query
             wait = {} if "connect_timeout" in known else {"connect_timeout": 10}
             try:
-                engine = create_engine(self._url, poolclass=NullPool, connect_args=wait)
+                engine = create_engine(
+                    self._url, **pool, pool_pre_ping=self._keeps, connect_args=wait
+                )
             except ImportError:
                 raise MissingExtra(
                     "PostgreSQL needs the driver psycopg, which is not installed", where=self.where,
                     fix="pip install 'rankgauge[postgres]'",
                 ) from None  # fmt: skip
         else:
-            engine = create_engine(
-                "sqlite://", poolclass=NullPool, creator=lambda: self._open(create=create)
-            )
+            engine = create_engine("sqlite://", **pool, creator=lambda: self._open(create=create))
             how = "BEGIN IMMEDIATE" if create else "BEGIN"
             event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(how))
+            if self._keeps:
+
+                @event.listens_for(engine, "connect")
+                def note(_: object, record: Any) -> None:
+                    record.info["file"] = self._file()
+
+                @event.listens_for(engine, "checkout")
+                def check(_: object, record: Any, __: object) -> None:
+                    # Another file may have been put in its place: a backup, a new project.
+                    if record.info["file"] != self._file():
+                        raise DisconnectionError
+
         self._engines[create] = engine
         return engine
 
@@ -200,6 +229,14 @@ class Database:
         )
         raw.execute("PRAGMA synchronous = FULL")
         return raw
+
+    def _file(self) -> tuple[int, int] | None:
+        """What tells a file from another of this name; None without one."""
+        try:
+            found = os.stat(self.path or "")  # noqa: PTH116 - the path may be empty
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _prepare_file(self) -> None:
         """Put a file into the mode in which readers and a writer do not wait for each other."""

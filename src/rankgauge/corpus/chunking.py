@@ -25,6 +25,7 @@ _MARK = "#"
 FIRST = f"{_MARK}0001"
 # UTF-8 has no letter for half a pair, and chonkie wants UTF-8; one letter stands for one.
 _HALVES = re.compile("[\ud800-\udfff]")
+_SIZES = {"size": "chunk_size", "overlap": "chunk_overlap"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,27 @@ class FixedChunker:
         return [_part(text, start, min(start + self._size, len(text))) for start in starts]
 
 
-class TokenChunker:
+class _ChonkieChunker:
+    """A chunker of chonkie, made with options by our names."""
+
+    settings: Mapping[str, Any] | None
+
+    def _make(
+        self, kind: str, tokenizer: str | Cut, names: Mapping[str, str], **options: int
+    ) -> None:
+        cut = _cut_of(tokenizer)
+        chonkie = _chonkie()
+        given = {names[name]: value for name, value in options.items()}
+        made = getattr(chonkie, type(self).__name__)
+        self._inner = made(tokenizer=_chonkie_pieces(cut), **given)
+        self.settings = _settings(kind, tokenizer, **options)
+
+    def __call__(self, text: str) -> list[Chunk]:
+        """The chunks of a text."""
+        return _chunks(self._inner, text)
+
+
+class TokenChunker(_ChonkieChunker):
     """Chunks of so many tokens with an overlap, by chonkie (needs ``rankgauge[chunking]``).
 
     Args:
@@ -105,19 +126,10 @@ class TokenChunker:
 
     def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word") -> None:
         _check(size, overlap)
-        cut = _cut_of(tokenizer)
-        chonkie = _chonkie()
-        self._inner = chonkie.TokenChunker(
-            tokenizer=_chonkie_pieces(cut), chunk_size=size, chunk_overlap=overlap
-        )
-        self.settings = _settings("token", tokenizer, size=size, overlap=overlap)
-
-    def __call__(self, text: str) -> list[Chunk]:
-        """The chunks of a text."""
-        return _chunks(self._inner, text)
+        self._make("token", tokenizer, _SIZES, size=size, overlap=overlap)
 
 
-class SentenceChunker:
+class SentenceChunker(_ChonkieChunker):
     """Chunks of whole sentences, as many as fit, by chonkie (needs ``rankgauge[chunking]``).
 
     A sentence ends with a period, question or exclamation mark and a blank, or with a line. One
@@ -150,24 +162,11 @@ class SentenceChunker:
     ) -> None:
         _check(size, overlap)
         integer("shortest", shortest)
-        cut = _cut_of(tokenizer)
-        chonkie = _chonkie()
-        self._inner = chonkie.SentenceChunker(
-            tokenizer=_chonkie_pieces(cut),
-            chunk_size=size,
-            chunk_overlap=overlap,
-            min_characters_per_sentence=shortest,
-        )
-        self.settings = _settings(
-            "sentence", tokenizer, size=size, overlap=overlap, shortest=shortest
-        )
-
-    def __call__(self, text: str) -> list[Chunk]:
-        """The chunks of a text."""
-        return _chunks(self._inner, text)
+        names = {**_SIZES, "shortest": "min_characters_per_sentence"}
+        self._make("sentence", tokenizer, names, size=size, overlap=overlap, shortest=shortest)
 
 
-class RecursiveChunker:
+class RecursiveChunker(_ChonkieChunker):
     r"""Paragraphs, cut further only where they are too long (needs ``rankgauge[chunking]``).
 
     A text is cut into paragraphs and lines; what is longer than `size` into sentences; what still
@@ -194,16 +193,8 @@ class RecursiveChunker:
     ) -> None:
         _check(size, 0)
         integer("shortest", shortest)
-        cut = _cut_of(tokenizer)
-        chonkie = _chonkie()
-        self._inner = chonkie.RecursiveChunker(
-            tokenizer=_chonkie_pieces(cut), chunk_size=size, min_characters_per_chunk=shortest
-        )
-        self.settings = _settings("recursive", tokenizer, size=size, shortest=shortest)
-
-    def __call__(self, text: str) -> list[Chunk]:
-        """The chunks of a text."""
-        return _chunks(self._inner, text)
+        names = {**_SIZES, "shortest": "min_characters_per_chunk"}
+        self._make("recursive", tokenizer, names, size=size, shortest=shortest)
 
 
 # ---- chunks as documents

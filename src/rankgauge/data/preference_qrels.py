@@ -51,6 +51,11 @@ class _Group(NamedTuple):
     # (n, n) whether one is preferred to the other; None where the grades say it.
     over: BoolArray | None
 
+    def matrix(self) -> BoolArray:
+        """(n, n) whether one is preferred to the other."""
+        by_grade: BoolArray = self.grade[:, None] > self.grade[None, :]
+        return by_grade if self.over is None else self.over
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreferenceQrels(SpecialQrels):
@@ -309,26 +314,12 @@ class PreferenceRun(Cached):
 
 def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
     """What `PreferenceRun.counts` says of a group whose first documents were retrieved."""
-    if group.over is not None:
-        over = group.over
-        both, one = over[:there, :there], over[:there, there:]
-        kept = int(np.count_nonzero(np.triu(both))), int(np.count_nonzero(one))
-        lost = int(np.count_nonzero(over[there:, :there]))
-        none = int(np.count_nonzero(over[there:, there:]))
-        return *kept, int(np.count_nonzero(both)), kept[1] + lost, none
-    kept_both = given_both = kept_one = lost_one = none = 0
-    for level in sorted(set(group.grade.tolist())):
-        same, below = group.grade == level, group.grade < level
-        found, under = int(same[:there].sum()), int(below[:there].sum())
-        missed, absent = int(same[there:].sum()), int(below[there:].sum())
-        # How many of the lower ones stand at each place or under it.
-        under_it = np.cumsum(below[:there][::-1])[::-1]
-        kept_both += int(under_it[same[:there]].sum())
-        given_both += found * under
-        kept_one += found * absent
-        lost_one += missed * under
-        none += missed * absent
-    return kept_both, kept_one, given_both, kept_one + lost_one, none
+    over = group.matrix()
+    both, one = over[:there, :there], over[:there, there:]
+    kept = int(np.count_nonzero(np.triu(both))), int(np.count_nonzero(one))
+    lost = int(np.count_nonzero(over[there:, :there]))
+    none = int(np.count_nonzero(over[there:, there:]))
+    return *kept, int(np.count_nonzero(both)), kept[1] + lost, none
 
 
 def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
@@ -374,10 +365,7 @@ def _paired(ranked: _Ranked) -> tuple[float, ...]:
     over = np.zeros((size, size), dtype=np.int64)
     for group in ranked.groups:
         place = ranked.place[group.docs]
-        own = group.over
-        if own is None:
-            own = group.grade[:, None] > group.grade[None, :]
-        over[place[:, None], place[None, :]] += own
+        over[place[:, None], place[None, :]] += group.matrix()
     kept, lost = np.triu(over), np.tril(over).T
     judged = np.triu(kept + lost) > 0
     both, one = judged[:there, :there], judged[:there, there:]

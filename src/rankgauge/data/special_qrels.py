@@ -22,8 +22,11 @@ from rankgauge.data.judged_run import JudgedRun
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
+from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows, write_wide
 from rankgauge.formats.lines import Source
+from rankgauge.formats.numbers import number_text
+from rankgauge.formats.rows import id_texts
 
 _CELLS = 1 << 17
 
@@ -135,6 +138,45 @@ class SpecialQrels(Mapping[str, Any]):
                 cls.judged_once or ("query",)
             ),
         )  # fmt: skip
+
+    def write(self, path: Source, form: str | None = None) -> None:
+        """Write the judgments: the whole file or, if something fails, nothing.
+
+        Args:
+            path: The file, by whose name the format is chosen, TREC format if it says none; ``-``
+                is standard output.
+            form: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``.
+
+        Raises:
+            InputError: If the format cannot hold an identifier, or the file cannot be written.
+        """
+        rows = list(self.rows())
+        fields = [field for field in self.layout.fields if not field.startswith("-")]
+        nested: dict[str, Any] = {}
+        for row in rows:
+            cells = dict(zip(fields, row, strict=True))
+            inside = nested.setdefault(cells["query"], {})
+            for level in self.nesting[:-1]:
+                inside = inside.setdefault(cells[level], {})
+            inside[cells[self.nesting[-1]]] = cells["grade"]
+        texts = ((*row[:-1], number_text(row[-1], JUDGMENTS)) for row in rows)
+        write_wide(texts, nested, self.layout, path, form=form)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the entries as rows in the order of the columns, identifiers as exact text.
+
+        Raises:
+            InputError: If an identifier is not UTF-8.
+        """
+        cells: dict[str, list[Any]] = {
+            "query": id_texts(self.qrels.table.queries.take(self.query)),
+            "document": id_texts(self.qrels.table.docs.take(self.row)),
+            "grade": self.grade.tolist(),
+        }
+        for name, labels in zip(self.layout.columns, self.labels, strict=True):
+            cells[name] = id_texts(labels)
+        fields = [field for field in self.layout.fields if not field.startswith("-")]
+        yield from zip(*(cells[field] for field in fields), strict=True)
 
     def __len__(self) -> int:
         return len(self.qrels)

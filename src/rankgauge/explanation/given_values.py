@@ -14,6 +14,7 @@ from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.delimited import check_width
+from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import all_of, opened, source_name
 from rankgauge.measures.measure import Measure, parse
 
@@ -228,17 +229,8 @@ def _json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        pass
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                found.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise FormatError(
-                    f"not valid JSON: {error}", path=name, line=number, fix=f"give {_WANTED}"
-                ) from None
-    return found
+        lines = enumerate(text.encode().splitlines(), start=1)
+        return [row for _, row in objects(lines, name)]
 
 
 def _of_table(lines: Sequence[tuple[int, str]], mark: str, name: str) -> Iterator[_Row]:

@@ -6,7 +6,10 @@ they came in: a file, a mapping of columns, a data frame, rows.
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -33,6 +36,7 @@ from rankgauge.formats.lines import (
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.numbers import finite_numbers, read_number
 from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
+from rankgauge.formats.writers import written
 
 _FORMATS = tuple(name for name in QRELS_FORMATS if name in RUN_FORMATS)
 _LIBRARY = "ir_datasets:"
@@ -345,6 +349,53 @@ def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: st
         rows.append(value)
         numbers.append(number)
     return _of_rows(rows, wide)[0], numbers
+
+
+def write_wide(
+    rows: Iterable[tuple[str, ...]], mapping: Mapping[str, Any], wide: Wide, target: Source,
+    *, form: str | None = None,
+) -> None:  # fmt: skip
+    """Write rows as :func:`wide_rows` reads them.
+
+    Args:
+        rows: The cells of each row, in the order of the columns of a table, grades as text.
+        mapping: The same as a nested mapping, for JSON.
+        wide: What the rows look like.
+        target: The file; ``-`` is standard output.
+        form: The format, where the name does not say it.
+    """
+    chosen = form or (None if target == "-" else format_of(source_name(target))) or "trec"
+    if chosen not in _FORMATS:
+        raise UnknownName(
+            f"{wide.words} are written in no format {chosen!r}", where="format",
+            fix=f"choose one of: {', '.join(_FORMATS)}",
+        )  # fmt: skip
+    with written(target) as stream:
+        if chosen == "json":
+            stream.write(json.dumps(mapping, ensure_ascii=False).encode() + b"\n")
+            return
+        by = _DELIMITERS.get(chosen)
+        for row in itertools.chain([wide.written] if by else (), rows):
+            if by:
+                line = io.StringIO()
+                csv.writer(line, delimiter=by, lineterminator="\n").writerow(row)
+                stream.write(line.getvalue().encode())
+            elif chosen == "jsonl":
+                values = dict(zip(wide.written, (*row[:-1], json.loads(row[-1])), strict=True))
+                stream.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
+            else:
+                stream.write(_trec_line(row, wide, source_name(target)).encode())
+
+
+def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
+    bad = next((cell for cell in row if cell.split() != [cell]), None)
+    if bad is not None or row[0].startswith("#"):
+        raise InputError(
+            f"{bad or row[0]!r:.60} cannot be written: blanks separate fields, # is a comment",
+            where=name, fix="choose another format: a name that ends in .csv or .json",
+        )  # fmt: skip
+    cells = iter(row)
+    return " ".join("0" if field.startswith("-") else next(cells) for field in wide.fields) + "\n"
 
 
 def subtopics_said(path: str, lines: Sequence[int]) -> str:

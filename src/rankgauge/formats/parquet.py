@@ -64,6 +64,45 @@ def read_columnar(
     return table
 
 
+def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
+    """Read all columns of such a file, nested ones too, a mapping for each row."""
+    held, size, start = _held(stream, name)
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra(
+            "reading the records of a file of columns needs pyarrow, which is not installed",
+            where=name, fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
+    try:
+        if start.startswith(_PARQUET):
+            with parquet.ParquetFile(held) as file:
+                groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+                _check_size(sum(group.total_byte_size for group in groups), size, name)
+                table = file.read()
+        else:
+            made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+            with _source(held) as file:
+                file.seek(_AHEAD if start.startswith(_FILE) else 0)
+                _check_size(_claimed(file), size, name)
+            with _source(held) as file, made(file) as reader:
+                table = reader.read_all()
+        table.validate(full=True)
+        rows: list[dict[str, Any]] = table.to_pylist()
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise _broken(name, error) from None
+    return rows
+
+
+def _check_size(plain: int, size: int, name: str) -> None:
+    """Refuse what becomes far more than its bytes can say."""
+    if too_many(size, plain):
+        raise exploded(name, (size, plain), "with pyarrow or polars", claimed=True)
+
+
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
     """The names of all columns of such a file; as :func:`read_columnar`."""
     held, _, start = _held(stream, name)
@@ -132,8 +171,7 @@ class _Choice:
 
     def small_enough(self, plain: int, size: int) -> None:
         """Refuse what becomes far more than its bytes can say."""
-        if too_many(size, plain):
-            raise exploded(self.name, (size, plain), "with pyarrow or polars", claimed=True)
+        _check_size(plain, size, self.name)
 
 
 def _broken(name: str, error: BaseException) -> FormatError:

@@ -66,7 +66,7 @@ def read_questions(
         _relevant(names) is None and _column(names, _OWN_IDS) is not None
     ):
         return {row.id: row for row in read_texts(source, faults)}, None
-    return _Answers(source.name, documents, faults).of(_rows(source, faults))
+    return _Answers(source.name, documents, faults).of(named_rows(source, faults))
 
 
 def may_be_questions(source: TextSource) -> bool:
@@ -81,7 +81,7 @@ def may_be_questions(source: TextSource) -> bool:
         return False
     return asked == QUESTIONS[0] or any(
         isinstance(row.get(asked), str) and " " in row[asked].strip()
-        for _, row in _rows(source, Faults())
+        for _, row in named_rows(source, Faults())
     )
 
 
@@ -205,7 +205,7 @@ def _names(source: TextSource) -> tuple[str, ...]:
     """The names of the columns or keys; none where there are none, or no row below them."""
     form = format_of(source.name)
     if form not in _DELIMITERS:
-        return tuple(next((row for _, row in _rows(source, Faults())), ()))
+        return tuple(next((row for _, row in named_rows(source, Faults())), ()))
     with source.open() as stream:
         lines = (line for _, line in numbered_lines(stream, source.name) if line.strip())
         head = [line.decode("utf-8", "replace") for line in itertools.islice(lines, 2)]
@@ -213,7 +213,7 @@ def _names(source: TextSource) -> tuple[str, ...]:
     return tuple(cell.strip().lower() for cell in cells)
 
 
-def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
+def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows with names; none of a file that has no names, which another reader reads."""
     form = format_of(source.name)
     if form not in {"csv", "tsv", "json", "jsonl"}:

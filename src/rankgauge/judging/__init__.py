@@ -9,7 +9,6 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.judging.agreement import (
         AgreementRow as AgreementRow,
-        Disagreement as Disagreement,
         JudgingAgreement as JudgingAgreement,
         measure_agreement as measure_agreement,
     )
@@ -24,7 +23,12 @@ if TYPE_CHECKING:
         write_events as write_events,
     )
     from rankgauge.judging.demo import demo_project as demo_project
+    from rankgauge.judging.disagreements import (
+        DisputedSet as DisputedSet,
+        disputed_sets as disputed_sets,
+    )
     from rankgauge.judging.events import (
+        ROLES as ROLES,
         Candidate as Candidate,
         Choice as Choice,
         Document as Document,
@@ -37,6 +41,15 @@ if TYPE_CHECKING:
         Source as Source,
         judgments_of as judgments_of,
     )
+    from rankgauge.judging.export import (
+        JudgmentExport as JudgmentExport,
+        export_judgments as export_judgments,
+    )
+    from rankgauge.judging.imports import (
+        JudgmentImport as JudgmentImport,
+        import_judgments as import_judgments,
+    )
+    from rankgauge.judging.log_sample import sample_log as sample_log
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -61,6 +74,7 @@ if TYPE_CHECKING:
         hash_secret as hash_secret,
     )
     from rankgauge.judging.questions import (
+        load_gold as load_gold,
         load_questions as load_questions,
         write_question as write_question,
     )
@@ -101,17 +115,21 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "agreement": "AgreementRow Disagreement JudgingAgreement measure_agreement",
+        "agreement": "AgreementRow JudgingAgreement measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "demo": "demo_project",
-        "events": "Candidate Choice Document GoldTask Judge Judgment Presentation Question Settings"
-        " Source judgments_of",
+        "disagreements": "DisputedSet disputed_sets",
+        "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
+        " Settings Source judgments_of",
+        "export": "JudgmentExport export_judgments",
+        "imports": "JudgmentImport import_judgments",
+        "log_sample": "sample_log",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
-        "questions": "load_questions write_question",
+        "questions": "load_gold load_questions write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",

@@ -14,7 +14,8 @@ import numpy as np
 
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.judging.events import Judge, Judgment
+from rankgauge.judging.disagreements import DisputedSet, disputed_sets
+from rankgauge.judging.events import GoldTask, Judge, Judgment
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import (
@@ -25,7 +26,7 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
-__all__ = ["AgreementRow", "Disagreement", "JudgingAgreement", "measure_agreement"]
+__all__ = ["AgreementRow", "JudgingAgreement", "measure_agreement"]
 
 _NONE = -1.0  # the code of "none"; documents have 0, 1, ...
 _FEW = 100  # tasks by two people: below, the interval of alpha is wide
@@ -43,7 +44,8 @@ class AgreementRow:
 
     Attributes:
         measure: ``alpha``, ``percent agreement``, ``alpha, none or any``, ``alpha, which
-            document`` (of tasks of which all chose one), ``kappa, quadratic``.
+            document`` (of tasks of which all chose one), ``kappa, quadratic``, ``accepted answers``
+            (share of the hidden tests).
         group: Whose: ``people``, ``judge`` (one, with the others), ``criterion`` (tasks that it
             decided), ``repeats`` (the same person twice), ``model`` (with people), ``pair``.
         name: Of the judge, criterion, model or pair; empty where there is only one.
@@ -58,25 +60,6 @@ class AgreementRow:
     estimate: Agreement
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A task that people judged differently.
-
-    Attributes:
-        question: The identifier of the question.
-        documents: The documents shown, by identifier.
-        answers: Judge and what each chose: a document, ``none`` or a grade.
-        reasons: Judge and the criterion that decided, where one was given.
-        settled: Whether a final verdict was stored.
-    """
-
-    question: str
-    documents: tuple[str, ...]
-    answers: Mapping[str, str]
-    reasons: Mapping[str, str]
-    settled: bool
-
-
 @dataclass(frozen=True, eq=False)
 class JudgingAgreement(Result):
     """How well judges agree.
@@ -85,13 +68,13 @@ class JudgingAgreement(Result):
 
     Attributes:
         rows: The coefficients.
-        disagreements: Tasks that people judged differently, those without a final verdict first.
+        disagreements: Sets that people judged differently (:func:`disputed_sets`).
         people: The number of people who judged.
         tasks: Tasks that two or more people judged.
     """
 
     rows: tuple[AgreementRow, ...]
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[DisputedSet, ...]
     people: int
     tasks: int
 
@@ -154,22 +137,31 @@ class JudgingAgreement(Result):
             "people": self.people,
             "tasks": self.tasks,
             "rows": [asdict(row) for row in self.rows],
-            "disagreements": [asdict(each) for each in self.disagreements],
+            "disagreements": [
+                {
+                    "question": each.question,
+                    "documents": each.documents,
+                    "judgments": [asdict(made.choice) for made in each.judgments if made.choice],
+                    "settled": each.verdict is not None,
+                }
+                for each in self.disagreements
+            ],
         }
 
     def _notes(self) -> Iterator[str]:
         yield self.summary()
         if self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
-        open_ones = sum(not each.settled for each in self.disagreements)
+        open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
             yield f"{many(open_ones, 'disagreement')} without a final verdict"
 
 
 def measure_agreement(
-    judgments: Iterable[Judgment],
+    judgments: Sequence[Judgment],
     judges: Mapping[str, Judge],
     *,
+    gold: Iterable[GoldTask] = (),
     draws: int = 1000,
     seed: int = 0,
 ) -> JudgingAgreement:
@@ -186,6 +178,7 @@ def measure_agreement(
     Args:
         judgments: Of a project: :meth:`JudgingProject.judgments`.
         judges: By identifier.
+        gold: Hidden tests with the answers to accept.
         draws: Resamples of the tasks.
         seed: Of the draws.
 
@@ -207,22 +200,25 @@ def measure_agreement(
     people: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
     models: dict[_Task, dict[str, Judgment]] = defaultdict(dict)
     repeats: dict[_Task, list[Judgment]] = defaultdict(list)
-    settled: set[_Task] = set()
+    accepted = {(each.question, frozenset(each.documents)): each.accepted for each in gold}
+    tests: dict[str, list[float]] = defaultdict(list)
     for each in judgments:
         shown, choice = each.presentation, each.choice
         if choice is None or choice.outcome not in {"chosen", "none", "graded"}:
             continue
         task = (shown.question, shown.items)
-        if shown.purpose == "adjudication":
-            settled.add(task)
-        elif each.status in {"counted", "adjudicated"}:
+        if each.status in {"counted", "adjudicated"} and shown.purpose != "adjudication":
             people[task].setdefault(shown.judge, each)
         elif each.status == "model":
             models[task].setdefault(shown.judge, each)
         elif each.status == "repeat":
             repeats[task].append(each)
+        elif each.status == "gold" and task in accepted and choice.outcome != "graded":
+            best = choice.documents[:1]
+            right = best[0] in accepted[task] if best else not accepted[task]
+            tests[shown.judge].append(float(right))
     ids = {judge for answers in (*people.values(), *models.values()) for judge in answers}
-    names = _names(judges, ids)
+    names = _names(judges, ids | set(tests))
     rows: list[AgreementRow] = []
     for scale, graded in (("choices", False), ("grades", True)):
         mine = _of_scale(people, graded)
@@ -235,12 +231,18 @@ def measure_agreement(
             *found.of_models(_of_scale(models, graded)),
             *found.of_pairs(),
         ]
-    shared = {task: answers for task, answers in people.items() if len(answers) > 1}
+    rows += [
+        AgreementRow(
+            "accepted answers", "judge", names[judge], "choices",
+            _mean(right, len(right), draws, seed),
+        )
+        for judge, right in sorted(tests.items(), key=lambda each: names[each[0]])
+    ]  # fmt: skip
     return JudgingAgreement(
         rows=tuple(rows),
-        disagreements=tuple(_disagreements(shared, names, settled)),
+        disagreements=tuple(disputed_sets(judgments, judges)),
         people=len({judge for answers in people.values() for judge in answers}),
-        tasks=len(shared),
+        tasks=sum(len(answers) > 1 for answers in people.values()),
     )
 
 
@@ -390,31 +392,6 @@ def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, s
         name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})"
         for name, judge in judges.items()
     }
-
-
-def _disagreements(
-    shared: _Answers, names: Mapping[str, str], settled: set[_Task]
-) -> list[Disagreement]:
-    found = []
-    for task, answers in shared.items():
-        said = {names[judge]: _said(each) for judge, each in answers.items()}
-        if len(set(said.values())) > 1:
-            reasons = {
-                names[judge]: each.choice.reason
-                for judge, each in answers.items()
-                if each.choice is not None and each.choice.reason
-            }
-            found.append(
-                Disagreement(task[0], tuple(sorted(task[1])), said, reasons, task in settled)
-            )
-    return sorted(found, key=lambda each: (each.settled, each.question, each.documents))
-
-
-def _said(judgment: Judgment) -> str:
-    choice = judgment.choice
-    if choice is None or not (choice.documents or choice.grades):
-        return "none"
-    return str(choice.grades[0]) if choice.grades else choice.documents[0]
 
 
 def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agreement:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge.errors import InputError
 
-__all__ = ["CHANGES", "Answer", "next_pair"]
+__all__ = ["CHANGES", "Answer", "next_pair", "pairs_of"]
 
 # In what systems differ.
 CHANGES = ("retrieval", "prompt", "model")
@@ -92,21 +92,29 @@ def next_pair(
         seen: The pairs that the judge has seen.
         rng: The source of chance.
     """
-    pairs: list[tuple[Answer, Answer]] = []
     seen, fewest = set(seen), -1
-    by_question: dict[str, list[Answer]] = defaultdict(list)
-    for each in answers:
-        by_question[each.question].append(each)
-    for group in by_question.values():
-        for left, right in combinations(group, 2):
-            names = frozenset((left.id, right.id))
-            count = votes.get(names, 0)
-            if left.system == right.system or names in seen or (pairs and count > fewest):
-                continue
-            if not pairs or count < fewest:
-                pairs, fewest = [], count
-            pairs.append((left, right))
+    pairs: list[tuple[Answer, Answer]] = []
+    for names, pair in pairs_of(answers).items():
+        count = votes.get(names, 0)
+        if names in seen or (pairs and count > fewest):
+            continue
+        if not pairs or count < fewest:
+            pairs, fewest = [], count
+        pairs.append(pair)
     if not pairs:
         return None
     left, right = rng.choice(pairs)
     return (left, right) if rng.random() < 0.5 else (right, left)
+
+
+def pairs_of(answers: Iterable[Answer]) -> dict[frozenset[str], tuple[Answer, Answer]]:
+    """Return the pairs of answers of different systems to one question, by their identifiers."""
+    by_question: dict[str, list[Answer]] = defaultdict(list)
+    for each in answers:
+        by_question[each.question].append(each)
+    return {
+        frozenset((left.id, right.id)): (left, right)
+        for group in by_question.values()
+        for left, right in combinations(group, 2)
+        if left.system != right.system
+    }

@@ -11,8 +11,6 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import load_questions
 from rankgauge.sample import sample_path
 
-__all__ = ["demo_project"]
-
 
 def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
     """Create a project on the bundled sample, or open it if the file is there already.

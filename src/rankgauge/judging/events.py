@@ -44,6 +44,7 @@ KINDS = ("person", "model", "application")
 PURPOSES = ("active", "random", "overlap", "repeat", "gold", "adjudication", "import", "vote")
 _SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
 _DEFAULT_SHOWN = {"choice": 3, "graded": 1, "ranking": 5, "yes-no": 1}
+_MOST_TEXT = 10_000  # characters of a comment
 _VIEWS = 6  # of a document, for grades that are useful: docs/explain/judging-simulations.md
 _REASONS = (("c", "correctness"), ("d", "information density"), ("m", "more detail"))
 
@@ -128,12 +129,12 @@ class Settings:
             )
         keys = [key for key, _ in self.reasons]
         taken = [
-            key for key in keys if len(key) != 1 or key in "0123456789gluz?" or not key.islower()
+            key for key in keys if len(key) != 1 or key in "0123456789bgluz?" or not key.islower()
         ]
         if taken or len(set(keys)) < len(keys):
             raise InputError(
                 f"the keys {', '.join(keys)} cannot all be used", where="reasons",
-                fix="give each criterion a lower-case letter of its own, but not g, l, u or z",
+                fix="give each criterion a lower-case letter of its own, but not b, g, l, u or z",
             )  # fmt: skip
 
     def tasks(self, documents: int) -> int:
@@ -330,11 +331,18 @@ class Choice:
             )  # fmt: skip
         graded = len(shown.documents) if self.outcome == "graded" else 0
         most = len(settings.grades) - 1
-        if len(self.grades) != graded or any(not 0 <= grade <= most for grade in self.grades):
+        if len(self.grades) != graded or any(each not in range(most + 1) for each in self.grades):
             raise InputError(
                 f"grades {list(self.grades)!r:.60}", where=where,
                 fix=f"give each document shown a grade from 0 to {most}",
             )  # fmt: skip
+        if max(len(self.comment), len(self.reason)) > _MOST_TEXT:
+            raise InputError(
+                f"a comment of {len(self.comment):,} characters", where=where,
+                fix=f"write up to {_MOST_TEXT:,}",
+            )  # fmt: skip
+        if self.seconds is not None:
+            number("seconds", self.seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from rankgauge.rendering import Result, Table
 if TYPE_CHECKING:
     from rankgauge.llm import ChatModel
 
-__all__ = ["ModelJudging", "ModelRanking", "ask_model", "rank_documents"]
 
 _AT_ONCE = 40  # requests between two times of storing
 _WINDOW, _STEP = 20, 10
@@ -215,11 +214,26 @@ def ask_model(
         progress: Called with the number of finished tasks and of all that are sent.
 
     Raises:
+        InputError: If people have answered no task.
         ModelError: If every call failed.
     """
     settings, (version, guideline) = project.settings, project.guideline()
-    judge = _judge(project, str(model.settings["model"]) if name is None else name)
+    name = str(model.settings["model"]) if name is None else name
+    judge = next(
+        (
+            each
+            for each in project.judges.values()
+            if (each.name, each.kind, each.revoked) == (name, "model", False)
+        ),
+        None,
+    )
     tasks, done = _tasks(project, judge)
+    if not tasks:
+        raise InputError(
+            "people have answered no task that a model could be compared with",
+            where=project.where, fix=f"judge first: rankgauge judge serve {project.where}",
+        )  # fmt: skip
+    judge = judge or project.add_judge(name, kind="model")[0]
     missing = [task for key, task in tasks.items() if key not in done][:limit]
     outcomes: Counter[str] = Counter()
     failed: Counter[str] = Counter()
@@ -256,18 +270,12 @@ def ask_model(
     )  # fmt: skip
 
 
-def _judge(project: JudgingProject, name: str) -> Judge:
-    """The judge of this name, added if there is none."""
-    for judge in project.judges.values():
-        if (judge.name, judge.kind, judge.revoked) == (name, "model", False):
-            return judge
-    return project.add_judge(name, kind="model")[0]
-
-
 _Key = tuple[str, str, frozenset[str]]
 
 
-def _tasks(project: JudgingProject, judge: Judge) -> tuple[dict[_Key, Presentation], set[_Key]]:
+def _tasks(
+    project: JudgingProject, judge: Judge | None
+) -> tuple[dict[_Key, Presentation], set[_Key]]:
     """The different tasks that people answered, and which of them this judge has answered."""
     judges, questions = project.judges, project.questions
     tasks: dict[_Key, Presentation] = {}
@@ -275,7 +283,7 @@ def _tasks(project: JudgingProject, judge: Judge) -> tuple[dict[_Key, Presentati
     for each in project.judgments():
         shown = each.presentation
         key = (shown.mode, shown.question, shown.items)
-        if shown.judge == judge.id and each.status == "model":
+        if judge is not None and shown.judge == judge.id and each.status == "model":
             done.add(key)
         elif (
             each.status in _ANSWERED

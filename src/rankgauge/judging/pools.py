@@ -29,7 +29,6 @@ from rankgauge.retrievers.protocol import index_documents, search
 if TYPE_CHECKING:
     from rankgauge.llm import ChatModel
 
-__all__ = ["PoolReport", "PoolSource", "build_pool", "pool_warning"]
 
 _DEEPER = 3  # times k: how many documents of each ranking a language model ranks
 _AT_ONCE = 64  # questions that a retriever is asked at once

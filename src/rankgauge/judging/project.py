@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -20,7 +21,7 @@ from urllib.parse import urlsplit
 
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
-from rankgauge.judging.answers import Answer, next_pair
+from rankgauge.judging.answers import Answer, next_pair, pairs_of
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -103,6 +104,9 @@ class QuestionProgress:
     left: int
 
 
+_Set = tuple[str, frozenset[str]]  # a question, and documents shown together
+
+
 class _State:
     """What the store holds, kept in memory and brought up to date by what was added since."""
 
@@ -122,6 +126,12 @@ class _State:
         self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
         self.unfinished: dict[str, Presentation] = {}
+        # The finished tasks, and votes, of each judge, the last one finished at the end.
+        self.done: dict[str, dict[str, None]] = defaultdict(dict)
+        self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
+        # The sets that several people judge; of these, those that need more people.
+        self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
+        self.open_overlaps: dict[_Set, None] = {}
         self.presented = 0
         self.chosen = 0
         self._known: dict[str, _Known] = {}
@@ -155,6 +165,8 @@ class _State:
             self.judges = stored.judges()
             self.marks = marks
             self._known.clear()
+            for items in self.overlaps:
+                self._check_overlap(items)
         if stored.answer_count() != len(self.answers):
             self.answers = {name: Answer(name, **body) for name, body in stored.answers().items()}
 
@@ -169,16 +181,48 @@ class _State:
         if shown.purpose not in _NO_TASKS:
             self.unfinished[shown.id] = shown
             self.by_judge[shown.judge].append(shown)
+        if shown.purpose == "overlap":
+            items = (shown.question, shown.items)
+            self.overlaps[items].append(shown)
+            self._check_overlap(items)
+
+    def _check_overlap(self, items: _Set) -> None:
+        people = {each.judge for each in self.overlaps[items] if self.finished(each)}
+        if len(people) < self.settings.judges:
+            self.open_overlaps[items] = None
+        else:
+            self.open_overlaps.pop(items, None)
 
     def _add_choice(self, choice: Choice) -> None:
         shown = self.presentations[choice.presentation]
         self.latest[shown.id] = choice
         self.chosen = choice.sequence
         self._known.pop(shown.question, None)
+        if shown.purpose == "overlap":
+            self._check_overlap((shown.question, shown.items))
+        vote = shown.mode == "answers"
+        if shown.purpose in _NO_TASKS and not vote:
+            return
+        done = (self.votes_done if vote else self.done)[shown.judge]
+        done.pop(shown.id, None)
         if self.finished(shown):
+            done[shown.id] = None
             self.unfinished.pop(shown.id, None)
-        elif shown.mode != "answers" and shown.purpose not in _NO_TASKS:
+        elif not vote:
             self.unfinished[shown.id] = shown
+
+    def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
+        """The sets of documents of a question that a judge was shown."""
+        return frozenset(
+            each.items
+            for each in self.by_question[question]
+            if each.judge == judge and each.purpose not in _NO_TASKS
+        )
+
+    def open_tasks(self, judge: str) -> list[Presentation]:
+        """The unfinished tasks of a judge, in the order in which they were presented."""
+        own = (each for each in self.unfinished.values() if each.judge == judge)
+        return sorted(own, key=lambda each: each.sequence)
 
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
         shown = list(shown)
@@ -193,6 +237,7 @@ class _State:
         """What the counted judgments of a question say; kept until there is a new choice."""
         if question not in self._known:
             pool = self.pools.get(question, ())
+            graded = self.settings.mode == "graded"
             counted = tuple(
                 (
                     each.presentation.documents,
@@ -200,6 +245,8 @@ class _State:
                 )
                 for each in self.judgments(self.by_question[question], now)
                 if each.counted and each.choice is not None
+                # Imported grades are no choices, and the other way round.
+                if (each.presentation.mode == "graded") == graded
             )
             done = len(counted)
             state = QuestionState(pool, counted)
@@ -313,6 +360,8 @@ class JudgingProject:
         self._store.close()
 
     def __enter__(self) -> Self:
+        """Keep connections open until the end of the block."""
+        self._store.keep_open()
         return self
 
     def __exit__(
@@ -551,6 +600,9 @@ class JudgingProject:
         Asked again it returns the same task until a choice is recorded or the lease ends. Several
         processes may ask at once: no set of documents is given to more people than the settings
         say, because the task is reserved in the only transaction that writes.
+
+        Raises:
+            InputError: If there is no such judge, or the access has ended.
         """
         now = now or datetime.now(UTC)
         with self._current() as (stored, state):
@@ -558,6 +610,11 @@ class JudgingProject:
         if task is not None:
             return task
         with self._current(write=True) as (stored, state):
+            if judge not in state.judges or state.judges[judge].revoked:
+                raise InputError(
+                    f"there is no judge {judge!r:.60}, or the access has ended", where=self.where,
+                    fix="invite this judge: rankgauge judge invite PROJECT NAME",
+                )  # fmt: skip
             task = self._open_task(stored, state, judge, now)
             if task is not None:
                 return task
@@ -589,7 +646,7 @@ class JudgingProject:
         """
         with self._current(write=True) as (stored, state):
             shown = self._own(state, choice.presentation, choice.judge)
-            choice.check(shown, state.settings)
+            # What is stored is not checked again: the settings may have changed since.
             known = stored.choice(choice.id)
             if known is not None:
                 if (known.presentation, known.judge) != (choice.presentation, choice.judge):
@@ -598,13 +655,15 @@ class JudgingProject:
                         fix="give each choice an identifier of its own: a UUID",
                     )  # fmt: skip
                 return False
+            choice.check(shown, state.settings)
             stored.append_choice(choice)
             return True
 
     def undo(self, judge: str, *, votes: bool = False) -> str | None:
         """Open a judge's last finished task, or vote, again; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
-            last = _last_finished(state, (state.votes_by_judge if votes else state.by_judge)[judge])
+            done = (state.votes_done if votes else state.done)[judge]
+            last = next(reversed(done), None)
             if last is not None:
                 stored.append_choice(Choice(str(uuid.uuid4()), last, judge, "undone"))
             return last
@@ -613,11 +672,11 @@ class JudgingProject:
         """Return how far a judge and the project are."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
-            own = [each for each in state.by_judge[judge] if state.finished(each)]
+            own = state.done[judge]
             times = sorted(
                 seconds
-                for each in own[-50:]
-                if (seconds := state.latest[each.id].seconds) is not None
+                for each in islice(reversed(own), 50)
+                if (seconds := state.latest[each].seconds) is not None
             )
             finished = left = resolved = 0
             for question in state.pools:
@@ -627,8 +686,19 @@ class JudgingProject:
                 resolved += not known.left
             return Progress(
                 len(own), finished, left, times[len(times) // 2] if times else None,
-                len(state.questions), resolved, _last_finished(state, state.by_judge[judge]),
+                len(state.questions), resolved, next(reversed(own), None),
             )  # fmt: skip
+
+    def vote_progress(self, judge: str) -> Progress:
+        """Return how many votes on answers a judge has made, and how many pairs are left."""
+        with self._current() as (_, state):
+            done = state.votes_done[judge]
+            asked = [each for each in state.answers.values() if each.question in state.questions]
+            seen = {state.presentations[each].items for each in done}
+            left = sum(pair not in seen for pair in pairs_of(asked))
+            questions = len({each.question for each in asked})
+            last = next(reversed(done), None)
+            return Progress(len(done), len(done), left, None, questions, 0, last)
 
     def judgments(self) -> list[Judgment]:
         """Return all presentations with the choice that counts, in the order of presentation."""
@@ -680,7 +750,7 @@ class JudgingProject:
 
     @staticmethod
     def _open_task(stored: Transaction, state: _State, judge: str, now: datetime) -> Task | None:
-        for shown in reversed(state.by_judge[judge]):
+        for shown in reversed(state.open_tasks(judge)):
             choice = state.latest.get(shown.id)
             undone = choice is not None and choice.outcome == "undone"
             if undone or (choice is None and not shown.expired(now)):
@@ -704,13 +774,6 @@ def _origin(text: str) -> str:
     usual = {"http": 80, "https": 443}[parts.scheme]
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in {None, usual} else f":{port}")
-
-
-def _last_finished(state: _State, shown: Iterable[Presentation]) -> str | None:
-    """The task among these that was finished last."""
-    done = (each for each in shown if state.finished(each))
-    last = max(done, key=lambda each: state.latest[each.id].sequence, default=None)
-    return None if last is None else last.id
 
 
 def hash_secret(secret: str) -> str:
@@ -738,7 +801,7 @@ def _task_of(stored: Transaction, state: _State, shown: Presentation) -> Task:
 
 def _postponed(state: _State, judge: str) -> Presentation | None:
     """The first task that was put off, when nothing else is left."""
-    for shown in state.by_judge[judge]:
+    for shown in state.open_tasks(judge):
         choice = state.latest.get(shown.id)
         if choice is not None and choice.outcome == "later":
             return shown
@@ -761,8 +824,11 @@ def _next_presentation(state: _State, judge: str, now: datetime) -> Presentation
         )  # fmt: skip
 
     own = state.by_judge[judge]
-    seen = {(each.question, each.items) for each in own}
-    gold = [each for each in state.gold if (each.question, frozenset(each.documents)) not in seen]
+    gold = [
+        each
+        for each in state.gold
+        if frozenset(each.documents) not in state.seen(each.question, judge)
+    ]
     share = settings.gold if gold else 0.0
     if draw < share:
         task = rng.choice(gold)
@@ -792,7 +858,7 @@ def _next_presentation(state: _State, judge: str, now: datetime) -> Presentation
         known = replace(
             state.known(question, now).state,
             pending=tuple(reserved.get(question, ())),
-            seen=frozenset(each.items for each in own if each.question == question),
+            seen=state.seen(question, judge),
         )
         found = next_documents(
             known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng
@@ -805,15 +871,13 @@ def _next_presentation(state: _State, judge: str, now: datetime) -> Presentation
 def _unfinished_overlap(state: _State, judge: str, now: datetime) -> Presentation | None:
     """A set that more people have to judge, and that this judge has not seen."""
     wanted = state.settings.judges
-    for question in state.pools:
-        sets: dict[frozenset[str], list[Presentation]] = defaultdict(list)
-        for each in state.by_question[question]:
-            if each.purpose == "overlap" and (state.finished(each) or not each.expired(now)):
-                sets[each.items].append(each)
-        for same in sets.values():
-            people = {each.judge for each in same}
-            if len(people) < wanted and judge not in people:
-                return same[0]
+    for items in state.open_overlaps:
+        same = [
+            each for each in state.overlaps[items] if state.finished(each) or not each.expired(now)
+        ]
+        people = {each.judge for each in same}
+        if items[0] in state.pools and same and len(people) < wanted and judge not in people:
+            return same[0]
     return None
 
 

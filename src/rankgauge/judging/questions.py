@@ -1,4 +1,4 @@
-"""Questions of a judging project: from a file or a collection."""
+"""Questions of a judging project, from a file, a collection or a page; and hidden tests."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rankgauge.corpus import Collection, Query
-from rankgauge.errors import InputError
-from rankgauge.formats.questions import read_questions
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.questions import named_rows, read_questions
 from rankgauge.formats.texts import TextRow, TextSource
-from rankgauge.judging.events import Question
+from rankgauge.judging.events import GoldTask, Question
 from rankgauge.judging.project import JudgingProject
-
-__all__ = ["advice", "load_questions", "write_question"]
 
 # What to aim for unless the planner says otherwise, and what is enough for a first look.
 _TARGET = 100
@@ -121,6 +120,54 @@ def write_question(
     )  # fmt: skip
     project.add_questions([question])
     return question
+
+
+def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[GoldTask]:
+    """Read hidden tests: sets of documents with the answers to accept.
+
+    Args:
+        source: CSV, TSV or JSON lines with ``question`` (its identifier), ``documents`` and
+            ``accepted``: identifiers, in JSON a list, else separated by ``;``. Without an accepted
+            document, "none" is the answer.
+        project: The project, which has these questions and the texts of these documents.
+
+    Raises:
+        FormatError: With the first line that cannot be read, or does not fit the project.
+    """
+    read = TextSource.of(source)
+    questions = project.questions
+    tasks = []
+    for line, row in named_rows(read, None):
+        documents, accepted = (_listed(row.get(name)) for name in ("documents", "accepted"))
+        question = str(row.get("question", ""))
+        missing = [each for each in documents if each not in project.documents(documents)]
+        what = ""
+        if question not in questions:
+            what = f"there is no question {question!r:.60} in the project"
+        elif missing:
+            what = f"there is no document {missing[0]!r:.60} in the project"
+        elif not documents or len(set(documents)) < len(documents):
+            what = f"the documents are {list(documents)!r:.60}"
+        elif not set(accepted) <= set(documents):
+            what = f"the accepted documents {list(accepted)!r:.60} are not all shown"
+        if what:
+            raise FormatError(
+                what, path=read.name, line=line,
+                fix="give a question of the project, documents of its pools, and which of them are "
+                'accepted: {"question": "q1", "documents": ["d1", "d2"], "accepted": ["d2"]}',
+            )  # fmt: skip
+        tasks.append(GoldTask(question, documents, accepted))
+    if not tasks:
+        raise InputError(
+            "there are no hidden tests", where=str(source),
+            fix="give CSV or JSON lines with question, documents and accepted",
+        )  # fmt: skip
+    return tasks
+
+
+def _listed(given: Any) -> tuple[str, ...]:
+    parts = given if isinstance(given, list) else str(given or "").split(";")
+    return tuple(str(part).strip() for part in parts if str(part).strip())
 
 
 def advice(questions: int) -> str:

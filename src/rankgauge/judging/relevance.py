@@ -88,6 +88,7 @@ class Relevance(Result):
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
             intervals. Predictions are of a fit with a prior so wide (sd 30) that it says nothing.
         level: Confidence of the intervals.
+        warning: What has to be said of the pool; see :func:`pool_warning`.
     """
 
     documents: tuple[DocumentRelevance, ...]
@@ -96,6 +97,7 @@ class Relevance(Result):
     excluded: Mapping[str, int]
     none_rates: tuple[NoneRate, ...]
     level: float
+    warning: str = ""
 
     def question(self, question: str) -> tuple[DocumentRelevance, ...]:
         """Return the documents of one question.
@@ -166,10 +168,13 @@ class Relevance(Result):
                 asdict(each) | {"consistent": each.consistent} for each in self.none_rates
             ],
             "level": self.level,
+            "warning": self.warning,
         }
 
     def _notes(self) -> Iterable[str]:
         yield self.summary()
+        if self.warning:
+            yield self.warning
         if len(self.documents) > _ROWS:
             yield f"the first {_ROWS} of {len(self.documents)} documents; CSV and JSON have all"
         unjudged = sum(not each.judged for each in self.documents)
@@ -196,6 +201,7 @@ def measure_relevance(
     pools: Mapping[str, Iterable[str]] | None = None,
     *,
     level: float = 0.95,
+    warning: str = "",
 ) -> Relevance:
     """Compute the relevance of documents from judgments.
 
@@ -208,6 +214,7 @@ def measure_relevance(
         judgments: Of a project: :meth:`JudgingProject.judgments`.
         pools: The documents of each question; those that were shown, if None.
         level: Confidence of the intervals.
+        warning: What has to be said of the pool; see :func:`pool_warning`.
 
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation
@@ -241,6 +248,7 @@ def measure_relevance(
             level=_SURE,
         ),
         level=level,
+        warning=warning,
     )
 
 

@@ -15,8 +15,6 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 
-__all__ = ["JudgeStatus", "ProjectStatus", "project_status"]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
@@ -179,7 +177,7 @@ def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
         )
     if left:
         return f"judge: rankgauge judge serve {where}"
-    return f"export the judgments: rankgauge judge export {where} -o qrels.txt"
+    return f"export the judgments: rankgauge judge export {where} qrels.txt"
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:

@@ -41,6 +41,7 @@ RECORDED = (
     "presentations", "choices",
 )  # fmt: skip
 _MOST_ID = 500  # characters of an identifier
+_MOST_UUID = 36
 _MOST_BODY = 2_000_000  # characters of a document
 
 
@@ -80,6 +81,10 @@ class JudgingStore:
     def path(self) -> Path | None:
         """The file; None of PostgreSQL."""
         return self._database.path
+
+    def keep_open(self) -> None:
+        """Keep connections open until `close`, for the next transactions."""
+        self._database.keep_open()
 
     def close(self) -> None:
         """Let go of the database; it opens again when it is used again."""
@@ -314,7 +319,9 @@ class Transaction:
         }
 
     def add_session(self, token: str, judge: str, expires: datetime) -> None:
-        """Store a session by the hash of its token."""
+        """Store a session by the hash of its token; those that have ended are deleted."""
+        table = self._table("sessions")
+        self._connection.execute(table.delete().where(table.c.expires < _now()))
         when = expires.isoformat(timespec="seconds")
         self._insert("sessions", [{"token": token, "judge": judge, "expires": when}])
 
@@ -340,6 +347,7 @@ class Transaction:
 
     def append_presentation(self, shown: Presentation) -> Presentation:
         """Store a presentation; return it with its time and sequence."""
+        _check_id(shown.id, "task", _MOST_UUID)
         for document in (shown.question, *shown.documents):
             _check_id(document, "document")
         shown = replace(shown, time=shown.time or _now())
@@ -351,6 +359,7 @@ class Transaction:
 
     def append_choice(self, choice: Choice) -> Choice | None:
         """Store a choice; None if one of this identifier is stored already."""
+        _check_id(choice.id, "choice", _MOST_UUID)
         if self._find("choices", choice.id) is not None:
             return None
         choice = replace(choice, time=choice.time or _now())
@@ -478,12 +487,17 @@ class Transaction:
         self._connection.execute(statement, [dict(row) for row in rows])
 
 
-def _check_id(value: str, what: str) -> None:
-    if not value or len(value) > _MOST_ID or any(char < " " for char in value):
+def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
+    if not value or len(value) > most or any(char < " " or _is_lone(char) for char in value):
         raise InputError(
             f"{value!r:.60} cannot be the identifier of a {what}", where=f"{what}s",
-            fix=f"give 1 to {_MOST_ID} characters without control characters",
+            fix=f"give 1 to {most} characters without control characters",
         )  # fmt: skip
+
+
+def _is_lone(char: str) -> bool:
+    """Whether it is half of a surrogate pair, which is no character."""
+    return "\ud800" <= char <= "\udfff"
 
 
 def _check_record(table: Table, row: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.json_files import objects
@@ -184,7 +185,8 @@ class VoteReport(Result):
     def summary(self) -> str:
         """Return the number of votes and the first pair of systems whose interval excludes 0.5."""
         votes = sum(each.left + each.right for each in self.sides)
-        text = f"{votes:,} votes with a preference on {len(self.pairs)} pairs of systems."
+        pairs = many(len({(each.system, each.other) for each in self.pairs}), "pair")
+        text = f"{many(votes, 'vote')} with a preference on {pairs} of systems."
         clear = [each for each in self.pairs if each.low > 0.5 or each.high < 0.5]
         if not clear:
             return f"{text} No interval of a win rate excludes 0.5."

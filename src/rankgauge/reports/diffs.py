@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.explanations import middle_cut
 from rankgauge.reports.registry import Options, Report
 
 _WIDE = 100
@@ -46,7 +47,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         )
         for query in diff.shown
     ]
-    names = [_middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
+    names = [middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
     heads = ("query", *names, "change", "RBO", "first relevant")
     if any(query.text for query in diff.shown):
         texts = [query.text for query in diff.shown]
@@ -97,7 +98,7 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
     title = f"{query.query}: {query.text}" if query.text else query.query
     facts, notes = _facts(diff, query), tuple(_notes(diff, query))
     names = (diff.run_a, diff.run_b)
-    head_a, head_b = (_middle_cut(name, _DOCUMENT) if narrow else name for name in names)
+    head_a, head_b = (middle_cut(name, _DOCUMENT) if narrow else name for name in names)
     return Table(
         columns=("rank", head_a, "grade", "now", head_b, "grade", "was"),
         rows=tuple(rows),
@@ -153,7 +154,7 @@ def _documents(ranking: Sequence[DocumentDiff], *, narrow: bool) -> list[tuple[s
         if beside:
             cells.append((_cut(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT), ""))
         else:
-            name = _middle_cut(at.document, _DOCUMENT)
+            name = middle_cut(at.document, _DOCUMENT)
             cells.append((name, f"  {_cut(at.text, _DOCUMENT - 2)}" if at.text else ""))
     return cells
 
@@ -192,14 +193,6 @@ def _cut(text: str, width: int) -> str:
     while cell_len(kept) > width - 1:
         kept = kept[:-1]
     return kept.rstrip() + "…"
-
-
-def _middle_cut(text: str, width: int) -> str:
-    """A long name without its middle: ids of one kind differ at the end."""
-    if len(text) <= width:
-        return text
-    begin = width // 3
-    return text[:begin] + "…" + text[begin + 1 - width :]
 
 
 REPORTS = {RunDiff: Report(_blocks)}

@@ -22,7 +22,7 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table
     """One line an evaluation; plain with whole times, fingerprints and commits."""
     names = _names(entries, options.measures)
     shown = entries if options.last is None else entries[-options.last :]
-    rows = tuple((_raw_row if plain else _row)(entry, names) for entry in shown)
+    rows = tuple(_row(entry, names, plain=plain) for entry in shown)
     ends = ("judgments", "run_fingerprint", "commit", "dirty") if plain else ("judgments", "commit")
     columns = ("id", "time" if plain else "date", "run", "label", "queries", *names, *ends)
     if not plain:
@@ -59,32 +59,13 @@ def _without_empty(
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 
 
-def _row(entry: HistoryEntry, names: Iterable[str]) -> tuple[Cell, ...]:
-    return (
-        entry.id,
-        f"{entry.time:%Y-%m-%d %H:%M}",
-        entry.run,
-        entry.label,
-        entry.queries,
-        *(entry.means.get(name) for name in names),
-        (entry.qrels or "")[:_SHORT],
-        entry.made_at,
-    )
-
-
-def _raw_row(entry: HistoryEntry, names: Iterable[str]) -> tuple[Cell, ...]:
-    return (
-        entry.id,
-        entry.time.isoformat(),
-        entry.run,
-        entry.label,
-        entry.queries,
-        *(entry.means.get(name) for name in names),
-        entry.qrels,
-        entry.ranking,
-        entry.commit,
-        entry.dirty,
-    )
+def _row(entry: HistoryEntry, names: Iterable[str], *, plain: bool) -> tuple[Cell, ...]:
+    time = entry.time.isoformat() if plain else f"{entry.time:%Y-%m-%d %H:%M}"
+    made: tuple[Cell, ...] = (entry.qrels or "")[:_SHORT], entry.made_at
+    if plain:
+        made = entry.qrels, entry.ranking, entry.commit, entry.dirty
+    means = (entry.means.get(name) for name in names)
+    return entry.id, time, entry.run, entry.label, entry.queries, *means, *made
 
 
 def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> Iterable[str]:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
-from rankgauge.web import judging, sessions
+from rankgauge.web import judging, people, sessions, teams, votes
 from rankgauge.web.pages import error_page
 
 __all__ = ["judging_app"]
@@ -24,7 +24,8 @@ __all__ = ["judging_app"]
 _STATIC = Path(__file__).parent / "static"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With no referrer at all browsers send forms with the origin "null".
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
@@ -43,6 +44,9 @@ def judging_app(project: JudgingProject) -> Starlette:
     app = Starlette(
         routes=[
             *judging.routes,
+            *teams.routes,
+            *people.routes,
+            *votes.routes,
             *sessions.routes,
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
         ],
@@ -54,6 +58,8 @@ def judging_app(project: JudgingProject) -> Starlette:
         },
     )
     app.state.project = project
+    app.state.failed_sign_ins = sessions.RateLimit(each=10, total=300, seconds=300)
+    app.state.votes = sessions.RateLimit(each=600, total=6_000, seconds=60)
     return app
 
 

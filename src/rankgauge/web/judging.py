@@ -12,14 +12,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rankgauge.errors import InputError, StorageError
-from rankgauge.judging import Choice, Task
+from rankgauge.judging import Choice, Progress, Task
 from rankgauge.web.display import displayed, guideline_html
 from rankgauge.web.pages import PageError, see_other
+from rankgauge.web.teams import differing_choices
 from rankgauge.web.visits import Visit, visited
 
 __all__ = ["routes"]
 
-_SPECIAL = {"none", "cannot tell", "later", "undone"}
+_SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}
 _MOST_COMMENT = 10_000
 _MOST_SECONDS = 86_400.0
 _RELOAD = "reload the page and choose again; what was stored before is kept"
@@ -48,10 +49,29 @@ def _choose(visit: Visit) -> Response:
     if not visit.project.record(choice):
         _correct(visit, choice)
     undone = choice.outcome == "undone"
-    if "x-rankgauge" not in visit.request.headers:
-        return see_other(_path(task) if undone else "/judge")
-    following = _task(visit) if undone else visit.project.next_task(visit.judge.id)
-    return _nothing_left(visit) if following is None else _page(visit, following)
+    if "x-rankgauge" not in visit.request.headers or task.presentation.purpose == "adjudication":
+        return see_other(_path(task) if undone else _next_path(task))
+    following = _task(visit) if undone else _following(visit, task)
+    if following is None:
+        return _nothing_left(visit, votes=task.presentation.mode == "answers")
+    return _page(visit, following)
+
+
+def _next_path(task: Task) -> str:
+    """The page that follows a task."""
+    if task.presentation.purpose == "adjudication":
+        return "/disagreements"
+    return "/answers" if task.presentation.mode == "answers" else "/judge"
+
+
+def _following(visit: Visit, task: Task) -> Task | None:
+    votes = task.presentation.mode == "answers"
+    return (visit.project.next_vote if votes else visit.project.next_task)(visit.judge.id)
+
+
+def _next_vote(visit: Visit) -> Response:
+    task = visit.project.next_vote(visit.judge.id)
+    return _nothing_left(visit, votes=True) if task is None else see_other(_path(task))
 
 
 def _task(visit: Visit) -> Task:
@@ -83,20 +103,31 @@ def _correct(visit: Visit, choice: Choice) -> None:
         visit.project.record(replace(choice, id=str(name)))
 
 
-def _nothing_left(visit: Visit) -> Response:
+def _nothing_left(visit: Visit, *, votes: bool = False) -> Response:
     response = visit.render(
-        "done.html", progress=visit.project.progress(visit.judge.id), choice=str(uuid.uuid4())
+        "done.html", progress=_progress(visit, votes=votes), choice=str(uuid.uuid4()), votes=votes
     )
-    response.headers["X-Location"] = "/judge"
+    response.headers["X-Location"] = "/answers" if votes else "/judge"
     return response
+
+
+def _progress(visit: Visit, *, votes: bool) -> Progress:
+    project = visit.project
+    return (project.vote_progress if votes else project.progress)(visit.judge.id)
 
 
 def _page(visit: Visit, task: Task) -> Response:
     shown, settings, made = task.presentation, task.settings, task.choice
     if made is not None and made.outcome in {"later", "undone"}:
         made = None
+    votes = shown.mode == "answers"
+    # The fields that are displayed are those of documents.
+    fields = replace(settings, fields=(), image=None, link=None) if votes else settings
     response = visit.render(
         "task.html",
+        votes=votes,
+        after=_next_path(task),
+        differing=differing_choices(visit, task) if shown.purpose == "adjudication" else (),
         task=task,
         shown=shown,
         settings=settings,
@@ -104,10 +135,10 @@ def _page(visit: Visit, task: Task) -> Response:
         made=made,
         picked=_picked(task, made),
         places=min(settings.places or len(shown.documents), len(shown.documents)),
-        documents=[displayed(each, settings, task.question.text) for each in task.documents],
+        documents=[displayed(each, fields, task.question.text) for each in task.documents],
         guideline=guideline_html(task.guideline),
         expired=task.choice is None and shown.expired(datetime.now(UTC)),
-        progress=visit.project.progress(visit.judge.id),
+        progress=_progress(visit, votes=votes),
         choice=str(uuid.uuid4()),
         undo=str(uuid.uuid4()),
         opened=int(time.time() * 1000),
@@ -205,6 +236,7 @@ def _seconds(form: Mapping[str, str]) -> float | None:
 routes = [
     Route("/", visited(_start)),
     Route("/judge", visited(_next)),
+    Route("/answers", visited(_next_vote)),
     Route("/judge/{presentation}", visited(_show)),
     Route("/judge/{presentation}", visited(_choose), methods=["POST"]),
 ]

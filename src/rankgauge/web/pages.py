@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rankgauge.errors import InputError
 from rankgauge.judging import JudgingProject
 
-__all__ = ["PageError", "error_page", "read_form", "render", "see_other"]
+__all__ = ["PageError", "error_page", "read_body", "read_form", "render", "see_other"]
 
 _MOST_BODY = 1_000_000
 _MOST_FIELDS = 200
@@ -28,16 +28,22 @@ class PageError(InputError):
         self.status = status
 
 
-async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of a field that occurs twice the last value."""
+async def read_body(request: Request, most: int) -> bytes:
+    """Return the body of a request, unless it has more than so many bytes."""
     body = b""
     async for part in request.stream():
         body += part
-        if len(body) > _MOST_BODY:
+        if len(body) > most:
             raise PageError(
-                413, f"The form is larger than {_MOST_BODY:,} bytes.", where="form",
+                413, f"The form is larger than {most:,} bytes.", where="form",
                 fix="Go back and shorten what you wrote; what was stored before is kept.",
             )  # fmt: skip
+    return body
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form; of a field that occurs twice the last value."""
+    body = await read_body(request, _MOST_BODY)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError as error:
@@ -49,7 +55,12 @@ async def read_form(request: Request) -> dict[str, str]:
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
     """Return a page made from a template."""
     project: JudgingProject = request.app.state.project
-    values = {"judge": None, "title": project.settings.title, "request": request} | values
+    values = {
+        "judge": None,
+        "title": project.settings.title,
+        "csrf": "",
+        "request": request,
+    } | values
     return HTMLResponse(_templates().get_template(template).render(values), status_code=status)
 
 

@@ -85,16 +85,15 @@ def _shown(host: str) -> str:
 
 
 def _local_secret(project: JudgingProject) -> str:
-    """A new secret for whoever started the server: the admin with the name of this account."""
+    """A secret, to be used once, for whoever started the server: an admin."""
     name = getpass.getuser()
     mine: list[Judge] = [
         each
         for each in project.judges.values()
         if (each.name, each.role, each.kind, each.revoked) == (name, "admin", "person", False)
     ]
-    if not mine:
-        return project.add_judge(name, role="admin")[1]
+    judge = mine[0] if mine else project.add_judge(name, role="admin")[0]
     secret = secrets.token_urlsafe(24)
     with project.writing() as stored:
-        stored.add_judge(mine[0], hash_secret(secret))
+        stored.add_judge(judge, hash_secret(secret), {"once": True})
     return secret

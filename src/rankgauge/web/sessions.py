@@ -1,21 +1,81 @@
-"""Who is the judge of a request: links to sign in, and sessions."""
+"""Who is the judge of a request: links to sign in, sessions, and the origin of forms."""
 
 from __future__ import annotations
 
+import hmac
+import math
 import secrets
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from rankgauge.judging import Judge, JudgingProject, hash_secret
-from rankgauge.web.pages import error_page, render
+from rankgauge.web.pages import error_page, read_form, render
 
-__all__ = ["routes", "signed_in"]
+__all__ = ["RateLimit", "form_token", "is_own_form", "is_own_origin", "routes", "signed_in"]
 
 _COOKIE = "rankgauge_session"
 _DAYS = 30
+
+
+class RateLimit:
+    """At most so many events in so many seconds, of one sender and of all.
+
+    It is kept in memory: of several processes each counts its own.
+
+    Args:
+        each: The most events of one sender.
+        total: The most events of all senders.
+        seconds: The length of the window.
+
+    Example:
+        >>> limit = RateLimit(each=2, total=3, seconds=60)
+        >>> [limit.add("a"), limit.add("a"), limit.add("a") > 0]
+        [0, 0, True]
+    """
+
+    def __init__(self, *, each: int, total: int, seconds: float) -> None:
+        self._each, self._total, self._seconds = each, total, seconds
+        self._lock = threading.Lock()
+        self._all: deque[tuple[float, str]] = deque()
+        self._by_sender: defaultdict[str, deque[float]] = defaultdict(deque)
+
+    def wait(self, sender: str) -> int:
+        """Return how many seconds a sender has to wait; 0 if there is room."""
+        with self._lock:
+            return self._wait(sender, time.monotonic())
+
+    def add(self, sender: str) -> int:
+        """Count an event, if there is room; return as :meth:`wait`."""
+        with self._lock:
+            now = time.monotonic()
+            wait = self._wait(sender, now)
+            if not wait:
+                self._all.append((now, sender))
+                self._by_sender[sender].append(now)
+            return wait
+
+    def _wait(self, sender: str, now: float) -> int:
+        while self._all and self._all[0][0] <= now - self._seconds:
+            _, old = self._all.popleft()
+            self._by_sender[old].popleft()
+            if not self._by_sender[old]:
+                del self._by_sender[old]
+        oldest = []
+        own = self._by_sender.get(sender)
+        if own is not None and len(own) >= self._each:
+            oldest.append(own[0])
+        if len(self._all) >= self._total:
+            oldest.append(self._all[0][0])
+        return math.ceil(max(oldest) + self._seconds - now) if oldest else 0
 
 
 def signed_in(request: Request) -> Judge | None:
@@ -28,24 +88,66 @@ def signed_in(request: Request) -> Judge | None:
         return stored.session_judge(hash_secret(token), datetime.now(UTC))
 
 
-def _join(request: Request) -> Response:
-    """Sign in with a link."""
+def form_token(request: Request) -> str:
+    """Return what each form of this session has to send along."""
+    return hash_secret(f"form {request.cookies.get(_COOKIE, '')}")
+
+
+def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
+    """Whether a form comes from a page of this session; the script sends the token in a header."""
+    given = request.headers.get("x-csrf-token") or form.get("csrf", "")
+    return is_own_origin(request) and hmac.compare_digest(
+        given.encode("utf-8", "replace"), form_token(request).encode()
+    )
+
+
+def is_own_origin(request: Request) -> bool:
+    """Whether a request comes from a page of this server, as far as the browser says."""
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+
+
+async def _join(request: Request) -> Response:
+    """Sign in with a link: a page with a button, because programs open links to preview them."""
+    form = await read_form(request) if request.method == "POST" else None
+    return await run_in_threadpool(_signed_in, request, form is not None)
+
+
+def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - private
     project: JudgingProject = request.app.state.project
-    secret = request.path_params["secret"]
+    limit: RateLimit = request.app.state.failed_sign_ins
+    address = request.client.host if request.client else ""
+    wait = limit.wait(address)
+    if wait:
+        response = error_page(
+            request, "Too many links that are not valid were opened.", status=429,
+            fix=f"Try again in {wait} seconds.",
+        )  # fmt: skip
+        response.headers["Retry-After"] = str(wait)
+        return response
+    if pressed and not is_own_origin(request):
+        return error_page(
+            request, "The form comes from another site.", status=403,
+            fix="Open the link that you were given.",
+        )  # fmt: skip
     with project.reading() as stored:
-        found = stored.judge_by_secret(hash_secret(secret))
-    if found is None or found[0].revoked:
+        found = stored.judge_by_secret(hash_secret(request.path_params["secret"]))
+    if found is None or found[0].revoked or found[0].kind != "person":
+        limit.add(address)
         return error_page(
             request, "This link is not valid any more.", status=404,
-            fix="Ask for a new one.",
+            fix="Ask for a new link.",
         )  # fmt: skip
-    judge = found[0]
-    if request.method != "POST":
+    judge, more = found
+    if not pressed:
         return render(request, "join.html", name=judge.name)
     token = secrets.token_urlsafe(32)
     ends = datetime.now(UTC) + timedelta(days=_DAYS)
     with project.writing() as stored:
         stored.add_session(hash_secret(token), judge.id, ends)
+        if more.get("once"):
+            # The hash of a secret that nobody has.
+            stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
         _COOKIE, token, max_age=_DAYS * 86_400, httponly=True, samesite="lax",
@@ -54,4 +156,26 @@ def _join(request: Request) -> Response:
     return response
 
 
-routes = [Route("/join/{secret}", _join, methods=["GET", "POST"])]
+async def _sign_out(request: Request) -> Response:
+    form = await read_form(request)
+    return await run_in_threadpool(_signed_out, request, form)
+
+
+def _signed_out(request: Request, form: Mapping[str, str]) -> Response:
+    if not is_own_form(request, form):
+        return error_page(
+            request, "You are still signed in: the form was not complete.", status=403,
+            fix="Go back, reload the page, and try again.",
+        )  # fmt: skip
+    project: JudgingProject = request.app.state.project
+    with project.writing() as stored:
+        stored.end_session(hash_secret(request.cookies.get(_COOKIE, "")))
+    response = render(request, "signed_out.html")
+    response.delete_cookie(_COOKIE, httponly=True, samesite="lax")
+    return response
+
+
+routes = [
+    Route("/join/{secret}", _join, methods=["GET", "POST"]),
+    Route("/sign-out", _sign_out, methods=["POST"]),
+]

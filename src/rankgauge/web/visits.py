@@ -10,11 +10,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankgauge.judging import Judge, JudgingProject
+from rankgauge.judging import ROLES, Judge, JudgingProject
 from rankgauge.web.pages import PageError, error_page, read_form, render
-from rankgauge.web.sessions import signed_in
+from rankgauge.web.sessions import form_token, is_own_form, signed_in
 
-__all__ = ["Visit", "visited"]
+__all__ = ["ADMINS", "LEADS", "Visit", "visited"]
+
+ADMINS = ("admin",)
+LEADS = ("lead", *ADMINS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,14 @@ class Visit:
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page."""
-        return render(self.request, template, status=status, judge=self.judge, **values)
+        return render(
+            self.request, template, status=status, judge=self.judge,
+            csrf=form_token(self.request), **values,
+        )  # fmt: skip
 
 
 def visited(
-    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ("judge", "lead", "admin")
+    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ROLES
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that calls a handler, in a thread, with the judge of the request."""
 
@@ -47,6 +53,11 @@ def visited(
             raise PageError(
                 403, f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
                 where=request.url.path, fix="Ask an admin of this project.",
+            )  # fmt: skip
+        if request.method == "POST" and not is_own_form(request, form):
+            raise PageError(
+                403, "The form does not come from a page of this session; nothing was stored.",
+                where=request.url.path, fix="Go back, reload the page, and try again.",
             )  # fmt: skip
         return handler(Visit(request, request.app.state.project, judge, form))
 

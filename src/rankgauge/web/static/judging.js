@@ -73,6 +73,8 @@
         method: "POST", body: entry.body, signal: AbortSignal.timeout(PATIENCE),
         headers: {
           "Content-Type": "application/x-www-form-urlencoded", "X-Rankgauge": "script",
+          // Of this session, even if the answer was kept from another.
+          "X-CSRF-Token": bar.dataset.csrf,
         },
       });
       page = await response.text();

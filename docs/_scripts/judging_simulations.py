@@ -1,0 +1,396 @@
+"""How well relevance and agreement are estimated: simulated and real judgments, in Markdown.
+
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/judging_simulations.py [--write]
+
+``--write`` puts the tables into docs/explain/judging-simulations.md. The folder holds
+``preferences/llmfao.csv`` and ``codesearchnet-annotations/annotationStore.csv``. All seeds are
+fixed.
+"""
+
+import csv
+import os
+import random
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rankgauge.judging import (
+    Choice,
+    Judgment,
+    Presentation,
+    QuestionState,
+    fit_question,
+    is_resolved,
+    measure_agreement,
+    next_documents,
+)
+from rankgauge.rendering.tables import Table, to_markdown
+from rankgauge.stats import Agreement, fit_plackett_luce, krippendorff_alpha, none_rates
+
+PAGE = Path(__file__).parents[1] / "explain" / "judging-simulations.md"
+DOCUMENTS, SHOWN = 8, 3
+TASKS = (8, 16, 20, 32)
+MOST = 120  # tasks of a question that is judged until it is resolved
+RANDOM = 0.15  # the share of random sets among active ones
+LAPSES, FIRST = 0.05, 0.5  # of the judge who is no Plackett-Luce model
+WIDE = 30.0  # the prior sd of the check of the fit
+NAMES = tuple("abcdefgh")
+# A judge: from the utilities of the documents in the order shown, the place chosen, or -1.
+Judge = Callable[[np.ndarray, np.random.Generator], int]
+
+
+def by_model(utilities: np.ndarray, rng: np.random.Generator) -> int:
+    """A choice by Plackett-Luce: the largest of utilities with Gumbel noise; none has 0."""
+    noisy = np.append(utilities, 0.0) + rng.gumbel(size=len(utilities) + 1)
+    best = int(noisy.argmax())
+    return best if best < len(utilities) else -1
+
+
+def by_threshold(utilities: np.ndarray, rng: np.random.Generator) -> int:
+    """Pick the best, then say none if it is not good enough; lapses, and a liking for the first."""
+    if rng.random() < LAPSES:
+        return int(rng.integers(-1, len(utilities)))
+    seen = utilities + rng.gumbel(size=len(utilities)) - np.euler_gamma
+    seen[0] += FIRST
+    best = int(seen.argmax())
+    return best if utilities[best] + rng.logistic() > 0 else -1
+
+
+def draw_utilities(rng: np.random.Generator) -> np.ndarray:
+    """Up to five good documents at 3, two partial ones at 0.7, the others at -3, each ± 0.5."""
+    good = int(rng.integers(6))
+    centers = np.array([3.0] * good + [0.7] * 2 + [-3.0] * (DOCUMENTS - 2 - good))
+    return rng.permutation(centers + rng.normal(0, 0.5, DOCUMENTS))
+
+
+@dataclass
+class Outcome:
+    """What a design found, pooled over questions."""
+
+    truth: list[np.ndarray] = field(default_factory=list)
+    fit: list[np.ndarray] = field(default_factory=list)
+    share: list[np.ndarray] = field(default_factory=list)
+    inside: list[np.ndarray] = field(default_factory=list)
+    above: list[np.ndarray] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)
+    predicted: list[float] = field(default_factory=list)
+    none: list[bool] = field(default_factory=list)
+
+    def concordance(self, values: list[np.ndarray]) -> float:
+        """The share of pairs of clearly different documents of a question in the right order."""
+        right = total = 0.0
+        for true, found in zip(self.truth, values, strict=True):
+            clear = true[:, None] - true > 1
+            ahead = found[:, None] - found
+            right += ((ahead > 0) + 0.5 * (ahead == 0))[clear].sum()
+            total += clear.sum()
+        return right / total
+
+    def auc(self, values: list[np.ndarray]) -> float:
+        """The chance that a relevant document of any question is above one that is not."""
+        true, found = np.concatenate(self.truth) > 0, np.concatenate(values)
+        ahead = found[true][:, None] - found[~true]
+        return float(((ahead > 0) + 0.5 * (ahead == 0)).mean())
+
+    def error(self, values: list[np.ndarray]) -> float:
+        """The mean absolute difference from the true relevance."""
+        true = 1 / (1 + np.exp(-np.concatenate(self.truth)))
+        return float(np.abs(np.concatenate(values) - true).mean())
+
+    def coverage(self) -> float:
+        """How often the 95% interval includes the true relevance."""
+        return float(np.concatenate(self.inside).mean())
+
+    def resolved(self) -> tuple[float, float]:
+        """The share of documents that are clear, and of these the share on the right side."""
+        above, true = np.concatenate(self.above), np.concatenate(self.truth) > 0
+        clear = (above < 0.05) | (above > 0.95)
+        return float(clear.mean()), float(((above > 0.5) == true)[clear].mean())
+
+    def precision_and_recall(self) -> tuple[float, float]:
+        """Of documents with a fitted relevance above 0.5."""
+        found, true = np.concatenate(self.fit) > 0.5, np.concatenate(self.truth) > 0
+        return float(true[found].mean()), float(found[true].mean())
+
+
+def judge_question(
+    design: str, tasks: int, judge: Judge, utilities: np.ndarray, *, seed: int
+) -> QuestionState:
+    """Let one question be judged; ``adaptive`` ends when it is resolved."""
+    rng = np.random.default_rng([seed, 1])
+    draws = random.Random(seed)  # noqa: S311 - a simulation
+    # Each of many judges sees a set at most once: no set is excluded.
+    state = QuestionState(NAMES)
+    for _ in range(tasks):
+        shown = next_documents(
+            state, SHOWN, views=2 if design in {"active", "adaptive"} else tasks,
+            at_random=design == "random" or (design != "balanced" and draws.random() < RANDOM),
+            rng=draws,
+        )  # fmt: skip
+        shown = tuple(draws.sample(shown, len(shown)))
+        place = judge(utilities[[NAMES.index(name) for name in shown]], rng)
+        best = (shown[place],) if place >= 0 else ()
+        state = QuestionState(NAMES, (*state.judgments, (shown, best)))
+        if design == "adaptive" and is_resolved(state):
+            break
+    return state
+
+
+def simulate(design: str, tasks: int, judge: Judge, questions: int, *, seed: int = 0) -> Outcome:
+    """Judge so many questions by a design, and compare with the truth."""
+    found = Outcome()
+    for number in range(questions):
+        utilities = draw_utilities(np.random.default_rng([seed, number]))
+        state = judge_question(design, tasks, judge, utilities, seed=10_007 * seed + number)
+        _, fit = fit_question(state)
+        low, high = fit.relevance_interval()
+        true = 1 / (1 + np.exp(-utilities))
+        shown = np.array([state.shown[name] for name in NAMES])
+        chosen = np.array([sum(name in best for _, best in state.judgments) for name in NAMES])
+        found.truth.append(utilities)
+        found.fit.append(fit.relevance)
+        found.share.append(chosen / np.maximum(shown, 1))
+        found.inside.append((low <= true) & (true <= high))
+        found.above.append(fit.probability_above())
+        found.tasks.append(len(state.judgments))
+        sets = [[NAMES.index(name) for name in each] for each, _ in state.judgments]
+        found.predicted += fit_question(state, prior_sd=WIDE)[1].none_probability(sets).tolist()
+        found.none += [not best for _, best in state.judgments]
+    return found
+
+
+def designs(judge: Judge, questions: int) -> Table:
+    """Each design and number of tasks, one line each."""
+    rows = []
+    for design in ("random", "balanced", "active", "adaptive"):
+        for tasks in TASKS if design != "adaptive" else (MOST,):
+            found = simulate(design, tasks, judge, questions)
+            clear, right = found.resolved()
+            precision, recall = found.precision_and_recall()
+            rows.append((
+                design if design != "adaptive" else "active, until resolved",
+                f"{np.mean(found.tasks):.0f}",
+                *(
+                    f"{measure(found.fit):.3f} / {measure(found.share):.3f}"
+                    for measure in (found.concordance, found.auc, found.error)
+                ),
+                _percent(found.coverage()), _percent(clear), _percent(right),
+                f"{precision:.2f} / {recall:.2f}",
+            ))  # fmt: skip
+    return Table(
+        columns=(
+            "design", "tasks", "concordance fit / share", "AUC fit / share",
+            "error fit / share", "coverage", "resolved", "of these right", "precision / recall",
+        ),
+        rows=tuple(rows),
+    )  # fmt: skip
+
+
+def fit_checks(questions: int) -> Table:
+    """Observed and predicted "none" by the quality of the set, for both judges."""
+    rows = []
+    for name, judge in (("Plackett-Luce", by_model), ("best, then threshold", by_threshold)):
+        found = simulate("balanced", 16, judge, questions)
+        rows += [
+            (
+                name, f"{rate.low:.1f} to {rate.high:.1f}", str(rate.sets),
+                _percent(rate.predicted), _percent(rate.observed),
+            )
+            for rate in none_rates(found.predicted, found.none)
+        ]  # fmt: skip
+    columns = ("judge", "predicted none", "sets", "mean prediction", "observed")
+    return Table(columns=columns, rows=tuple(rows))
+
+
+# ---- agreement
+
+
+def draw_answers(
+    rng: np.random.Generator, tasks: int, judges: int, *, none: float, right: float
+) -> np.ndarray:
+    """(tasks, judges) places, -1 for none: the truth with probability `right`, else a guess."""
+
+    def guess(count: int) -> np.ndarray:
+        return np.where(
+            rng.random((tasks, count)) < none, -1, rng.integers(0, SHOWN, (tasks, count))
+        )
+
+    return np.where(rng.random((tasks, judges)) < right, guess(1), guess(judges)).astype(float)
+
+
+def guessing(runs: int) -> Table:
+    """Alpha of three judges who guess, by places and with identifiers as labels."""
+    rows = []
+    for none in (0.1, 0.5, 0.85):
+        rng = np.random.default_rng([int(100 * none), 2])
+        found = []
+        for _ in range(runs):
+            places = draw_answers(rng, 150, 3, none=none, right=0.0)
+            labels = np.where(places < 0, -1, places + SHOWN * np.arange(150)[:, None])
+            same = np.mean([places[:, i] == places[:, j] for i, j in ((0, 1), (0, 2), (1, 2))])
+            found.append((same, *(krippendorff_alpha(x, draws=0).value for x in (places, labels))))
+        same, by_place, by_label = np.mean(found, axis=0)
+        rows.append((_percent(none), _percent(same), f"{by_place:+.3f}", f"{by_label:+.3f}"))
+    return Table(
+        columns=("none by chance", "agreement", "alpha, places", "alpha, identifiers as labels"),
+        rows=tuple(rows),
+    )
+
+
+def alpha_coverage(runs: int, draws: int = 400) -> Table:
+    """How often the bootstrap interval of alpha includes the alpha of a very long study."""
+    rows = []
+    for tasks, judges in ((25, 2), (50, 2), (100, 2), (200, 2), (400, 2), (150, 3)):
+        rng = np.random.default_rng([tasks, judges, 3])
+        truth = krippendorff_alpha(
+            draw_answers(rng, 200_000, judges, none=0.4, right=0.7), draws=0
+        ).value
+        found = [
+            krippendorff_alpha(
+                draw_answers(rng, tasks, judges, none=0.4, right=0.7), draws=draws, seed=run
+            )
+            for run in range(runs)
+        ]
+        inside = [each.low <= truth <= each.high for each in found]
+        half = np.mean([(each.high - each.low) / 2 for each in found])
+        rows.append(
+            (str(tasks), str(judges), f"{truth:.2f}", _percent(np.mean(inside)), f"± {half:.2f}")
+        )
+    columns = ("tasks", "judges", "true alpha", "coverage", "half the interval")
+    return Table(columns=columns, rows=tuple(rows))
+
+
+# ---- real judgments
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def preferences(data: Path) -> Iterator[tuple[str, str, str]]:
+    """The fit and the agreement of people who compared the answers of 59 language models."""
+    rows = _read(data / "preferences" / "llmfao.csv")
+    golden = {
+        each["item"]: float(each["score"])
+        for each in _read(data / "preferences" / "llmfao-golden.csv")
+        if each["algorithm"] == "bradley_terry"
+    }
+    items = sorted(golden)
+    sets, picks, weights = [], [], []
+    for row in rows:
+        pair = [items.index(row["left"]), items.index(row["right"])]
+        # A tie is half a win of each.
+        won = pair if row["winner"] == "tie" else [items.index(row[row["winner"]])]
+        sets += [pair] * len(won)
+        picks += won
+        weights += [1 / len(won)] * len(won)
+    settings = {"weights": weights, "none_offered": False}
+    strengths = np.array([golden[item] for item in items])
+    wide = fit_plackett_luce(len(items), sets, picks, prior_sd=1000.0, **settings)
+    found = np.exp(wide.utilities - wide.utilities.max())
+    apart = float(np.abs(found / found.sum() - strengths / strengths.sum()).max())
+    yield "choices of pairs (ties included)", f"{len(rows):,}", "llmfao.csv"
+    yield (
+        "largest difference from the published Bradley-Terry strengths",
+        f"{apart:.1e}",
+        "prior sd 1000",
+    )
+    usual = fit_plackett_luce(len(items), sets, picks, **settings)
+    order = lambda fit: np.argsort(np.argsort(-fit.utilities))  # noqa: E731
+    moved = int(np.abs(order(usual) - order(wide)).max())
+    yield "largest change of a rank by the default prior", str(moved), f"of {len(items)} models"
+    tasks: dict[str, list[float]] = defaultdict(list)
+    codes = {"left": 0.0, "right": 1.0, "tie": 2.0}
+    for row in rows:
+        tasks[row["id"]].append(codes[row["winner"]])
+    alpha = krippendorff_alpha(padded(tasks))
+    yield (
+        "alpha of left, right, tie",
+        _interval(alpha),
+        f"{alpha.units:,} pairs, {alpha.ratings:,} answers",
+    )
+    decided = {name: [x for x in said if x < 2] for name, said in tasks.items()}
+    alpha = krippendorff_alpha(padded(decided))
+    yield (
+        "alpha of left, right",
+        _interval(alpha),
+        f"{alpha.units:,} pairs, {alpha.ratings:,} answers",
+    )
+
+
+def annotations(data: Path) -> Iterator[tuple[str, str, str]]:
+    """The agreement of people who graded functions found for a query, 0 to 3."""
+    rows = _read(data / "codesearchnet-annotations" / "annotationStore.csv")
+    seen: dict[tuple[str, str], list[int]] = defaultdict(list)
+    judgments = []
+    for number, row in enumerate(rows):
+        key = (f"{row['Language']}: {row['Query']}", row["GitHubUrl"])
+        seen[key].append(int(row["Relevance"]))
+        # The file does not name its raters: they are numbered within a document.
+        rater, name = f"rater {len(seen[key])}", str(number)
+        shown = Presentation(name, key[0], (key[1],), rater, "graded", "import")
+        choice = Choice(name, name, rater, "graded", grades=(int(row["Relevance"]),))
+        judgments.append(Judgment(shown, choice, "counted"))
+    found = measure_agreement(judgments, {})
+    yield "grades", f"{len(rows):,}", "annotationStore.csv"
+    alpha = found.estimate(scale="grades")
+    yield "alpha, ordinal", _interval(alpha), f"{alpha.units:,} documents, {alpha.ratings:,} grades"
+    same = found.estimate("percent agreement", scale="grades")
+    yield "agreement", _interval(same), f"{same.units:,} documents"
+    table = padded(seen)
+    yield "alpha, interval", _interval(krippendorff_alpha(table, "interval")), "the same"
+    yield "alpha, nominal", _interval(krippendorff_alpha(table)), "the same"
+
+
+def padded(units: dict) -> np.ndarray:
+    """A row for each unit, NaN where it has fewer ratings than others."""
+    width = max(map(len, units.values()))
+    return np.array([[*said, *[np.nan] * (width - len(said))] for said in units.values()], float)
+
+
+def _interval(found: Agreement) -> str:
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"
+
+
+def tables(data: Path, questions: int = 1000, runs: int = 1000) -> Iterator[tuple[str, Table]]:
+    """The name and the table of each section of the page."""
+    yield "model", designs(by_model, questions)
+    yield "threshold", designs(by_threshold, questions)
+    yield "checks", fit_checks(questions)
+    yield "guessing", guessing(runs)
+    yield "alpha", alpha_coverage(runs)
+    columns = ("what", "value", "of")
+    yield "preferences", Table(columns=columns, rows=tuple(preferences(data)))
+    yield "annotations", Table(columns=columns, rows=tuple(annotations(data)))
+
+
+def main(say: Callable[[str], object] = sys.stdout.write) -> None:
+    """Print the tables, or write them into the page."""
+    data = os.environ.get("RANKGAUGE_TEST_DATA", "")
+    if not data:
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
+    page = PAGE.read_text(encoding="utf-8") if "--write" in sys.argv else ""
+    for name, table in tables(Path(data)):
+        text = to_markdown(table)
+        say(f"{name}\n\n{text}\n")
+        if page:
+            marks = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+            page, times = marks.subn(lambda m, text=text: f"{m[1]}\n{text}\n{m[2]}", page)
+            if times != 1:
+                sys.exit(f"the page has {times} places for the table {name}")
+    if page:
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

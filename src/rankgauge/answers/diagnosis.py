@@ -1,0 +1,184 @@
+"""`diagnose_answers()`: both stages of a RAG system, and which of them limits the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankgauge.answers.attribution import Blame, blame
+from rankgauge.answers.claims import sentence_claims
+from rankgauge.answers.evaluation import (
+    DEFAULT_MEASURES,
+    AnswerEvaluation,
+    evaluate_answers,
+    judged_answers,
+)
+from rankgauge.answers.records import AnswerRecord, AnswerSet
+from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.core.arguments import number
+from rankgauge.core.text import many
+from rankgauge.diagnosis.quality import Bands, Quality, qualities
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats.mean_bounds import mean_interval
+
+_AT_LEAST = 0.5
+_DECIDING = ("R", "Success")
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerDiagnosis(Result):
+    """Retrieval and generation side by side, and what to fix first.
+
+    Made by :func:`diagnose_answers`.
+
+    Attributes:
+        answers: The measures of the answers.
+        retrieval: The measures of the rankings; None if no documents with the answer are known.
+        qualities: The means of the rankings with their bands and with what is attainable.
+        blame: For each question the first step that failed.
+        retrieval_first: Why retrieval should be fixed before the prompt or the model; empty if
+            there is no such reason.
+    """
+
+    answers: AnswerEvaluation
+    retrieval: Evaluation | None
+    qualities: tuple[Quality, ...]
+    blame: Blame
+    retrieval_first: tuple[str, ...]
+
+    def table(self) -> Table:
+        """Return the measures of both stages, retrieval first."""
+        rows: list[tuple[Cell, ...]] = []
+        for each in self.qualities:
+            interval = _interval(self.retrieval, str(each.measure)) if self.retrieval else None
+            rows.append(
+                ("retrieval", str(each.measure), each.mean, interval, each.level, each.attainable)
+            )
+        for name, mean in self.answers.mean().items():
+            rows.append(("generation", name, mean, _interval(self.answers, name), None, None))
+        return Table(
+            columns=("stage", "measure", "mean", "95% CI", "band", "attainable"),
+            rows=tuple(rows),
+            title=f"Retrieval and generation: {self.answers.run_name}",
+            digits=3,
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> Iterable[str]:
+        yield self.summary()
+        totals = (f"{cause} {count}" for cause, count in self.blame.totals().items())
+        yield f"Causes: {', '.join(totals)}"
+        yield f"Judge: {self.answers.stamp}"
+        missing = {name: count for name, count in self.answers.missing().items() if count}
+        if missing:
+            low, high = self.answers.bounds()[next(iter(missing))]
+            name, count = next(iter(missing.items()))
+            yield f"{many(count, 'verdict')} missing for {name}: between {low:.3f} and {high:.3f}"
+
+    def data_table(self) -> Table:
+        """Return the same rows with the bounds of each interval."""
+        return self.table()
+
+    def summary(self) -> str:
+        """Return which stage to fix first, and why."""
+        if self.retrieval_first:
+            return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
+        return self.blame.summary().capitalize()
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "system": self.answers.run_name, "retrieval_first": self.retrieval_first,
+            "retrieval": self.retrieval, "answers": self.answers, "qualities": self.qualities,
+            "blame": self.blame,
+        }  # fmt: skip
+
+
+def diagnose_answers(
+    answers: AnswerSet,
+    verdicts: Mapping[str, str] | Iterable[Verdict],
+    measures: Any = DEFAULT_MEASURES,
+    *,
+    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+    judge: Mapping[str, Any] | None = None,
+    bands: Any = None,
+    attainable: float = _AT_LEAST,
+    k: int = 5,
+) -> AnswerDiagnosis:
+    """Measure retrieval and generation, and tell which of them limits the answers.
+
+    Retrieval comes first if mean P@k is below the share `attainable` of what P@k can be with these
+    judgments, or if R@k or Success@k is Poor: no prompt repairs a context that is not there.
+
+    Args:
+        answers: The answers of one system. Rankings are measured where `gold` is known.
+        verdicts: As for :func:`evaluate_answers`.
+        measures: Names of measures of answers.
+        claims: Gives the claims of a record.
+        judge: Who judged.
+        bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
+        attainable: The share of the attainable P@k below which retrieval comes first.
+        k: The cut-off.
+
+    Raises:
+        InputError: If there are no answers.
+    """
+    number("attainable", attainable, high=1.0)
+    labels = verdicts if isinstance(verdicts, Mapping) else {v.key: v.label for v in verdicts}
+    evaluation = evaluate_answers(answers, labels, measures, claims=claims, judge=judge)
+    found = blame(judged_answers(answers, labels, claims), answers.system)
+    qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
+    if not qrels:
+        return AnswerDiagnosis(evaluation, None, (), found, _poor_contexts(evaluation, bands, k))
+    chosen = Bands.of(bands, k=k)
+    names = [str(measure) for measure in chosen.measures]
+    run = {each.id: _ranking(each) for each in answers if each.gold}
+    retrieval = replace(evaluate(qrels, run, names), run_name=answers.system)
+    best = evaluate(qrels, {query: list(gold) for query, gold in qrels.items()}, names)
+    rated = qualities(retrieval.mean(), best.mean(), chosen)
+    return AnswerDiagnosis(
+        evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable))
+    )
+
+
+def _ranking(record: AnswerRecord) -> list[str]:
+    ranking = record.ranking or tuple(each.id for each in record.contexts)
+    return list(dict.fromkeys(ranking))
+
+
+def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[str]:
+    for each in rated:
+        if each.measure.name == "P" and each.mean < attainable * each.attainable:
+            yield (
+                f"{each.measure} is {each.mean:.2f} of {each.attainable:.2f} attainable, "
+                f"below {attainable:.0%}"
+            )
+        elif each.measure.name in _DECIDING and each.level == "Poor":
+            yield f"{each.measure} is {each.mean:.2f}: Poor"
+
+
+def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[str, ...]:
+    """Without known documents, the claims that the contexts support take the place of recall."""
+    recall = evaluation.mean().get("ContextRecall", math.nan)
+    band = next(band for band in Bands.of(bands, k=k) if band.measure.name == "R")
+    if band.level(recall) != "Poor":
+        return ()
+    return (f"the contexts support {recall:.0%} of the claims of the references: Poor",)
+
+
+def _interval(evaluation: Evaluation, name: str) -> str | None:
+    """The interval of a mean over questions; None where there are too few values or no spread."""
+    column = [str(measure) for measure in evaluation.measures].index(name)
+    values = evaluation.per_query[:, column]
+    known = values[~np.isnan(values)]
+    if len(known) < 2 or known.min() == known.max():
+        return None
+    low, high = mean_interval(known)
+    worst, best = evaluation.measures[column].declaration.bounds
+    return f"{max(low, worst):.3f} to {min(high, best):.3f}"

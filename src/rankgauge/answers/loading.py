@@ -1,0 +1,621 @@
+"""Read answers: files, data frames, records, and traces; and ask a system for its answers."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rankgauge.answers.claims import cited
+from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
+from rankgauge.answers.traces import is_span, records_of_spans
+from rankgauge.answers.verdicts import quote_occurs
+from rankgauge.core.text import many
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.formats.frames import listed, short
+from rankgauge.formats.lines import source_name
+from rankgauge.formats.mappings import is_list
+from rankgauge.formats.named_rows import named_rows, parts_of
+
+__all__ = ["FIELDS", "answer_questions", "read_answers"]
+
+# The names of each part, the one to recommend first. Of several in a record the first is read.
+FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "id": ("id", "question_id", "query_id", "qid", "topic_id", "narrative_id", "_id"),
+    "question": ("question", "query", "user_input", "input", "topic", "narrative"),
+    "contexts": ("contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
+                 "context", "passages", "documents", "docs"),
+    "context_ids": ("context_ids", "retrieved_context_ids"),
+    "answer": ("answer", "response", "actual_output", "generated_answer", "output", "prediction"),
+    "reference": ("reference", "ground_truth", "ground_truths", "gt_answer", "expected_output",
+                  "reference_answer", "expected_answer", "gold_answer", "references"),
+    "citations": ("citations",),
+    "answerable": ("answerable", "is_answerable", "answerability", "is_impossible"),
+    "gold": ("gold", "gold_ids", "reference_context_ids", "relevant_ids", "relevant"),
+    "gold_texts": ("reference_contexts", "ground_truth_contexts"),
+    "ranking": ("ranking", "retrieved", "retrieved_ids"),
+    "history": ("history",),
+    "group": ("group", "category", "domain"),
+    "system": ("system", "run_id", "run_name", "model"),
+})  # fmt: skip
+_PART_OF = {name: part for part, names in FIELDS.items() for name in names}
+_CONTAINERS = ("results", "records", "data", "samples", "test_cases", "spans", "resourceSpans")
+_CONTEXT_IDS = ("id", "doc_id", "docid", "docno", "_id", "context_id", "passage_id", "chunk_id")
+_TEXTS = ("text", "content", "page_content", "passage", "chunk", "contents", "body")
+_ROLES = ("role", "type", "speaker")
+_CITED = ("context", "id", "doc_id", "docid")
+_YES = frozenset({"true", "yes", "1", "1.0", "answerable"})
+_NO = frozenset({"false", "no", "0", "0.0", "unanswerable", "not answerable"})
+_UNKNOWN = frozenset({"", "partial", "partially answerable", "conversational", "unknown"})
+_SHOWN = 5
+_EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "...", "reference": "..."}'
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A record with its place and its system; its id is empty if none was given."""
+
+    place: str
+    system: str
+    record: AnswerRecord
+
+
+def read_answers(
+    source: Any,
+    *,
+    system: str | None = None,
+    reference: Any = None,
+    texts: Mapping[str, str] | None = None,
+) -> tuple[AnswerSet, ...]:
+    """Read the answers of one or several systems.
+
+    The parts of a record are found by the names of ragas, deepeval, RAGChecker and TREC RAG, too
+    (`FIELDS`); spans of OpenInference and OpenTelemetry become a record for each trace. Records
+    without an identifier are numbered: equal questions have the same number in all systems.
+    Citations are identifiers of contexts, or numbers of contexts from 1 (of TREC RAG from 0);
+    without them the marks ``[1]`` of the answer count.
+
+    Args:
+        source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; ``-`` is standard input), a data
+            frame, columns, records, or the objects of another tool.
+        system: The system to read; the name of the system if the records name none.
+        reference: Questions with reference answers and what else is known of them, as `source`;
+            joined by identifier. Questions that it has and a system has not answered count as
+            questions without an answer.
+        texts: The text of each identifier of a context, where contexts are identifiers only.
+
+    Raises:
+        InputError: If a record cannot be read; the message has its line or number and the fix.
+        MismatchError: If answers and reference have no question in common.
+
+    Example:
+        >>> rows = [{"user_input": "How high?", "response": "5 m [1].",
+        ...          "retrieved_contexts": ["It is 5 m high."], "reference": "5 m"}]
+        >>> read_answers(rows)[0].records[0].citations
+        (Citation(context='1', text='5 m.'),)
+    """
+    unread: dict[str, None] = {}
+    name = _name(source)
+    rows = _records(source, texts, unread)
+    if not rows:
+        raise InputError("there is no record", where=name, fix=f"give at least one: {_EXAMPLE}")
+    known = None if reference is None else _records(reference, texts, {}, answers=False)
+    rows = _numbered(rows)
+    notes = []
+    if unread:
+        some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
+        notes.append(f"{name}: nothing is read from {some}")
+    sets = []
+    for one, group in _by_system(rows, system, name).items():
+        more = list(notes)
+        if known is not None:
+            group, said = _joined(group, _numbered(known), name)  # noqa: PLW2901
+            more += said
+        _check(group)
+        sets.append(AnswerSet(one, tuple(each.record for each in group), notes=tuple(more)))
+    return tuple(sets)
+
+
+def answer_questions(
+    function: Callable[[str], Any], questions: Any, *, system: str = "answers"
+) -> AnswerSet:
+    """Ask a system each question, and return its answers.
+
+    Args:
+        function: Gets a question and returns ``(answer, contexts)``, or a mapping with the parts of
+            a record; contexts are texts, or mappings with ``id`` and ``text``.
+        questions: Questions with reference answers and what else is known of them, as
+            :func:`read_answers` reads them.
+        system: The name of the system.
+
+    Raises:
+        InputError: If a question cannot be read, or the function returns something else.
+
+    Example:
+        >>> asked = answer_questions(lambda q: ("5 m", ["It is 5 m high."]), [{"question": "Why?"}])
+        >>> asked.records[0].answer
+        '5 m'
+    """
+    found = []
+    for each in _numbered(_records(questions, None, {}, answers=False)):
+        returned = function(each.record.question)
+        if isinstance(returned, tuple) and len(returned) == len(("answer", "contexts")):
+            returned = dict(zip(("answer", "contexts"), returned, strict=True))
+        if not isinstance(returned, Mapping):
+            raise InputError(
+                f"the system returned {short(returned)} for a question", where=each.place,
+                fix="return (answer, contexts)",
+            )  # fmt: skip
+        row = {"question": each.record.question, **returned}
+        answered = _record(row, each.place, None, {}, answers=True).record
+        found.append(replace(each, record=_merged(answered, each.record)))
+    _check(found)
+    return AnswerSet(system, tuple(each.record for each in found))
+
+
+def _name(source: Any) -> str:
+    return source_name(source) if isinstance(source, str | os.PathLike) else "answers"
+
+
+def _records(
+    source: Any,
+    texts: Mapping[str, str] | None,
+    unread: dict[str, None],
+    *,
+    answers: bool = True,
+) -> list[_Read]:
+    if isinstance(source, AnswerSet):
+        return [_Read(f"record {n}", source.system, each) for n, each in enumerate(source, 1)]
+    rows = iter(named_rows(source, _name(source), _CONTAINERS))
+    first = next(rows, None)
+    if first is None:
+        return []
+    rows = itertools.chain([first], rows)
+    if is_span(first[1]):
+        rows = records_of_spans(rows)
+    return [_record(row, place, texts, unread, answers=answers) for place, row in rows]
+
+
+def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str, list[_Read]]:
+    found: dict[str, list[_Read]] = {}
+    for each in rows:
+        found.setdefault(each.system, []).append(each)
+    if list(found) == [""]:
+        stem = Path(name).name.partition(".")[0].strip("<>")
+        return {system or stem or "answers": found[""]}
+    if "" in found:
+        raise InputError(
+            "it names no system, and other records do", where=found[""][0].place,
+            fix="give every record a system, or none",
+        )  # fmt: skip
+    if system is None:
+        return found
+    if system not in found and len(found) > 1:
+        raise InputError(
+            f"no record is of the system {system!r}", where=name,
+            fix=f"give one of: {', '.join(found)}",
+        )  # fmt: skip
+    return {system: found.get(system) or next(iter(found.values()))}
+
+
+def _numbered(rows: Sequence[_Read]) -> list[_Read]:
+    """Records with identifiers; equal questions have the same number where none were given."""
+    without = [each for each in rows if not each.record.id]
+    if not without:
+        return list(rows)
+    if len(without) < len(rows):
+        raise InputError(
+            "it has no id, and other records have one", where=without[0].place,
+            fix="give every record an id, or none",
+        )  # fmt: skip
+    numbers: dict[object, str] = {}
+    found = []
+    for each in rows:
+        key = (each.record.question, each.record.history)
+        number = numbers.setdefault(key, str(len(numbers) + 1))
+        found.append(replace(each, record=replace(each.record, id=number)))
+    return found
+
+
+def _check(rows: Iterable[_Read]) -> None:
+    """Refuse a duplicate question, and one without a text."""
+    first: dict[str, str] = {}
+    for each in rows:
+        key = each.record.id
+        if key in first:
+            raise InputError(
+                f"duplicate question {key!r:.60} (also {first[key]})", where=each.place,
+                fix="give each question an id of its own, or each system a name: a part 'system'",
+            )  # fmt: skip
+        first[key] = each.place
+        if not each.record.question:
+            raise InputError(
+                f"question {key!r:.60} has no text", where=each.place,
+                fix="add 'question', or give the questions as reference",
+            )  # fmt: skip
+
+
+def _joined(
+    rows: Sequence[_Read], known: Sequence[_Read], name: str
+) -> tuple[list[_Read], list[str]]:
+    """The answers with what is known of their questions, and notes."""
+    _check(known)
+    by_id = {each.record.id: each for each in known}
+    if not any(each.record.id in by_id for each in rows):
+        by_text = {each.record.question: each for each in known}
+        if not any(each.record.question in by_text for each in rows):
+            raise MismatchError(
+                f"no question of {name} is in the reference: ids such as {rows[0].record.id!r:.40} "
+                f"and {known[0].record.id!r:.40}",
+                where="reference", fix="use the same ids in both files",
+            )  # fmt: skip
+        rows = [
+            replace(each, record=replace(each.record, id=by_text[each.record.question].record.id))
+            if each.record.question in by_text
+            else each
+            for each in rows
+        ]
+    found = []
+    for each in rows:
+        other = by_id.pop(each.record.id, None)
+        record = each.record
+        if other is not None:
+            if record.question and _differ(record.question, other.record.question):
+                raise MismatchError(
+                    f"question {record.id!r:.40} is {record.question!r:.60} here and "
+                    f"{other.record.question!r:.60} in the reference ({other.place})",
+                    where=each.place, fix="use the same ids in both files",
+                )  # fmt: skip
+            record = _merged(record, other.record)
+        found.append(replace(each, record=record))
+    notes = []
+    missing = sum(1 for each in found if each.record.reference is None)
+    if missing:
+        notes.append(f"{name}: {many(missing, 'question')} without a reference answer")
+    if by_id:
+        notes.append(f"{name}: {many(len(by_id), 'question')} of the reference without an answer")
+    return [*found, *by_id.values()], notes
+
+
+def _differ(one: str, other: str) -> bool:
+    return one.casefold().split() != other.casefold().split()
+
+
+def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
+    """The record with what it lacks and the reference has."""
+    fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
+    lacking = {
+        field: getattr(known, field) for field in fields if not getattr(record, field)
+        and not (field == "answerable" and record.answerable is not None)
+    }  # fmt: skip
+    return replace(record, id=known.id, **lacking)
+
+
+# ---- one record
+
+
+def _record(
+    given: Any,
+    place: str,
+    texts: Mapping[str, str] | None,
+    unread: dict[str, None],
+    *,
+    answers: bool,
+) -> _Read:
+    if isinstance(given, AnswerRecord):
+        return _Read(place, "", given)
+    parts = _parts(parts_of(given, place), place, unread, answers=answers)
+    question, history, last = _question(parts, place)
+    contexts = _contexts(parts, texts, place)
+    answer, citations = _answer(parts, contexts, place)
+    reference, alternatives = _references(parts, place)
+    record = AnswerRecord(
+        _id(parts, place),
+        question,
+        last if answer is None else answer,
+        contexts,
+        reference,
+        citations,
+        _history(*parts["history"], place) if "history" in parts else history,
+        _answerable(parts, place),
+        (*_ids(parts, "gold", place), *_gold_texts(parts, contexts, place)),
+        _ids(parts, "ranking", place),
+        _text_of(parts, "group", place) or "",
+        alternatives,
+    )
+    return _Read(place, _text_of(parts, "system", place) or "", record)
+
+
+def _parts(
+    row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool
+) -> dict[str, tuple[str, Any]]:
+    """The parts of a record, each with the name that it had; missing values are left out."""
+    named = {_plain(key): value for key, value in row.items()}
+    if isinstance(named.get("metadata"), Mapping):
+        inner = named.pop("metadata")
+        named = {_plain(key): value for key, value in inner.items()} | named
+    named = {key: _unquoted(value) for key, value in named.items() if not _is_missing(value)}
+    if _is_segments(named.get("answer")) and is_list(named.get("references")):
+        # TREC RAG: the references are the passages, and citations are their numbers from 0.
+        named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
+    if "context" in named and "retrieval_context" in named:
+        named["reference_contexts"] = named.pop("context")  # deepeval
+    parts = {
+        part: (key, named[key])
+        for part, names in FIELDS.items()
+        for key in itertools.islice((name for name in names if name in named), 1)
+    }
+    read = {key for key, _ in parts.values()}
+    unread.update(dict.fromkeys(key for key in named if key not in read))
+    if "question" not in parts and "id" not in parts:
+        raise _without("question", named, place)
+    # A system that gave no answer has an empty part for it; messages may hold it.
+    there = {_PART_OF.get(_plain(key)) for key in row} | parts.keys()
+    messages = "question" in parts and is_list(parts["question"][1])
+    if answers and not messages and not there & {"answer", "contexts", "context_ids"}:
+        raise _without("answer", named, place)
+    return parts
+
+
+def _plain(key: Any) -> str:
+    return str(key).strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
+
+
+def _unquoted(value: Any) -> Any:
+    """A list or an object that a cell of CSV holds as text (JSON, or as Python writes it)."""
+    if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return value
+
+
+def _without(wanted: str, named: Mapping[str, Any], place: str) -> InputError:
+    near = [
+        key for key in named
+        if difflib.get_close_matches(key, FIELDS[wanted], n=1, cutoff=0.6)
+    ]  # fmt: skip
+    got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
+    hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
+    return InputError(
+        f"there is no {wanted!r}; its parts are {got}", where=place, fix=f"{hint}, as in {_EXAMPLE}"
+    )
+
+
+def _text(key: str, value: Any, place: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise InputError(
+        f"{key!r} is {short(value)}, wanted text", where=place, fix=f'write "{key}": "..."'
+    )
+
+
+def _text_of(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> str | None:
+    return _text(*parts[part], place) if part in parts else None
+
+
+def _id(parts: Mapping[str, tuple[str, Any]], place: str) -> str:
+    found = _text_of(parts, "id", place)
+    if found is not None and not found.strip():
+        raise InputError("the id is empty", where=place, fix="give every record an id, or none")
+    return found or ""
+
+
+def _question(
+    parts: Mapping[str, tuple[str, Any]], place: str
+) -> tuple[str, tuple[tuple[str, str], ...], str | None]:
+    """The question, the turns before it, and the answer behind it, of text or of messages."""
+    if "question" not in parts:
+        return "", (), None
+    key, value = parts["question"]
+    if not is_list(value):
+        return _text(key, value, place), (), None
+    turns = _history(key, value, place)
+    asked = [number for number, (role, _) in enumerate(turns) if role in {"user", "human"}]
+    if not asked:
+        raise InputError(
+            f"{key!r} has no message of the user", where=place,
+            fix='write {"role": "user", "content": "..."}',
+        )  # fmt: skip
+    last = asked[-1]
+    behind = [text for role, text in turns[last + 1 :] if role not in {"system", "tool"}]
+    return turns[last][1], turns[:last], behind[-1] if behind else None
+
+
+def _history(key: str, value: Any, place: str) -> tuple[tuple[str, str], ...]:
+    turns = []
+    for message in _list(key, value, place):
+        if isinstance(message, list | tuple) and len(message) == len(("role", "text")):
+            turns.append((_text(key, message[0], place), _text(key, message[1], place)))
+            continue
+        named = parts_of(message, place)
+        role = next((named[name] for name in _ROLES if named.get(name)), None)
+        text = next((named[name] for name in _TEXTS if named.get(name) is not None), None)
+        if role is None or text is None:
+            raise InputError(
+                f"{key!r} has a message {short(message)}, wanted role and content", where=place,
+                fix='write {"role": "user", "content": "..."}',
+            )  # fmt: skip
+        turns.append((_text(key, role, place).lower(), _text(key, text, place)))
+    return tuple(turns)
+
+
+def _list(key: str, value: Any, place: str) -> list[Any]:
+    if isinstance(value, str) or not is_list(value):
+        raise InputError(
+            f"{key!r} is {short(value)}, wanted a list", where=place, fix=f'write "{key}": [...]'
+        )
+    return listed(value)
+
+
+def _contexts(
+    parts: Mapping[str, tuple[str, Any]], texts: Mapping[str, str] | None, place: str
+) -> tuple[Context, ...]:
+    ids = _ids(parts, "context_ids", place)
+    if "contexts" not in parts:
+        found = [] if texts is None else ids
+        return tuple(Context(each, _looked_up(each, texts or {}, place)) for each in found)
+    key, value = parts["contexts"]
+    given = [value] if isinstance(value, str) else _list(key, value, place)
+    if ids and len(ids) != len(given):
+        raise InputError(
+            f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has "
+            f"{many(len(given), 'context')}",
+            where=place, fix="give one id for each context",
+        )  # fmt: skip
+    if texts is not None and not ids and all(isinstance(each, str) for each in given):
+        given = [{"id": each} for each in given]
+    names = ids or [str(number) for number in range(1, len(given) + 1)]
+    return tuple(
+        Context(name, each)
+        if isinstance(each, str)
+        else _context(each, name, texts, f"{place}, context {number}", own=not ids)
+        for number, (name, each) in enumerate(zip(names, given, strict=True), 1)
+    )
+
+
+def _context(
+    given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
+) -> Context:
+    """A context with parts; its name is used if it has no identifier of its own."""
+    if _is_missing(given):
+        raise InputError("it is null", where=place, fix="leave it out, or give its text")
+    named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
+    key = next((named[each] for each in _CONTEXT_IDS if not _is_missing(named.get(each))), None)
+    text = next((named[each] for each in _TEXTS if not _is_missing(named.get(each))), None)
+    if own and key is not None:
+        name = _text("id", key, place)
+    if text is None and key is not None and texts is not None:
+        text = _looked_up(name, texts, place)
+    if text is None:
+        raise InputError(
+            f"it has no text: its parts are {', '.join(map(repr, named))}", where=place,
+            fix='write {"id": "...", "text": "..."}, or give the texts (--collection)',
+        )  # fmt: skip
+    return Context(name, _text("text", text, place))
+
+
+def _looked_up(key: str, texts: Mapping[str, str], place: str) -> str:
+    try:
+        return texts[key]
+    except KeyError:
+        raise MismatchError(
+            f"context {key!r:.60} is not in the collection",
+            where=place,
+            fix="give the collection that was searched",
+        ) from None
+
+
+def _is_segments(value: Any) -> bool:
+    return is_list(value) and all(
+        isinstance(each, Mapping) and "text" in each for each in listed(value)
+    )
+
+
+def _answer(
+    parts: Mapping[str, tuple[str, Any]], contexts: Sequence[Context], place: str
+) -> tuple[str | None, tuple[Citation, ...]]:
+    if "answer" not in parts:
+        return None, ()
+    key, value = parts["answer"]
+    if _is_segments(value):
+        segments = [(_text("text", each["text"], place), each) for each in listed(value)]
+        citations = [
+            Citation(_cited_context(number, contexts, place, start=0), text)
+            for text, each in segments
+            for number in _list("citations", each.get("citations") or [], place)
+        ]
+        return " ".join(text for text, _ in segments), tuple(citations)
+    answer = _text(key, value, place)
+    if "citations" not in parts:
+        return answer, cited(answer, contexts)
+    found = []
+    for each in _list(*parts["citations"], place):
+        named = each if isinstance(each, Mapping) else {"context": each}
+        target = next((named[name] for name in _CITED if not _is_missing(named.get(name))), None)
+        if target is None:
+            raise InputError(
+                f"a citation is {short(each)}", where=place,
+                fix='write ids of contexts, or {"context": "...", "text": "..."}',
+            )  # fmt: skip
+        text = named.get("text") or answer
+        found.append(Citation(_cited_context(target, contexts, place), _text("text", text, place)))
+    return answer, tuple(found)
+
+
+def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start: int = 1) -> str:
+    """The identifier of a context that is cited by identifier or number; or nothing's."""
+    text = _text("citations", value, place)
+    number = int(text) - start if text.isdecimal() else -1
+    is_id = any(context.id == text for context in contexts)
+    if is_id and not (start == 0 and isinstance(value, int)):
+        return text
+    return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
+
+
+def _references(
+    parts: Mapping[str, tuple[str, Any]], place: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """The reference answer, and other answers that are right, too."""
+    if "reference" not in parts:
+        return None, ()
+    key, value = parts["reference"]
+    if not is_list(value):
+        return _text(key, value, place), ()
+    texts = [_text(key, each, place) for each in listed(value)]
+    return (texts[0], tuple(texts[1:])) if texts else (None, ())
+
+
+def _answerable(parts: Mapping[str, tuple[str, Any]], place: str) -> bool | None:
+    if "answerable" not in parts:
+        return None
+    key, value = parts["answerable"]
+    said = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
+    if said not in _YES | _NO | _UNKNOWN:
+        raise InputError(
+            f"{key!r} is {short(value)}, wanted true or false", where=place,
+            fix=f'write "{key}": true, or leave it out',
+        )  # fmt: skip
+    return None if said in _UNKNOWN else (said in _YES) != (key == "is_impossible")
+
+
+def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[str, ...]:
+    if part not in parts:
+        return ()
+    key, value = parts[part]
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Mapping):  # identifiers with grades or scores
+        value = [each for each, number in value.items() if part != "gold" or number]
+    return tuple(dict.fromkeys(_text(key, each, place) for each in _list(key, value, place)))
+
+
+def _gold_texts(
+    parts: Mapping[str, tuple[str, Any]], contexts: Sequence[Context], place: str
+) -> Iterator[str]:
+    """The context that has each reference context; or a name that no context has."""
+    if "gold_texts" not in parts or "gold" in parts:
+        return
+    key, value = parts["gold_texts"]
+    for number, each in enumerate([value] if isinstance(value, str) else _list(key, value, place)):
+        text = _text(key, each, place)
+        has = (context.id for context in contexts if quote_occurs(text, context.text))
+        yield next(has, f"{key} {number + 1}")

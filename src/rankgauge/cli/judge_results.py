@@ -1,0 +1,139 @@
+"""``rankgauge judge relevance``, ``agreement`` and ``size``."""
+
+from __future__ import annotations
+
+import statistics
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.output import print_result, tell
+
+__all__ = ["agreement", "relevance", "size"]
+
+_project = click.argument("project", metavar="PROJECT")
+
+
+@click.command(short_help="How often each document was shown and chosen, and its relevance.")
+@_project
+@click.option("--question", metavar="ID", help="The documents of this question only.")
+@options.output_format()
+def relevance(project: str, question: str | None, format: str) -> None:
+    """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
+
+    Beside the share of chosen / shown, with its Wilson interval, is the probability that the
+    document is preferred to none, from a model of all choices of the question.
+    """
+    from rankgauge.judging import JudgingProject, measure_relevance, project_status
+
+    with JudgingProject(project) as opened:
+        judgments, pools = opened.judgments(), opened.pools
+        warning = project_status(opened).warning
+    if question is not None:
+        judgments = [each for each in judgments if each.presentation.question == question]
+        pools = {name: pool for name, pool in pools.items() if name == question}
+    found = measure_relevance(judgments, pools, warning=warning)
+    if question is not None:
+        found.question(question)  # or an error
+    print_result(found, format)
+
+
+@click.command(short_help="How well judges agree, with each other and with themselves.")
+@_project
+@options.output_format()
+def agreement(project: str, format: str) -> None:
+    """Print how well the judges of PROJECT agree.
+
+    Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
+    with people, and are in no other number. --as json also lists the tasks that people judged
+    differently.
+    """
+    from rankgauge.judging import JudgingProject, measure_agreement, project_status
+
+    with JudgingProject(project) as opened:
+        judgments, judges = opened.judgments(), opened.judges
+        warning = project_status(opened).warning
+        with opened.reading() as stored:
+            gold = stored.gold()
+    print_result(measure_agreement(judgments, judges, gold=gold), format)
+    if warning:
+        tell(warning)
+
+
+@click.command(short_help="How many questions and judgments a comparison needs.")
+@_project
+@click.option(
+    "--difference",
+    type=float,
+    required=True,
+    metavar="X",
+    help="The difference of means to detect, such as 0.05.",
+)
+@click.option(
+    "--sd",
+    type=float,
+    metavar="X",
+    help="The standard deviation of the differences of two systems over questions.",
+)
+@click.option("--qrels", metavar="FILE", help="Without --sd: judgments to evaluate runs with.")
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="FILE",
+    help="Without --sd: runs whose differences are taken; two or more.",
+)
+@options.measure("The measure of these differences.")
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    metavar="X",
+    help="How often the difference is to be found.",
+)
+@click.option(
+    "--agreement",
+    type=float,
+    default=0.1,
+    show_default=True,
+    metavar="X",
+    help="How exactly alpha is to be known: ± X.",
+)
+@options.output_format()
+def size(  # noqa: PLR0917 - one parameter an option
+    project: str,
+    difference: float,
+    sd: float | None,
+    qrels: str | None,
+    runs: tuple[str, ...],
+    measure: str,
+    power: float,
+    agreement: float,
+    format: str,
+) -> None:
+    """Say how many questions and judgments PROJECT needs to find a difference of two systems.
+
+    \b
+    Examples:
+      rankgauge judge size judging.db --difference 0.05 --sd 0.2
+      rankgauge judge size judging.db --difference 0.05 --qrels old.qrels --run a.run --run b.run
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, plan_judging
+
+    if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
+        raise click.UsageError("give either --sd X, or --qrels FILE with --run FILE twice or more")
+    with JudgingProject(project) as opened:
+        settings, pools = opened.settings, opened.pools
+    evaluations = (
+        [rankgauge.evaluate(qrels, run, [measure]) for run in read_runs(runs)] if qrels else []
+    )
+    sizes = [len(pool) for pool in pools.values()]
+    plan = plan_judging(
+        difference, sd=sd, evaluations=evaluations, settings=settings, power=power,
+        agreement=agreement,
+        **({"documents": round(statistics.median(sizes))} if sizes else {}),
+    )  # fmt: skip
+    print_result(plan, format)

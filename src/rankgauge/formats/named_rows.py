@@ -1,0 +1,145 @@
+"""Rows with named parts, from whatever holds them: files, data frames, columns, objects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from typing import Any, BinaryIO, TypeAlias
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import check_header, check_width, rows_of
+from rankgauge.formats.frames import frame_columns, is_frame, listed, short
+from rankgauge.formats.json_files import json_document, objects
+from rankgauge.formats.lines import (
+    Source,
+    is_columnar,
+    numbered_lines,
+    opened_bytes,
+    refuse,
+    source_name,
+    start_of,
+)
+from rankgauge.formats.registry import format_of
+
+# The place of a row, for messages, and the row.
+NamedRow: TypeAlias = tuple[str, Mapping[str, Any]]
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_BOM = b"\xef\xbb\xbf"
+
+
+def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterator[NamedRow]:
+    """Yield the rows of a file, a data frame, columns, or of mappings and objects.
+
+    Args:
+        source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow, packed or not; ``-`` is standard
+            input), a data frame, a mapping of columns, or an iterable of mappings or objects.
+        name: The name of the source for messages.
+        containers: Keys of a JSON object that may hold the list of rows.
+
+    Raises:
+        InputError: If it holds no rows; the message names the line or the row.
+    """
+    if isinstance(source, str | os.PathLike):
+        yield from _of_file(source, source_name(source), containers)
+    elif isinstance(source, Mapping):
+        yield from _of_mapping(source, name, containers)
+    elif is_frame(source):
+        columns = frame_columns(source, name)
+        yield from _of_columns({str(key): listed(c) for key, c in columns.items()}, name)
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
+        for number, row in enumerate(source, 1):
+            place = f"record {number}"
+            yield place, parts_of(row, place)
+    else:
+        raise InputError(
+            f"got {type(source).__name__}, wanted records", where=name,
+            fix="give a path, a data frame, or a list of mappings",
+        )  # fmt: skip
+
+
+def parts_of(row: Any, place: str) -> Mapping[str, Any]:
+    """Return the parts of a mapping, or the attributes of an object, by name."""
+    if isinstance(row, Mapping):
+        return row
+    if hasattr(row, "_asdict"):
+        return dict(row._asdict())
+    names = [*getattr(type(row), "__slots__", ()), *getattr(row, "__dict__", ())]
+    found = {each: getattr(row, each, None) for each in names if not each.startswith("_")}
+    if not found:
+        raise InputError(
+            f"got {short(row)}, wanted a record", where=place,
+            fix='write it as a mapping: {"question": ...}',
+        )  # fmt: skip
+    return found
+
+
+def _of_file(source: Source, name: str, containers: Sequence[str]) -> Iterator[NamedRow]:
+    with opened_bytes(source) as stream:
+        start = start_of(stream)
+        if is_columnar(start, name):
+            from rankgauge.formats.parquet import read_rows
+
+            for number, found in enumerate(read_rows(stream, name), 1):
+                yield f"{name}, record {number}", found
+            return
+        refuse(start, name)
+        form = format_of(name)
+        if form in _DELIMITERS:
+            yield from _of_cells(stream, name, _DELIMITERS[form])
+            return
+        if form != "jsonl" and (form == "json" or start.removeprefix(_BOM)[:1] == b"["):
+            data = json_document(numbered_lines(stream, name), name, "a list of records")
+            if not isinstance(data, list | dict):
+                raise FormatError(f"got {short(data)}, wanted a list of records", path=name)
+            for place, row in named_rows(data, name, containers):
+                yield f"{name}, {place}", row
+            return
+        for line, row in objects(numbered_lines(stream, name), name):
+            yield f"{name}, line {line}", row
+
+
+def _of_cells(stream: BinaryIO, name: str, by: str) -> Iterator[NamedRow]:
+    lines = ((number, 0, line) for number, line in numbered_lines(stream, name))
+    rows = rows_of(lines, name, by)
+    first, _, header = next(rows, (1, 0, []))
+    columns = [cell.strip() for cell in header]
+    check_header(columns, name, first)
+    for number, _, cells in rows:
+        check_width(cells, columns, name, (number, by))
+        # An empty cell is one without a value.
+        values = (cell or None for cell in cells)
+        yield f"{name}, line {number}", dict(zip(columns, values, strict=False))
+
+
+def _of_mapping(
+    source: Mapping[Any, Any], name: str, containers: Sequence[str]
+) -> Iterator[NamedRow]:
+    held = next((key for key in containers if isinstance(source.get(key), list)), None)
+    if held is not None:
+        yield from named_rows(source[held], name, containers)
+    elif source and all(isinstance(value, Mapping) for value in source.values()):
+        for key, value in source.items():
+            yield f"record {key!r}", {"id": key, **value}
+    else:
+        yield from _of_columns(source, name)
+
+
+def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
+    lists: dict[str, list[Any]] = {}
+    for key, column in columns.items():
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
+            raise InputError(
+                f"{key!r} is {short(column)}, wanted a list with an entry for each record",
+                where=name, fix="give one record as a list of one: [record]",
+            )  # fmt: skip
+        lists[str(key)] = listed(column)
+    lengths = {key: len(column) for key, column in lists.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        raise InputError(
+            f"the columns are not of equal length: {said}", where=name,
+            fix="give every column one entry for each record",
+        )  # fmt: skip
+    for number, row in enumerate(zip(*lists.values(), strict=True), 1):
+        yield f"record {number}", dict(zip(lists, row, strict=True))

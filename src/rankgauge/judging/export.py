@@ -1,0 +1,411 @@
+"""Judgments of a project as qrels, preferences or judgments of a sample, and files of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, get_args
+
+from rankgauge.conversion import convert
+from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.files import write_atomically
+from rankgauge.core.text import many
+from rankgauge.data.preference_qrels import PreferenceQrels
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.sampled_qrels import SampledQrels
+from rankgauge.errors import InputError
+from rankgauge.judging.events import Judgment
+from rankgauge.judging.pools import pool_warning
+from rankgauge.judging.project import JudgingProject
+from rankgauge.judging.questions import advice
+from rankgauge.judging.relevance import DocumentRelevance, measure_relevance
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+CUTS = (0.5, 0.8, 0.95)
+Rule: TypeAlias = Literal["share", "fit", "grade"]
+Target: TypeAlias = Literal["qrels", "preferences", "sampled"]
+_RULES = {
+    "share": "of the documents of a question, those never chosen get grade 0, the others 1, 2, ... "
+    "by ascending share chosen/shown; equal shares get equal grades",
+    "fit": "by the probability of being preferred to none in the Plackett-Luce fit: below 0.5 "
+    "grade 0, from 0.5 grade 1, from 0.8 grade 2, from 0.95 grade 3",
+    "grade": "the median of the grades that people gave; of an even number the lower one of the "
+    "two in the middle",
+}
+_PREFERENCES = (
+    "each choice is a group: a chosen document is preferred to each other one shown with it; of a "
+    "ranking, each document to those placed below it and to those not placed. Grade 1 is not "
+    "chosen, grade 0 is none is appropriate"
+)
+_FIT_SCALE = (
+    "none is preferred to it", "preferred to none with probability 0.5", "with probability 0.8",
+    "with probability 0.95",
+)  # fmt: skip
+# Formats whose queries are texts: no tool that reads them knows our identifiers.
+_BY_TEXT = frozenset({"quepid", "opensearch"})
+_Grades: TypeAlias = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgmentExport(Result):
+    """Judgments of a project, with what has to be known about them.
+
+    Made by :func:`export_judgments`.
+
+    Attributes:
+        judgments: The judgments; documents that were never shown are not in them.
+        about: Guideline, criteria, scale, rule and counts, as `to_dict` gives them and as
+            :meth:`write` writes them beside the file.
+        grades: Question to document to grade; of preferences the highest.
+        texts: The text of each question.
+    """
+
+    judgments: Qrels | PreferenceQrels | SampledQrels
+    about: Mapping[str, Any]
+    grades: Mapping[str, Mapping[str, int]]
+    texts: Mapping[str, str]
+
+    _schema = "rankgauge/judging-export/1"
+
+    def table(self) -> Table:
+        """Return how many documents have each grade."""
+        rows = tuple(
+            (each["grade"], each["means"], each["documents"]) for each in self.about["scale"]
+        )
+        return Table(
+            ("grade", "means", "documents"), rows, title=self.summary(),
+            notes=(*self._versions(), *self.about["notes"]),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return how much is judged, and by which rule."""
+        judged = sum(each["documents"] for each in self.about["scale"])
+        rule = self.about["relevance"]
+        by = f", grades by {'median' if rule == 'grade' else rule}" if rule else ""
+        return (
+            f"{many(self.about['questions'], 'question')}, {many(judged, 'judged document')}{by}; "
+            f"{many(self.about['unjudged'], 'document')} of the pools unjudged"
+        )
+
+    def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
+        """Write the judgments, and beside them ``TARGET.about.json``.
+
+        Args:
+            target: The file, by whose name :func:`rankgauge.convert` chooses the format; ``-`` is
+                standard output, without the second file.
+            format: A format of :func:`rankgauge.convert` for qrels; ``trec``, ``csv``, ``tsv``,
+                ``json`` or ``jsonl`` for others. ``quepid`` and ``opensearch`` get the texts of
+                the questions in place of their identifiers.
+
+        Returns:
+            Notes on what the file does not hold.
+
+        Raises:
+            InputError: If the file cannot be written, or cannot hold the judgments.
+        """
+        notes: tuple[str, ...] = ()
+        if isinstance(self.judgments, Qrels):
+            qrels = self._by_text() if format in _BY_TEXT else self.judgments
+            done = convert(qrels, target, target_format=format)
+            # What these formats lack is the text, which is there.
+            notes = done.losses + (() if format in _BY_TEXT else done.notes)
+        else:
+            self.judgments.write(target, format)
+        if os.fspath(target) != "-":
+            with write_atomically(f"{os.fspath(target)}.about.json") as stream:
+                stream.write(self.to_json().encode() + b"\n")
+        return notes
+
+    def _data(self) -> dict[str, Any]:
+        return dict(self.about)
+
+    def _versions(self) -> list[str]:
+        known = [each["version"] for each in self.about["guidelines"] if each["version"] != "0"]
+        return [f"guideline: version {', '.join(known)}"] if known else []
+
+    def _by_text(self) -> Qrels:
+        by_text: dict[str, Mapping[str, int]] = {}
+        for question, grades in self.grades.items():
+            text = self.texts.get(question) or question
+            if text in by_text:
+                raise InputError(
+                    f"two questions have the text {text!r:.80}", where="questions",
+                    fix="change one of them, or choose a format with identifiers, such as trec",
+                )  # fmt: skip
+            by_text[text] = grades
+        return Qrels.of(by_text)
+
+
+def export_judgments(
+    project: JudgingProject,
+    to: Target = "qrels",
+    *,
+    relevance: Rule | None = None,
+    drop_unsure: bool = False,
+    documents: Iterable[str] | None = None,
+) -> JudgmentExport:
+    """Return the judgments of a project for an evaluation.
+
+    Args:
+        project: The project.
+        to: ``qrels``; ``preferences``, one group for each choice; or ``sampled``, where the pool
+            and the random documents from outside it are strata (for ``infNDCG`` and ``xinfAP``).
+        relevance: How documents get grades. ``share``: never chosen is 0, the others 1, 2, ... by
+            ascending chosen/shown. ``fit``: 0 below 0.5, 1 below 0.8, 2 below 0.95, else 3.
+            ``grade``: the median of the grades of people. ``share`` if None, or ``grade`` if the
+            project has grades only.
+        drop_unsure: With ``fit``, leave documents unjudged whose interval contains 0.5, so that it
+            is not known whether they are relevant.
+        documents: For ``sampled``, the identifiers of all documents of the collection.
+
+    Raises:
+        InputError: If nothing was judged in this way.
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.judging import Candidate, Choice, JudgingProject, Question, Source
+        >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
+        >>> project.add_questions([Question("q1", "How are ties broken?")])
+        >>> project.add_candidates([Candidate("q1", d, (Source("bm25"),)) for d in "ab"], [])
+        2
+        >>> ann, _ = project.add_judge("Ann")
+        >>> task = project.next_task(ann.id).presentation
+        >>> project.record(Choice("c1", task.id, ann.id, "chosen", ("a",)))
+        True
+        >>> export_judgments(project).judgments["q1"]
+        {'a': 1.0, 'b': 0.0}
+    """
+    one_of("to", to, get_args(Target))
+    judgments = project.judgments()
+    pools = project.pools
+    found = measure_relevance(judgments, pools).documents
+    if to == "preferences":
+        preferences = preferences_of(judgments)
+        grades: _Grades = {}
+        for question, groups in preferences.items():
+            own = grades[question] = {}
+            for group in groups.values():
+                own |= {each: max(grade, own.get(each, 0)) for each, grade in group.items()}
+        about = _about(project, judgments, grades, found)
+        scale = ("none is appropriate", "shown, not chosen", "chosen")
+        return JudgmentExport(
+            PreferenceQrels.of(preferences),
+            about | {"judgments": to, "relevance": None, "rule": _PREFERENCES, "cuts": None,
+                     "unsure": [], "scale": _scale(grades, scale)},
+            grades,
+            _texts(project),
+        )  # fmt: skip
+    graded = any(each.grades for each in found)
+    if relevance is None:
+        relevance = "grade" if graded and not any(each.shown for each in found) else "share"
+    rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
+    grades, unsure = grades_of(found, rule)
+    if not grades:
+        raise _nothing(project, rule)
+    dropped = [each for each in unsure if drop_unsure and _contains(each, CUTS[0])]
+    for each in dropped:
+        del grades[each.question][each.document]
+    grades = {question: own for question, own in grades.items() if own}
+    if not grades:
+        raise InputError(
+            "no document is known to be relevant or not: each interval contains 0.5",
+            where=project.where,
+            fix="judge more tasks, or export all documents: without --drop-unsure",
+        )  # fmt: skip
+    held: Qrels | SampledQrels = Qrels.of(grades)
+    if to == "sampled":
+        held = SampledQrels.of(_strata(project, grades, documents))
+    about = _about(project, judgments, grades, found) | {
+        "judgments": to,
+        "relevance": rule,
+        "rule": _RULES[rule],
+        "cuts": list(CUTS) if rule == "fit" else None,
+        "unsure": [
+            {"question": each.question, "document": each.document, "relevance": each.fit,
+             "interval": [each.fit_low, each.fit_high], "judged": each not in dropped}
+            for each in unsure
+        ],
+        "scale": _scale(grades, _labels(project, rule)),
+    }  # fmt: skip
+    if unsure:
+        about["notes"].append(
+            f"{many(len(unsure), 'document')} whose interval contains a cut: more judgments may "
+            "change the grade" + (f"; {len(dropped)} left unjudged" if drop_unsure else "")
+        )
+    return JudgmentExport(held, about, grades, _texts(project))
+
+
+def grades_of(
+    documents: Iterable[DocumentRelevance], rule: Rule
+) -> tuple[_Grades, list[DocumentRelevance]]:
+    """Return the grade of each judged document, and documents whose interval contains a cut.
+
+    Args:
+        documents: With their counts and fit.
+        rule: ``share``, ``fit`` or ``grade``; see :func:`export_judgments`.
+    """
+    grades: _Grades = defaultdict(dict)
+    unsure: list[DocumentRelevance] = []
+    shares: dict[str, set[Fraction]] = defaultdict(set)
+    documents = list(documents)
+    for each in documents:
+        if each.shown:
+            shares[each.question].add(Fraction(each.chosen, each.shown))
+    for each in documents:
+        if rule == "grade":
+            if each.grades:
+                grades[each.question][each.document] = statistics.median_low(each.grades)
+        elif each.shown and rule == "share":
+            share = Fraction(each.chosen, each.shown)
+            # Its place among the different shares that are not 0.
+            rank = sum(0 < other <= share for other in shares[each.question])
+            grades[each.question][each.document] = rank
+        elif each.shown and not math.isnan(each.fit):
+            grades[each.question][each.document] = sum(each.fit >= cut for cut in CUTS)
+            if any(_contains(each, cut) for cut in CUTS):
+                unsure.append(each)
+    return dict(grades), unsure
+
+
+def _contains(each: DocumentRelevance, cut: float) -> bool:
+    return each.fit_low < cut <= each.fit_high
+
+
+def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return question to presentation to document to grade, of counted choices between documents.
+
+    Chosen is 2; of a ranking the documents placed are m + 1, ..., 2. Others that were shown are 1,
+    and 0 if the judge said that none is appropriate.
+
+    Raises:
+        InputError: If there is no such choice.
+    """
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    for each in judgments:
+        shown, choice = each.presentation, each.choice
+        if not each.counted or choice is None or len(shown.documents) == 1 or choice.grades:
+            continue
+        least = 1 if choice.documents else 0
+        grades = dict.fromkeys(shown.documents, least)
+        best_last = enumerate(reversed(choice.documents), 2)
+        grades |= {document: grade for grade, document in best_last}
+        found[shown.question][shown.id] = grades
+    if not found:
+        raise InputError(
+            "nobody has chosen between documents yet", where="preferences",
+            fix="judge some tasks of the mode choice or ranking; measures of preferences read "
+            "qrels, too: export those",
+        )  # fmt: skip
+    return dict(found)
+
+
+def _strata(
+    project: JudgingProject, grades: _Grades, documents: Iterable[str] | None
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Question to stratum to document to grade; -1 is in the stratum and not judged."""
+    with project.reading() as stored:
+        candidates = stored.candidates(grades)
+    pools: dict[str, dict[str, str]] = defaultdict(dict)
+    for each in candidates:
+        drawn = [source.probability for source in each.sources if source.kind == "random"]
+        certain = len(drawn) < len(each.sources)
+        pools[each.question][each.document] = "1" if certain else f"{drawn[0]:.12g}"
+    everything = None if documents is None else list(dict.fromkeys(documents))
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for question, own in grades.items():
+        pool = pools[question] | {each: "1" for each in own if each not in pools[question]}
+        tails = {stratum for stratum in pool.values() if stratum != "1"}
+        if not tails:
+            raise InputError(
+                f"no document from outside the pool was drawn for question {question!r}",
+                where=project.where,
+                fix="draw some: rankgauge judge pool PROJECT --collection FOLDER --random 10; or "
+                "export qrels",
+            )
+        if everything is None:
+            raise InputError(
+                "the documents that the random ones were drawn from are not known",
+                where=project.where, fix="give the collection: --collection FOLDER",
+            )  # fmt: skip
+        strata: dict[str, dict[str, int]] = defaultdict(dict)
+        for document, stratum in pool.items():
+            strata[stratum][document] = own.get(document, -1)
+        tail = strata[min(tails)]
+        tail |= {document: -1 for document in everything if document not in pool}
+        found[question] = dict(strata)
+    return found
+
+
+def _texts(project: JudgingProject) -> dict[str, str]:
+    return {name: each.text for name, each in project.questions.items()}
+
+
+def _labels(project: JudgingProject, rule: Rule) -> tuple[str, ...]:
+    if rule == "grade":
+        return project.settings.grades
+    return _FIT_SCALE if rule == "fit" else ("never chosen", "chosen, by ascending share")
+
+
+def _scale(grades: _Grades, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Each grade, what it means, and how many documents have it."""
+    count = Counter(grade for own in grades.values() for grade in own.values())
+    most = max(len(labels) - 1, *count)
+    return [
+        {"grade": grade, "means": labels[min(grade, len(labels) - 1)], "documents": count[grade]}
+        for grade in range(most + 1)
+    ]
+
+
+def _about(
+    project: JudgingProject,
+    judgments: Iterable[Judgment],
+    grades: _Grades,
+    found: Iterable[DocumentRelevance],
+) -> dict[str, Any]:
+    """What every export says: who judged, by which guideline, how much."""
+    counted = [each for each in judgments if each.counted]
+    versions = Counter(each.presentation.guideline for each in counted)
+    reasons = Counter(each.choice.reason for each in counted if each.choice is not None)
+    reasons.pop("", None)
+    with project.reading() as stored:
+        kinds = {source.kind for each in stored.candidates() for source in each.sources}
+        texts = {number: stored.version("guideline", number) for number in versions}
+    settings = project.settings
+    judged = {(question, document) for question, own in grades.items() for document in own}
+    unjudged = [each for each in found if (each.question, each.document) not in judged]
+    notes = [pool_warning(kinds)]
+    if advice(len(grades)):
+        notes.append(f"{many(len(grades), 'question')}: {advice(len(grades))}")
+    if 0 in versions:
+        notes.append(f"{many(versions[0], 'judgment')} made elsewhere, by a guideline not known")
+    return {
+        "project": settings.title,
+        "mode": settings.mode,
+        "questions": len(grades),
+        "unjudged": len(unjudged),
+        "guidelines": [
+            {"version": str(number), "judgments": count, "text": (texts[number] or (0, ""))[1]}
+            for number, count in sorted(versions.items())
+        ],
+        "criteria": [
+            {"name": name, "decided": reasons[name]}
+            for name in dict.fromkeys([*(name for _, name in settings.reasons), *reasons])
+        ],
+        "judges": len({each.presentation.judge for each in counted}),
+        "statuses": dict(Counter(each.status for each in judgments)),
+        "notes": [note for note in notes if note],
+    }
+
+
+def _nothing(project: JudgingProject, rule: Rule) -> InputError:
+    what = "grades" if rule == "grade" else "choices"
+    return InputError(
+        f"there are no {what} of people that count", where=project.where,
+        fix=f"judge some tasks: rankgauge judge serve {project.where}",
+    )  # fmt: skip

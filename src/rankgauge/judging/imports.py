@@ -1,0 +1,514 @@
+"""Judgments made elsewhere: qrels, files with several judges, preferences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.text import many
+from rankgauge.data.pair_mapping import table_of_input
+from rankgauge.data.preference_qrels import PreferenceQrels
+from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
+from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.json_files import objects
+from rankgauge.formats.lines import is_content, numbered_lines, opened, source_name
+from rankgauge.formats.numbers import read_number
+from rankgauge.formats.registry import InFormat, format_of
+from rankgauge.formats.rows import id_texts
+from rankgauge.judging.events import (
+    KINDS,
+    Choice,
+    Judge,
+    Presentation,
+    Question,
+    Settings,
+)
+from rankgauge.judging.project import JudgingProject
+from rankgauge.judging.store import Transaction
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+# What columns may be called that name the judge of a row.
+_JUDGES = ("judge", "judge_id", "rater", "annotator", "assessor", "worker", "user", "user_id")
+_GRADED = ("query", "document", "grade")
+_PAIRED = ("query", "left", "right", "winner")
+_MORE = ("judge", "comment")
+# The version of a guideline that is not known.
+_ELSEWHERE = 0
+_SHOWN = 5
+# The same judgment has the same identifier, so that a file can be imported again.
+_NAMESPACE = uuid.UUID("3c1d6ad8-5d0c-4c52-9a51-5a6f6f1d2d0e")
+_SETS = 3
+
+
+class _Row(NamedTuple):
+    """A judgment as it was read."""
+
+    line: int
+    query: str
+    documents: tuple[str, ...]
+    outcome: str
+    best: tuple[str, ...] = ()
+    grade: str | float | None = None
+    judge: str = ""
+    comment: str = ""
+    id: str = ""  # the identifier of the presentation, if the file has one
+
+
+@dataclass(frozen=True)
+class JudgmentImport(Result):
+    """What was imported.
+
+    Attributes:
+        source: Where it was read from.
+        judges: The names of the judges.
+        new: Judgments that were added.
+        changed: Judgments that are stored with another value: the new one was added and counts.
+        known: Judgments that were stored already.
+        unjudged: Documents with a negative grade: pooled and not judged, not imported.
+        questions: Questions that were added.
+        skipped: What is wrong with rows that were left out, one message each.
+    """
+
+    source: str
+    judges: tuple[str, ...]
+    new: int
+    changed: int
+    known: int
+    unjudged: int
+    questions: int
+    skipped: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """One line: how many judgments are new, changed, known and left out."""
+        columns = ("source", "judges", "new", "changed", "known", "unjudged", "skipped")
+        row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged,
+               len(self.skipped))  # fmt: skip
+        more = len(self.skipped) - _SHOWN
+        notes = [f"skipped: {said}" for said in self.skipped[:_SHOWN]]
+        return Table(columns, (row,), notes=(*notes, *([f"and {more} more"] if more > 0 else [])))
+
+    def summary(self) -> str:
+        """Return how many judgments of how many judges were added."""
+        said = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
+        parts = ((self.changed, "changed"), (self.known, "known"), (len(self.skipped), "skipped"))
+        return ", ".join([said, *(f"{number} {what}" for number, what in parts if number)])
+
+
+def import_judgments(
+    project: JudgingProject,
+    source: Any,
+    judge: str = "imported",
+    *,
+    kind: str = "person",
+    preferences: bool = False,
+    columns: Mapping[str, str] | None = None,
+    several: bool = False,
+    add_questions: bool = False,
+    skip_bad: bool = False,
+) -> JudgmentImport:
+    """Add judgments that were made elsewhere; all of them or, on an error, none.
+
+    A grade becomes a graded judgment of one document, a preference group a choice or a ranking.
+    Questions are found by identifier, else by text. A file may be imported again: what is stored
+    stays as it is, and a judgment that has another value now is corrected.
+
+    Args:
+        project: The project.
+        source: Whatever :meth:`Qrels.of` reads (a file with its format as an :class:`InFormat`,
+            where name and first line mislead). With `columns` or a column of judges (``judge``,
+            ``rater``, ``annotator``, ``worker``, ...) a file of CSV, TSV or JSON lines.
+        judge: The name of the judge, where the file has no column of judges.
+        kind: Who judged: ``person``, ``model`` or ``application``.
+        preferences: Whether the source holds preferences (:meth:`PreferenceQrels.of`).
+        columns: Names of columns: of ``query``, ``document``, ``grade``; or of ``query``,
+            ``left``, ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or
+            ``none``); and perhaps of ``judge`` and ``comment``.
+        several: Whether a pair that occurs several times was judged by different people, whom the
+            file does not name. The first judgment of a pair is by ``JUDGE 1``, the next by
+            ``JUDGE 2``.
+        add_questions: Whether to add questions that the project does not have.
+        skip_bad: Whether to leave out rows that cannot be imported, and report them.
+
+    Raises:
+        InputError: With path and line, if a row cannot be imported.
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.judging import JudgingProject, export_judgments
+        >>> project = JudgingProject.create(tempfile.mkdtemp() + "/judging.db")
+        >>> qrels = {"q1": {"a": 2, "b": 0}}
+        >>> import_judgments(project, qrels, "Ann", add_questions=True).new
+        2
+        >>> export_judgments(project).judgments["q1"]
+        {'a': 2.0, 'b': 0.0}
+    """
+    one_of("kind", kind, KINDS)
+    name = _name_of(source)
+    faults: list[InputError] = []
+
+    def refuse(error: InputError) -> None:
+        if not skip_bad:
+            raise error
+        faults.append(error)
+
+    if preferences:
+        rows = list(_preference_rows(source, refuse, name))
+    else:
+        named = columns or _columns_of_judges(source)
+        if named:
+            rows = list(_named_rows(source, dict(named), refuse))
+        else:
+            rows = _qrels_rows(source, refuse if skip_bad else None)
+    incoming = _Import(project.settings, name, judge, kind, add_questions=add_questions)
+    with project.writing() as stored:
+        incoming.begin(stored)
+        for row in _numbered(rows, several=several):
+            try:
+                incoming.add(stored, row)
+            except InputError as error:
+                refuse(error)
+    return replace(incoming.result, skipped=tuple(str(error) for error in faults))
+
+
+def _name_of(source: Any) -> str:
+    if isinstance(source, str | os.PathLike):
+        return source_name(source)
+    return JUDGMENTS.name
+
+
+# ---- rows
+
+
+def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> list[_Row]:
+    """The rows of judgments in any format that is read."""
+    on_error = None if refuse is None else lambda fault: refuse(fault.error)
+    table = table_of_input(source, JUDGMENTS, on_error=on_error)
+    numbers = table.query_numbers().tolist()
+    queries = id_texts(table.queries)
+    lines = [0] * len(table) if table.lines is None else table.lines.tolist()
+    docs = id_texts(table.docs)
+    rows = [
+        _Row(line, queries[number], (document,), "graded", grade=grade)
+        for line, number, document, grade in zip(
+            lines, numbers, docs, table.values.tolist(), strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: row.line)
+
+
+def _columns_of_judges(source: Any) -> dict[str, str] | None:
+    """The columns of a file that says who judged each row; None of any other."""
+    form = source.format if isinstance(source, InFormat) else None
+    if not _is_file(source):
+        return None
+    if (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
+        return None
+    header = next(_cells(source), (0, {}))[1]
+    words = {column_word(each): each for each in reversed(list(header))}
+    found = columns_of(header, JUDGMENTS)
+    judge = next((words[word] for word in _JUDGES if word in words), None)
+    if found is None or judge is None or judge in found.read:
+        return None
+    return dict(zip(_GRADED, found.read, strict=True)) | {"judge": judge}
+
+
+def _is_file(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike) and Path(source).is_file()
+
+
+def _cells(source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The cells of each row by column, with the line of each."""
+    name = source_name(source)
+    with opened(source) as stream:
+        lines = numbered_lines(stream, name)
+        first = next(((at, line) for at, line in lines if is_content(line)), (0, b""))
+        everything = itertools.chain([first] if first[0] else [], lines)
+        if first[1].lstrip().startswith(b"{"):
+            yield from objects(everything, name)
+            return
+        by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
+        rows = rows_of(((at, 0, line) for at, line in everything), name, by)
+        header = next(rows, (0, 0, []))[2]
+        for at, _, cells in rows:
+            check_width(cells, header, name, (at, by))
+            yield at, dict(zip(header, cells, strict=False))
+
+
+def _named_rows(
+    source: Any, columns: dict[str, str], refuse: Callable[[InputError], None]
+) -> Iterator[_Row]:
+    """The rows of a file whose columns were named."""
+    paired = "winner" in columns
+    wanted = _PAIRED if paired else _GRADED
+    wrong = [each for each in columns if each not in {*wanted, *_MORE}]
+    missing = [each for each in wanted if each not in columns]
+    if wrong or missing:
+        raise UnknownName(
+            f"column {wrong[0]!r:.40} is not known" if wrong else f"no column of {missing[0]}",
+            where="columns", fix=f"name those of {', '.join(wanted)}; perhaps {', '.join(_MORE)}",
+        )  # fmt: skip
+    if not _is_file(source):
+        raise InputError(
+            "columns are named of a file only", where=_name_of(source),
+            fix="write CSV or JSON lines first",
+        )  # fmt: skip
+    for line, cells in _cells(source):
+        absent = [name for name in columns.values() if name not in cells]
+        if absent:
+            raise FormatError(
+                f"there is no column {absent[0]!r:.60}, but {', '.join(map(repr, cells)):.200}",
+                path=source_name(source), line=line, fix="name the columns that are there",
+            )  # fmt: skip
+        found = {
+            key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()
+        }
+        judge, comment = found.get("judge", "").strip(), found.get("comment", "")
+        if not paired:
+            yield _Row(
+                line, found["query"], (found["document"],), "graded", grade=found["grade"],
+                judge=judge, comment=comment,
+            )  # fmt: skip
+            continue
+        pair = (found["left"], found["right"])
+        winner = {"left": pair[0], "right": pair[1]}.get(found["winner"], found["winner"])
+        if winner in pair:
+            yield _Row(
+                line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment
+            )
+        elif winner in {"tie", "none"}:
+            # Two documents that are equally good are no choice between them.
+            outcome = "none" if winner == "none" else "cannot tell"
+            yield _Row(line, found["query"], pair, outcome, judge=judge, comment=comment)
+        else:
+            refuse(
+                FormatError(
+                    f"the winner is {winner!r:.60}", path=source_name(source), line=line,
+                    fix="write left, right, the identifier of one of them, tie or none",
+                )
+            )  # fmt: skip
+
+
+def _preference_rows(
+    source: Any, refuse: Callable[[InputError], None], name: str
+) -> Iterator[_Row]:
+    """A row for each group of preferences."""
+    groups: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(dict)
+    for query, group, part, document, grade in PreferenceQrels.of(source).rows():
+        groups[query, group].setdefault(part, {})[document] = grade
+    for (query, group), parts in groups.items():
+        row = _ranking_of(query, group, next(iter(parts.values())))
+        if row is not None and len(parts) == 1:
+            yield row
+            continue
+        what, fix = "it has sub-groups", "give what follows from them as groups of their own"
+        if len(parts) == 1:
+            what = "two documents have the same grade above the lowest, or all have it"
+            fix = "give different grades to documents that were placed"
+        refuse(InputError(what, where=f"{name}, query {query!r:.60}, group {group!r:.60}", fix=fix))
+
+
+def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | None:
+    """A choice or a ranking that says the same as the grades of a group; None if none does."""
+    documents = tuple(grades)
+    if max(grades.values()) == 0:
+        return _Row(0, query, documents, "none", id=group)
+    least = min(grades.values())
+    lowest = [each for each in documents if grades[each] == least]
+    # A document of grade 0 or 1 was not placed; nor were several that are lowest.
+    out = set(lowest) if least <= 1 or len(lowest) > 1 else set()
+    best = sorted((each for each in documents if each not in out), key=lambda each: -grades[each])
+    if not best or len({grades[each] for each in best}) < len(best):
+        return None
+    return _Row(0, query, documents, "chosen", tuple(best), id=group)
+
+
+def _numbered(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
+    """The rows; with `several` those of one pair are by different judges."""
+    seen: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for row in rows:
+        if several and not row.judge:
+            seen[row.query, row.documents] += 1
+            yield row._replace(judge=f"\0{seen[row.query, row.documents]}")
+        else:
+            yield row
+
+
+# ---- the project
+
+
+@dataclass
+class _Import:
+    """Judgments on their way into a project."""
+
+    settings: Settings
+    name: str
+    judge: str
+    kind: str
+    add_questions: bool
+    result: JudgmentImport = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.result = JudgmentImport(self.name, (), 0, 0, 0, 0, 0)
+
+    def begin(self, stored: Transaction) -> None:
+        """Read what the project knows."""
+        self._questions = stored.questions()
+        self._by_text: dict[str, list[str]] = defaultdict(list)
+        for each in self._questions.values():
+            self._by_text[each.text].append(each.id)
+        self._judges = stored.judges()
+        self._presentations = {each.id: each for each in stored.presentations()}
+        self._latest = {each.presentation: each for each in stored.choices()}
+        self._read: dict[str, int] = {}
+
+    def add(self, stored: Transaction, row: _Row) -> None:
+        """Store a row, unless it is known."""
+        grades: tuple[int, ...] = ()
+        if row.outcome == "graded":
+            grade = self._grade(row)
+            if grade < 0:
+                self._count("unjudged")
+                return
+            grades = (grade,)
+        for each in (row.query, *row.documents):
+            if not each.strip():
+                raise self._wrong(row, "an identifier is empty", "give one in each row")
+        if len(set(row.documents)) < len(row.documents):
+            raise self._wrong(row, "a document is compared with itself", "give two documents")
+        question = self._question(stored, row)
+        judge = self._judge_of(stored, row)
+        shown = self._presentation(question, judge, row)
+        if shown.id in self._read:
+            before = self._read[shown.id]
+            raise self._wrong(
+                row, f"{row.documents[0]!r:.60} was judged for {row.query!r:.60} by this judge"
+                + (f" in line {before}, too" if before else " before"),
+                "keep one of them; with --several each is by a judge of its own",
+            )  # fmt: skip
+        choice = Choice(
+            str(uuid.uuid4()), shown.id, judge.id, row.outcome, row.best, grades,
+            comment=row.comment,
+        )  # fmt: skip
+        try:
+            choice.check(shown, self.settings)
+        except InputError as error:
+            raise self._wrong(row, error.what, error.fix) from None
+        self._read[shown.id] = row.line
+        self._store(stored, shown, choice)
+
+    def _store(self, stored: Transaction, shown: Presentation, choice: Choice) -> None:
+        before, known = self._latest.get(shown.id), self._presentations.get(shown.id)
+        if before is not None and _said(before) == _said(choice):
+            self._count("known")
+            return
+        if known is None:
+            stored.append_presentation(shown)
+        elif (known.judge, known.purpose) != (shown.judge, "import"):
+            raise InputError(
+                f"{shown.id} is a task of this project that somebody judged otherwise",
+                where=self.name, fix="leave it out, or let the judge judge it again",
+            )  # fmt: skip
+        stored.append_choice(choice)
+        self._count("new" if before is None else "changed")
+
+    def _count(self, what: str, by: int = 1) -> None:
+        self.result = replace(self.result, **{what: getattr(self.result, what) + by})
+
+    def _grade(self, row: _Row) -> int:
+        labels = self.settings.grades
+        given = row.grade
+        if isinstance(given, str):
+            if given.strip() in labels:
+                return labels.index(given.strip())
+            try:
+                given = read_number(given.strip().encode())
+            except ValueError:
+                given = None
+        if given is None or not math.isfinite(given) or given % 1 or given >= len(labels):
+            raise self._wrong(
+                row, f"the grade {row.grade!r:.40} is none of the {len(labels)} of the project",
+                f"give whole grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
+                "judge settings PROJECT --grade LABEL ...",
+            )  # fmt: skip
+        return int(given)
+
+    def _question(self, stored: Transaction, row: _Row) -> str:
+        if row.query in self._questions:
+            return row.query
+        same = self._by_text.get(row.query, [])
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise self._wrong(
+                row, f"{len(same)} questions have the text {row.query!r:.60}",
+                "give the identifier of one of them",
+            )  # fmt: skip
+        if not self.add_questions:
+            raise self._wrong(
+                row, f"the project has no question {row.query!r:.60}",
+                "add it: rankgauge judge questions PROJECT FILE; or import with --add-questions",
+            )  # fmt: skip
+        added = Question(row.query, row.query, author=self.name)
+        stored.add_questions([added])
+        self._questions[added.id] = added
+        self._count("questions")
+        return added.id
+
+    def _judge_of(self, stored: Transaction, row: _Row) -> Judge:
+        name = row.judge or self.judge
+        if name.startswith("\0"):
+            name = f"{self.judge} {name[1:]}"
+        same = [
+            each
+            for each in self._judges.values()
+            if each.kind == self.kind and name in {each.id, each.name}
+        ]
+        if len(same) > 1:
+            raise InputError(
+                f"{len(same)} judges are called {name!r:.60}", where=self.name,
+                fix="give the identifier of one of them",
+            )  # fmt: skip
+        if not same:
+            same = [Judge(uuid.uuid4().hex[:12], name, kind=self.kind)]
+            stored.add_judge(same[0])
+            self._judges[same[0].id] = same[0]
+        if name not in self.result.judges:
+            self.result = replace(self.result, judges=(*self.result.judges, name))
+        return same[0]
+
+    def _presentation(self, question: str, judge: Judge, row: _Row) -> Presentation:
+        mode = "graded"
+        if row.outcome != "graded":
+            few = len(row.documents) <= _SETS and len(row.best) <= 1
+            mode = "choice" if few else "ranking"
+        words = (judge.id, question, *sorted(row.documents), mode, row.id)
+        name = str(uuid.uuid5(_NAMESPACE, "\0".join(words)))
+        if _is_uuid(row.id):
+            name = row.id  # an export of this project, or of another one of ours
+        return Presentation(
+            name, question, row.documents, judge.id, mode, "import", guideline=_ELSEWHERE
+        )
+
+    def _wrong(self, row: _Row, what: str, fix: str) -> InputError:
+        return FormatError(what, path=self.name, line=row.line, fix=fix)
+
+
+def _said(choice: Choice) -> tuple[Any, ...]:
+    return choice.outcome, choice.documents, choice.grades, choice.comment
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False

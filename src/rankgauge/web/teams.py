@@ -1,0 +1,196 @@
+"""Pages of a team: questions, the guideline, progress, disagreements, and votes on answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rankgauge.errors import InputError
+from rankgauge.judging import (
+    Choice,
+    DisputedSet,
+    Document,
+    Judgment,
+    Task,
+    disputed_sets,
+    project_status,
+    vote_report,
+    write_question,
+)
+from rankgauge.web.display import guideline_html
+from rankgauge.web.pages import see_other
+from rankgauge.web.visits import LEADS, Visit, visited
+
+__all__ = ["differing_choices", "routes"]
+
+_MOST_GUIDELINE = 50_000
+
+
+# ---- questions
+
+
+def _questions(visit: Visit) -> Response:
+    """The questions that somebody wrote; leads see all of them."""
+    lead = visit.judge.role in LEADS
+    found = [
+        each
+        for each in visit.project.questions.values()
+        if lead or (each.origin == "page" and each.author == visit.judge.name)
+    ]
+    return visit.render("questions.html", questions=found, lead=lead)
+
+
+def _ask(visit: Visit) -> Response:
+    answers = visit.form.get("answers", "").replace(",", "\n").splitlines()
+    write_question(
+        visit.project, visit.form.get("text", ""), need=visit.form.get("need", ""),
+        answers=answers, author=visit.judge.name,
+    )  # fmt: skip
+    return see_other("/questions")
+
+
+def _withdraw(visit: Visit) -> Response:
+    found = visit.project.questions.get(visit.form.get("question", ""))
+    own = found is not None and found.origin == "page" and found.author == visit.judge.name
+    if found is None or not (own or visit.judge.role in LEADS):
+        raise InputError(
+            "there is no such question of yours", where="questions", fix="reload the page Questions"
+        )
+    visit.project.add_questions([replace(found, withdrawn=True)])
+    return see_other("/questions")
+
+
+# ---- guideline
+
+
+def _guideline(visit: Visit) -> Response:
+    given = visit.request.query_params.get("version", "")
+    latest, text = visit.project.guideline()
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 6 else latest
+    if number != latest:
+        number, text = visit.project.guideline(number)
+    with visit.project.reading() as stored:
+        versions = stored.versions("guideline")
+    return visit.render(
+        "guideline.html", number=number, latest=latest, text=text,
+        shown=guideline_html(text), versions=versions, lead=visit.judge.role in LEADS,
+    )  # fmt: skip
+
+
+def _change_guideline(visit: Visit) -> Response:
+    text = visit.form.get("text", "").replace("\r\n", "\n")
+    if len(text) > _MOST_GUIDELINE:
+        raise InputError(
+            f"the guideline has {len(text):,} characters", where="guideline",
+            fix=f"write up to {_MOST_GUIDELINE:,}",
+        )  # fmt: skip
+    visit.project.change_guideline(text, author=visit.judge.name)
+    return see_other("/guideline")
+
+
+# ---- progress and disagreements
+
+
+def _progress(visit: Visit) -> Response:
+    status = project_status(visit.project)
+    return visit.render(
+        "progress.html", report=status, questions=visit.project.question_progress(),
+        disputed=sum(not each.verdict for each in _disputed(visit)),
+    )  # fmt: skip
+
+
+def _disputed(visit: Visit) -> list[DisputedSet]:
+    return disputed_sets(visit.project.judgments(), visit.project.judges)
+
+
+def _said(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
+    """Return in words what was chosen; `names` are those of the documents."""
+    choice = judgment.choice
+    if choice is None:
+        return "open"
+    if choice.grades:
+        return ", ".join(
+            grades[grade] if grade < len(grades) else str(grade) for grade in choice.grades
+        )
+    if judgment.presentation.mode == "yes-no" and choice.outcome in {"chosen", "none"}:
+        return "yes" if choice.documents else "no"
+    return ", ".join(names.get(each, each) for each in choice.documents) or choice.outcome
+
+
+def _disagreements(visit: Visit) -> Response:
+    disputed = _disputed(visit)
+    documents = visit.project.documents({name for each in disputed for name in each.documents})
+    names = {name: _title(document) for name, document in documents.items()}
+    questions, judges = visit.project.questions, visit.project.judges
+    grades = visit.project.settings.grades
+    rows = [
+        {
+            "question": questions[each.question].text
+            if each.question in questions
+            else each.question,
+            "presentation": each.judgments[0].presentation.id,
+            "documents": [names.get(name, name) for name in each.documents],
+            "said": [
+                (judges[one.presentation.judge].name, _said(one, names, grades), one.choice)
+                for one in each.judgments
+            ],
+            "verdict": each.verdict and _said(each.verdict, names, grades),
+            "by": each.verdict and judges[each.verdict.presentation.judge].name,
+        }
+        for each in disputed
+    ]
+    response = visit.render("disagreements.html", rows=rows)
+    # Where the script goes after a verdict.
+    response.headers["X-Location"] = "/disagreements"
+    return response
+
+
+def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice | None]]:
+    """Return judge, choice in words, and choice of everybody who judged the set of a task."""
+    shown, judges = task.presentation, visit.project.judges
+    names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
+    return [
+        (judges[one.presentation.judge].name, _said(one, names, task.settings.grades), one.choice)
+        for each in _disputed(visit)
+        if each.question == shown.question and shown.items == set(each.documents)
+        for one in each.judgments
+    ]
+
+
+def _title(document: Document) -> str:
+    title = document.fields.get("title") or next(iter(document.fields.values()), "")
+    short = title if len(title) <= 60 else f"{title[:59]}…"
+    return f"{document.id}: {short}" if short else document.id
+
+
+def _adjudicate(visit: Visit) -> Response:
+    """Present a set of documents again, for the final verdict."""
+    name = visit.form.get("presentation", "")
+    for each in _disputed(visit):
+        if any(one.presentation.id == name for one in each.judgments):
+            task = visit.project.adjudicate(each.question, each.documents, visit.judge.id)
+            return see_other(f"/judge/{task.presentation.id}")
+    raise InputError(
+        "there is no such disagreement", where="disagreements",
+        fix="reload the page Disagreements: somebody may have changed a choice",
+    )  # fmt: skip
+
+
+def _votes(visit: Visit) -> Response:
+    texts = {name: each.text for name, each in visit.project.questions.items()}
+    return visit.render("votes.html", report=vote_report(visit.project), questions=texts)
+
+
+routes = [
+    Route("/questions", visited(_questions)),
+    Route("/questions", visited(_ask), methods=["POST"]),
+    Route("/questions/withdraw", visited(_withdraw), methods=["POST"]),
+    Route("/guideline", visited(_guideline)),
+    Route("/guideline", visited(_change_guideline, roles=LEADS), methods=["POST"]),
+    Route("/progress", visited(_progress, roles=LEADS)),
+    Route("/disagreements", visited(_disagreements, roles=LEADS)),
+    Route("/disagreements", visited(_adjudicate, roles=LEADS), methods=["POST"]),
+    Route("/votes", visited(_votes, roles=LEADS)),
+]

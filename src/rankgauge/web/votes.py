@@ -1,0 +1,172 @@
+"""Votes of deployed applications: a JSON endpoint, and the script of a form for other sites."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from rankgauge.errors import InputError, StorageError
+from rankgauge.judging import Answer, Choice, JudgingProject, add_vote, hash_secret
+from rankgauge.web.pages import PageError, read_body
+
+__all__ = ["routes"]
+
+_MOST_BODY = 500_000
+_MOST_ID = 100
+_MOST_QUESTION = 500
+_MOST_COMMENT = 10_000
+_VOTES = {"left": "chosen", "right": "chosen"} | {
+    name: name for name in ("both good", "both bad", "cannot tell")
+}
+_FIELDS = ("id", "question", "vote", "comment")
+_EXAMPLE = (
+    'send {"id": UUID, "question": TEXT, "left": {"text": TEXT, "retrieval": TEXT, ...},'
+    ' "right": {...}, "vote": "left"}'
+)
+
+
+async def _vote(request: Request) -> Response:
+    """Store a vote. An error is JSON, too: what is wrong, where, and how to fix it."""
+    try:
+        body = await read_body(request, _MOST_BODY)
+        response = await run_in_threadpool(_stored, request, body)
+    except InputError as error:
+        status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
+        said = {"error": error.what, "where": error.where, "fix": error.fix}
+        response = JSONResponse(said, status_code=status)
+    return await run_in_threadpool(_allow, request, response)
+
+
+async def _preflight(request: Request) -> Response:
+    """Answer a browser that asks whether a page of another site may send votes."""
+    return await run_in_threadpool(_allow, request, Response(status_code=204))
+
+
+def _allow(request: Request, response: Response) -> Response:
+    """Let pages of the listed origins, and no others, send votes and read the response."""
+    project: JudgingProject = request.app.state.project
+    origin = request.headers.get("origin", "")
+    response.headers["Vary"] = "Origin"
+    with project.reading() as stored:
+        known = any(origin in origins for origins in stored.origins().values())
+    if known:
+        response.headers["Access-Control-Allow-Origin"] = origin
+        response.headers["Access-Control-Allow-Methods"] = "POST"
+        response.headers["Access-Control-Allow-Headers"] = "authorization, content-type"
+        response.headers["Access-Control-Max-Age"] = "600"
+    return response
+
+
+def _stored(request: Request, body: bytes) -> Response:
+    application = _application(request)
+    wait = request.app.state.votes.add(application)
+    if wait:
+        raise PageError(
+            429, "there are too many votes of this application", fix=f"try again in {wait} seconds"
+        )
+    project: JudgingProject = request.app.state.project
+    vote = _vote_of(body)
+    question = _question(project, vote["question"])
+    left, right = (_answer(vote.get(side), side, question) for side in ("left", "right"))
+    preferred = {"left": (left.id,), "right": (right.id,)}.get(vote["vote"], ())
+    choice = Choice(
+        vote["id"], "", application, _VOTES[vote["vote"]], preferred, comment=vote["comment"]
+    )
+    new = add_vote(project, choice, left, right)
+    return JSONResponse({"stored": new}, status_code=201 if new else 200)
+
+
+def _application(request: Request) -> str:
+    """The application whose token a request has, if its origin is listed."""
+    project: JudgingProject = request.app.state.project
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    found = None
+    if scheme.lower() == "bearer" and token:
+        with project.reading() as stored:
+            found = stored.judge_by_secret(hash_secret(token.strip()))
+    if found is None or found[0].revoked or found[0].kind != "application":
+        raise PageError(
+            401, "the token is missing or not valid", where="Authorization",
+            fix="send Authorization: Bearer TOKEN; an admin creates tokens on the page People",
+        )  # fmt: skip
+    origin = request.headers.get("origin")
+    if origin is not None and origin not in found[1].get("origins", ()):
+        raise PageError(
+            403, f"pages of {origin:.100} may not send votes with this token", where="Origin",
+            fix="list the origin of the application on the page People",
+        )  # fmt: skip
+    return found[0].id
+
+
+def _vote_of(body: bytes) -> dict[str, Any]:
+    try:
+        vote = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InputError("the body is not JSON", where="body", fix=_EXAMPLE) from None
+    if not isinstance(vote, dict):
+        raise InputError("the body is no JSON object", where="body", fix=_EXAMPLE)
+    vote = {"comment": ""} | vote
+    for name in _FIELDS:
+        if not isinstance(vote.get(name), str):
+            raise InputError(f"{name} is missing or no text", where=name, fix=_EXAMPLE)
+    if not 1 <= len(vote["id"]) <= _MOST_ID:
+        raise InputError(
+            f"the identifier has {len(vote['id']):,} characters", where="id",
+            fix="send a UUID of the vote; the same vote sent again is stored once",
+        )  # fmt: skip
+    if vote["vote"] not in _VOTES:
+        raise InputError(
+            f"the vote is {vote['vote']!r:.40}",
+            where="vote",
+            fix=f"send one of {', '.join(_VOTES)}",
+        )
+    if len(vote["comment"]) > _MOST_COMMENT:
+        raise InputError(
+            f"the comment has {len(vote['comment']):,} characters", where="comment",
+            fix=f"send up to {_MOST_COMMENT:,}",
+        )  # fmt: skip
+    return vote
+
+
+def _question(project: JudgingProject, text: str) -> str:
+    """The identifier of a question of the project with this text, or the text itself."""
+    text = " ".join(text.split())
+    if not 1 <= len(text) <= _MOST_QUESTION:
+        raise InputError(
+            f"the question has {len(text):,} characters", where="question",
+            fix=f"send up to {_MOST_QUESTION}, or an identifier of the question",
+        )  # fmt: skip
+    questions = project.questions
+    if text in questions:
+        return text
+    return next(
+        (name for name, each in questions.items() if " ".join(each.text.split()) == text), text
+    )
+
+
+def _answer(given: Any, side: str, question: str) -> Answer:
+    if not isinstance(given, Mapping):
+        raise InputError(f"the {side} answer is missing", where=side, fix=_EXAMPLE)
+    known = {
+        name: given[name] for name in ("text", "retrieval", "prompt", "model") if name in given
+    }
+    sources = given.get("sources", ())
+    if not isinstance(sources, list | tuple):
+        raise InputError("the sources are no list", where=side, fix='send "sources": ["d1", "d2"]')
+    # Without an identifier the same answer of the same system has the same one.
+    content = json.dumps([question, known, list(sources)], sort_keys=True)
+    name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
+    return Answer(name, question, **known, sources=tuple(sources))
+
+
+routes = [
+    Route("/api/votes", _vote, methods=["POST"]),
+    Route("/api/votes", _preflight, methods=["OPTIONS"]),
+]

@@ -1,0 +1,114 @@
+"""Both stages: the rule that retrieval comes first, against values worked out by hand."""
+
+import math
+
+import pytest
+
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    Context,
+    diagnose_answers,
+    items_of,
+    sentence_claims,
+)
+
+
+def record(name, gold, contexts, *, answer="It is so."):
+    passages = tuple(Context(each, f"Text of {each}.") for each in contexts)
+    return AnswerRecord(name, "Is it?", answer, passages, "It is so.", gold=tuple(gold),
+                        answerable=True)  # fmt: skip
+
+
+def verdicts(answers, label="supported"):
+    """Everything is supported and relevant, and nothing abstains."""
+    words = {"answer-question": "relevant", "context-question": "relevant", "abstention": "answers"}
+    return {
+        item.key: words.get(item.relation, label)
+        for each in answers
+        for item in items_of(each, sentence_claims(each))
+    }
+
+
+def diagnosed(*records, **options):
+    answers = AnswerSet("a", records)
+    return diagnose_answers(answers, verdicts(answers), **options)
+
+
+def test_five_of_five_attainable_is_no_reason():
+    found = diagnosed(record("q1", "abcde", "abcde"))
+    assert found.retrieval.mean()["P@5"] == 1.0
+    assert found.retrieval_first == ()
+    assert found.summary() == "No fault was found in 1 answer"
+
+
+def test_one_relevant_document_found_first_is_all_that_is_attainable():
+    found = diagnosed(record("q1", "a", "axyzw"))
+    row = next(each for each in found.qualities if each.measure.name == "P")
+    assert (row.mean, row.attainable) == (0.2, 0.2)
+    assert found.retrieval_first == ()
+
+
+def test_below_half_of_the_attainable_precision_retrieval_comes_first():
+    found = diagnosed(record("q1", "abcde", "abvwx"))
+    assert "P@5 is 0.40 of 1.00 attainable" in found.retrieval_first[0]
+    assert found.summary().startswith("Fix retrieval before the prompt or the model")
+    # R@5 is .40: no longer Poor.
+    assert len(found.retrieval_first) == 1
+    assert diagnosed(record("q1", "abcde", "abvwx"), attainable=0.4).retrieval_first == ()
+
+
+def test_poor_recall_and_success_are_reasons_of_their_own():
+    found = diagnosed(record("q1", "a", "vwxyz"), attainable=0.0)
+    assert found.retrieval_first == ("R@5 is 0.00: Poor", "Success@5 is 0.00: Poor")
+
+
+def test_bands_can_be_chosen():
+    one = record("q1", "abcde", "abcvw")
+    assert diagnosed(one).retrieval_first == ()
+    found = diagnosed(one, bands={"R@5": (0.7, 0.8, 0.9)})
+    assert found.retrieval_first == ("R@5 is 0.60: Poor",)
+
+
+def test_without_known_documents_the_claims_of_references_decide():
+    one = record("q1", "", "ab")
+    answers = AnswerSet("a", (one,))
+    found = diagnose_answers(answers, verdicts(answers, "not stated"))
+    assert found.retrieval is None
+    assert found.retrieval_first == (
+        "the contexts support 0% of the claims of the references: Poor",
+    )
+    assert diagnosed(one).retrieval_first == ()
+
+
+def test_both_stages_are_in_one_table_retrieval_first():
+    found = diagnosed(record("q1", "a", "ab"), record("q2", "b", "xy"))
+    rows = found.table().rows
+    assert [row[0] for row in rows] == ["retrieval"] * 5 + ["generation"] * (len(rows) - 5)
+    assert {row[1]: row[2] for row in rows}["Success@5"] == 0.5
+    assert "uncalibrated" in str(found)
+    assert found.to_dict()["blame"]["totals"] == {"not retrieved": 1, "no fault": 1}
+
+
+def test_missing_verdicts_are_reported_with_bounds():
+    one = record("q1", "a", "a", answer="It is so. It is not.")
+    answers = AnswerSet("a", (one,))
+    labels = verdicts(answers)
+    second = [i.key for i in items_of(one, sentence_claims(one)) if i.subject == "It is not."]
+    found = diagnose_answers(answers, {k: v for k, v in labels.items() if k not in second})
+    assert found.answers.bounds()["Faithfulness"] == (0.5, 1.0)
+    assert found.answers.mean()["Faithfulness"] == 0.5
+    assert found.answers.missing()["Faithfulness"] == 1
+    assert "missing" in str(found)
+
+
+def test_an_interval_without_spread_is_not_printed():
+    rows = diagnosed(record("q1", "a", "a"), record("q2", "a", "a")).table().rows
+    assert {row[3] for row in rows} == {None}
+
+
+@pytest.mark.parametrize("answer", ["", None])
+def test_no_answer_is_measured_as_far_as_possible(answer):
+    found = diagnosed(record("q1", "a", "a", answer=answer))
+    assert found.answers.mean()["Completeness"] == 0.0
+    assert math.isnan(found.answers.mean()["Faithfulness"])
