@@ -16,6 +16,7 @@ MARKS = [
     "comparing",
     "diversity",
     "judging",
+    "pages",
     "checking",
     "ties",
     "running",
@@ -91,3 +92,10 @@ def test_judging_prints_and_writes_a_table(script, page):
     said = script("judging.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| Plackett-Luce fits | 5 |" in said
     assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_judging_pages_are_measured_without_errors(script, page, tmp_path):
+    said = script("judging_pages.py", "--tiny", "--project", tmp_path / "j.db", "--write", page)
+    assert re.search(r"^\| 1 \| 60 \| 3 \| 0 \|", said, re.MULTILINE)
+    assert re.search(r"^\| 3 \| 60 \| 6 \| 0 \|", page.read_text(), re.MULTILINE)

@@ -19,7 +19,7 @@ def nested(names, *levels):
     return found
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(
     data=st.data(),
     form=st.sampled_from(["trec", "csv", "tsv", "json", "jsonl"]),

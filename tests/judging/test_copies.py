@@ -41,7 +41,7 @@ def small(where):
     return project
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(held=contents())
 def test_events_come_back_as_they_were(held, tmp_path_factory):
     folder = tmp_path_factory.mktemp("copies")

@@ -92,7 +92,7 @@ def test_equal_shares_get_equal_grades(tmp_path):
     assert dict(held["q1"]) == {"a": 1, "b": 1, "c": 1, "d": 0, "e": 0}
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(held=contents(modes=("choice", "ranking", "yes-no")))
 def test_grades_by_share_are_the_order_of_the_shares(held, tmp_path_factory):
     with project_of(str(tmp_path_factory.mktemp("export") / "a.db"), held) as project:
@@ -267,7 +267,7 @@ def test_preferences_are_imported_and_exported_as_they_were(name, tmp_path):
     )
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=8)
 @given(
     qrels=st.dictionaries(
         st.sampled_from("qrs"),

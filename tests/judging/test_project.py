@@ -99,6 +99,7 @@ def test_no_set_is_shown_twice_to_one_judge_but_repeats_and_gold(where):
     assert statuses["counted"] == len(shown) - purposes["repeat"] - 1
 
 
+@pytest.mark.slow
 def test_positions_are_random_and_recorded(tmp_path):
     project = project_at(tmp_path / "a.db", questions=90, documents=3, budget=1, repeats=0.0)
     ann, _ = project.add_judge("Ann")
@@ -276,7 +277,7 @@ def test_racing_judges_all_finish_and_the_limit_holds(shared, where):
 # ---- settings
 
 
-@examples(deadline=None, max_examples=150)
+@examples(deadline=None, max_examples=60)
 @given(
     given_settings=st.fixed_dictionaries(
         {},

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
         ModelJudge as ModelJudge,
         extract_claims as extract_claims,
     )
+    from rankgauge.answers.overlap import (
+        context_spans as context_spans,
+    )
     from rankgauge.answers.records import (
         AnswerRecord as AnswerRecord,
         AnswerSet as AnswerSet,
@@ -81,6 +84,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "judges": "CallableJudge Judge MissingVerdict RuleJudge",
         "loading": "answer_questions read_answers",
         "model_judge": "ClaimExtraction ModelJudge extract_claims",
+        "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",
         "scores": "JudgedAnswer Score score",

@@ -204,7 +204,10 @@ def _items(
 ) -> list[Item]:
     """Different items of the relations that the measures read."""
     relations = {
-        relation for measure in answer_measures(measures) for relation in SCORES[measure.name][1]
+        relation
+        for measure in answer_measures(measures)
+        if measure.name in SCORES  # others need no verdicts
+        for relation in SCORES[measure.name][1]
     } | ({"criterion"} if criteria else set())
     found: dict[str, Item] = {}
     for record in answers:

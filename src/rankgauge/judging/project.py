@@ -152,7 +152,10 @@ class _State:
                     "this judging project has no settings yet", where="judging project",
                     fix="create it: rankgauge judge create PROJECT --questions FILE",
                 )  # fmt: skip
-            self.settings = settings
+            judges = stored.judges()
+            # New judges and questions change nothing in what is known of the others.
+            same = settings == self.settings and self.judges.items() <= judges.items()
+            self.settings, self.judges = settings, judges
             self.guideline = (stored.version("guideline") or (1, ""))[0]
             self.questions = {
                 name: each for name, each in stored.questions().items() if not each.withdrawn
@@ -162,9 +165,12 @@ class _State:
                 pools[each.question].append(each.document)
             self.pools = {name: tuple(pools[name]) for name in self.questions if pools[name]}
             self.gold = stored.gold()
-            self.judges = stored.judges()
             self.marks = marks
-            self._known.clear()
+            self._known = {
+                name: known
+                for name, known in self._known.items()
+                if same and known.state.documents == self.pools.get(name)
+            }
             for items in self.overlaps:
                 self._check_overlap(items)
         if stored.answer_count() != len(self.answers):

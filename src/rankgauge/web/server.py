@@ -7,7 +7,6 @@ import getpass
 import os
 import secrets
 import socket
-import webbrowser
 from collections.abc import Callable
 
 from rankgauge.errors import InputError, MissingExtra
@@ -21,7 +20,6 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
-    browser: bool = False,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve the pages of a judging project until Ctrl-C.
@@ -31,7 +29,6 @@ def serve(
         host: The address to listen on; other computers reach the pages only if it is not a local
             one.
         port: The port; a free one if 0.
-        browser: Whether to open the link in a browser.
         echo: Called with the link to open, when the server listens.
 
     Raises:
@@ -50,10 +47,11 @@ def serve(
     app = judging_app(project)
     listening = _listen(host, port)
     link = f"http://{_shown(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
+    # A connection outlives the time that a task takes.
+    config = uvicorn.Config(
+        app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5
+    )
     echo(link)
-    if browser:
-        webbrowser.open(link)
     # On Ctrl-C uvicorn finishes what it is answering, then raises the signal again.
     with listening, contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])

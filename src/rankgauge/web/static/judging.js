@@ -189,6 +189,7 @@
   });
 
   document.addEventListener("toggle", (event) => {
+    if (event.target.id === "help" && event.target.open) event.target.scrollIntoView({ block: "nearest" });
     if (event.target.id === "guideline") {
       remember("rankgauge-guideline", event.target.open ? 0 : event.target.dataset.version);
     }
