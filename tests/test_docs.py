@@ -124,7 +124,7 @@ def test_the_overview_has_every_measure_and_every_parameter():
 
 def test_every_measure_of_answers_is_on_its_page_with_its_definition():
     page = text("reference", "answer-measures.md")
-    for measure in rankgauge.list_measures("verdicts"):
+    for measure in (*rankgauge.list_measures("verdicts"), *rankgauge.list_measures("answers")):
         declared = measure.declaration
         assert f"| `{measure}` | {declared.better} | {declared.doc} |" in page
 

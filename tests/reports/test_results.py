@@ -10,6 +10,7 @@ import pytest
 
 import rankgauge
 from rankgauge.core.json_text import dump_json, plain
+from rankgauge.llm import Usage
 from rankgauge.rendering import Result
 from rankgauge.reports import FORMATS, Options, render
 from rankgauge.sample import sample_path
@@ -71,6 +72,13 @@ PACKAGES = [
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
+    "AnswerJudging": lambda folder: rankgauge.answers.judge_answers(
+        answers()[0], rankgauge.answers.RuleJudge(),
+        rankgauge.answers.VerdictStore(folder / "verdicts.db"),
+    ),
+    "ClaimExtraction": lambda _: rankgauge.answers.ClaimExtraction(
+        "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
+    ),
     "Blame": lambda _: rankgauge.answers.diagnose_answers(*answers()).blame,
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
     "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
