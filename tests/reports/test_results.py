@@ -85,6 +85,13 @@ PACKAGES = [
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
+    "AnswerJudging": lambda folder: rankgauge.answers.judge_answers(
+        answers()[0], rankgauge.answers.RuleJudge(),
+        rankgauge.answers.VerdictStore(folder / "verdicts.db"),
+    ),
+    "ClaimExtraction": lambda _: rankgauge.answers.ClaimExtraction(
+        "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
+    ),
     "Blame": lambda _: rankgauge.answers.diagnose_answers(*answers()).blame,
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
     "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
