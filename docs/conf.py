@@ -52,6 +52,8 @@ nitpick_ignore_regex = [
         "numpy",
         "os",
         "pathlib",
+        "random",
+        "starlette",
     )
 ]
 nitpick_ignore = [
@@ -60,6 +62,8 @@ nitpick_ignore = [
         "py:class",
         "tuple[str",
     ),  # cut out of a signature with a default (<factory>) that is no Python
+    ("py:class", "tuple[int"),
+    ("py:class", "Connection"),  # of SQLAlchemy
     # Ours, but not public
     ("py:class", "rankgauge.benchmark.journal.Journal"),
     ("py:class", "rankgauge.checks.fixes._Copy"),
@@ -67,6 +71,9 @@ nitpick_ignore = [
     ("py:class", "rankgauge.core.ids.Ids"),
     ("py:class", "rankgauge.measures.declaration.Declaration"),
     ("py:class", "rankgauge.data.preference_qrels._Ranked"),
+    ("py:class", "rankgauge.stats.agreement.Agreement"),
+    ("py:class", "rankgauge.stats.plackett_luce.NoneRate"),
+    ("py:class", "rankgauge.stats.plackett_luce.PlackettLuce"),
     ("py:class", "rankgauge.rendering.tables.Table"),
     *(
         ("py:class", alias)

@@ -124,7 +124,7 @@ def test_the_overview_has_every_measure_and_every_parameter():
 
 def test_every_measure_of_answers_is_on_its_page_with_its_definition():
     page = text("reference", "answer-measures.md")
-    for measure in rankgauge.list_measures("verdicts"):
+    for measure in (*rankgauge.list_measures("verdicts"), *rankgauge.list_measures("answers")):
         declared = measure.declaration
         assert f"| `{measure}` | {declared.better} | {declared.doc} |" in page
 
@@ -151,7 +151,8 @@ def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, c
 
 def test_every_public_name_stands_on_the_page_of_python():
     page = text("reference", "api.md")
-    measures = {m.name for m in (*rankgauge.list_measures(), *rankgauge.list_measures("verdicts"))}
+    kinds = ("", "verdicts", "answers")
+    measures = {measure.name for kind in kinds for measure in rankgauge.list_measures(kind)}
     shown = set(re.findall(r"(?m)^\.\. (?:auto\w+|py:data):: (?:rankgauge\.)?([\w.]+)$", page))
     assert set(rankgauge.__all__) - measures - shown == set()
     packages = {path.parent.name for path in Path(rankgauge.__file__).parent.glob("*/__init__.py")}

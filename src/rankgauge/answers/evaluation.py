@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.claims import sentence_claims
+from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -25,6 +26,10 @@ __all__ = ["DEFAULT_MEASURES", "AnswerEvaluation", "evaluate_answers", "judged_a
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "ContextRecall", "ContextPrecision", "Abstention",
+)  # fmt: skip
+# Without a judge: beside the judged values where the records have what they compare.
+OVERLAP_MEASURES = (
+    "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip
 
 
@@ -86,10 +91,11 @@ def judged_answers(
 def evaluate_answers(
     answers: AnswerSet,
     verdicts: Mapping[str, str] | Iterable[Verdict],
-    measures: Any = DEFAULT_MEASURES,
+    measures: Any = None,
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
+    encoder: Any = None,
 ) -> AnswerEvaluation:
     """Measure answers by the verdicts on them.
 
@@ -99,11 +105,13 @@ def evaluate_answers(
 
     Args:
         answers: The answers of one system.
-        verdicts: Verdicts, or the label of each key of an item. Of several on one item the last
-            counts.
-        measures: Names of measures of answers.
+        verdicts: Verdicts, or the label of each key of an item. Which of several on one item
+            counts, `counted_labels` says: of replicates, the label of most.
+        measures: Names of measures of answers; without, `DEFAULT_MEASURES` and those of
+            `OVERLAP_MEASURES` that are defined for some question.
         claims: Gives the claims of a record; sentences by default.
         judge: Who judged: name, prompt, and how it was calibrated.
+        encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
 
     Raises:
         InputError: If there are no answers.
@@ -119,10 +127,21 @@ def evaluate_answers(
     """
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="give at least one")
-    chosen = _measures(measures)
-    labels = verdicts if isinstance(verdicts, Mapping) else {v.key: v.label for v in verdicts}
+    chosen = answer_measures(
+        (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
+    )
+    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(verdicts)
     judged = judged_answers(answers, labels, claims)
-    scores = [[score(measure, each) for measure in chosen] for each in judged]
+    similar = _similar(answers, chosen, encoder)
+    columns = {measure: _scores(measure, judged, similar) for measure in chosen}
+    if measures is None:
+        columns = {
+            measure: column
+            for measure, column in columns.items()
+            if measure.name not in OVERLAPS or not all(each.reason for each in column)
+        }
+    chosen = tuple(columns)
+    scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
     return AnswerEvaluation(
@@ -135,22 +154,52 @@ def evaluate_answers(
         counts={"queries": len(answers)},
         groups=groups if any(groups) else None,
         settings=dict(answers.settings),
-        findings=tuple(_findings(chosen, scores)),
-        scores=tuple(tuple(row) for row in scores),
+        findings=(
+            *_findings(chosen, scores),
+            *(Finding("", "info", note) for note in answers.notes),
+        ),
+        scores=tuple(scores),
         judge=dict(judge or {}),
     )
 
 
-def _measures(measures: Any) -> tuple[Measure, ...]:
+def answer_measures(measures: Any) -> tuple[Measure, ...]:
+    """Return measures by name; refuse those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
-    found = tuple(measure for name in names for measure in parse_all(name))
+    found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
-        if measure.name not in SCORES:
+        if measure.name not in {*SCORES, *OVERLAPS, *SIMILARITIES}:
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
-                fix=f"give some of: {', '.join(SCORES)}",
+                fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
             )  # fmt: skip
     return found
+
+
+def _similar(
+    answers: AnswerSet, measures: Iterable[Measure], encoder: Any
+) -> Mapping[str, Sequence[Score]]:
+    wanted = [str(measure) for measure in measures if measure.name in SIMILARITIES]
+    if not wanted:
+        return {}
+    if encoder is None:
+        raise InputError(
+            f"{wanted[0]} needs an encoder", where="measures",
+            fix="give one: encoder=HashingEncoder(), or a model for sentence-transformers",
+        )  # fmt: skip
+    return similarities(answers.records, encoder)
+
+
+def _scores(
+    measure: Measure, judged: Sequence[JudgedAnswer], similar: Mapping[str, Sequence[Score]]
+) -> Sequence[Score]:
+    """The score of each question."""
+    if measure.name in similar:
+        return similar[measure.name]
+    overlap = OVERLAPS.get(measure.name)
+    if overlap is not None:
+        return [overlap(each.record) for each in judged]
+    return [score(measure, each) for each in judged]
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:

@@ -16,6 +16,7 @@ from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_results import agreement, relevance, size
+from rankgauge.cli.judge_votes import answers, votes
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -511,7 +512,7 @@ def status(project: str, format: str) -> None:
     print_result(found, format)
 
 
-for _command in (relevance, agreement, size, export, import_, backup, restore):
+for _command in (relevance, agreement, size, answers, votes, export, import_, backup, restore):
     judge.add_command(_command)
 
 

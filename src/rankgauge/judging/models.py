@@ -11,18 +11,14 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, Document, Judge, Presentation, Question, Settings
 from rankgauge.judging.project import JudgingProject
-from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
+from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
 from rankgauge.rendering import Result, Table
-
-if TYPE_CHECKING:
-    from rankgauge.llm import ChatModel
-
 
 _AT_ONCE = 40  # requests between two times of storing
 _WINDOW, _STEP = 20, 10

@@ -122,8 +122,8 @@ def plan_judging(
     """Compute how many questions and judgments are needed to compare systems.
 
     Questions: those with which the paired t test finds the difference
-    (:func:`rankgauge.stats.queries_needed`). Judgments: questions x candidates x views / shown, and
-    repeats. Overlap: :func:`rankgauge.stats.units_needed` for an alpha of 0.5, if none is chosen in
+    (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown, and
+    repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, if none is chosen in
     40% of the tasks.
 
     Args:

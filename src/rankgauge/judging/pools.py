@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.ids import id_bytes, show_id
@@ -23,12 +23,9 @@ from rankgauge.judging.events import Candidate, Document, Question, Source
 from rankgauge.judging.models import ModelRanking, rank_documents
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
+from rankgauge.llm import ChatModel
 from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
-
-if TYPE_CHECKING:
-    from rankgauge.llm import ChatModel
-
 
 _DEEPER = 3  # times k: how many documents of each ranking a language model ranks
 _AT_ONCE = 64  # questions that a retriever is asked at once

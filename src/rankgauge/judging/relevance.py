@@ -64,7 +64,7 @@ class DocumentRelevance:
 
     @property
     def judged(self) -> bool:
-        """Whether a person judged it: one that was never shown stays unjudged."""
+        """Whether a person judged it; a document that was never shown is unjudged."""
         return self.shown > 0 or bool(self.grades)
 
     @property
@@ -207,7 +207,7 @@ def measure_relevance(
 
     For each document the share chosen / shown with a Wilson interval; beside it the probability
     that it is preferred to none, from a Plackett-Luce model of all choices of the question, with a
-    Laplace interval (:func:`rankgauge.stats.fit_plackett_luce`). Only judgments with the status
+    Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the status
     ``counted`` are in these numbers. Documents that nobody was shown stay unjudged.
 
     Args:

@@ -51,7 +51,7 @@ def fit_question(
 
     Args:
         state: The pool and the judgments.
-        prior_sd: As of :func:`rankgauge.stats.fit_plackett_luce`.
+        prior_sd: As of ``rankgauge.stats.fit_plackett_luce``.
 
     Returns:
         The documents of the pool, then others that were shown; and the model of them, in this

@@ -1,8 +1,9 @@
-"""Measures of generated answers: their identity. Values come from verdicts (`rankgauge.answers`).
+"""Measures of generated answers: their identity. Values come from `rankgauge.answers`.
 
 A verdict says whether a text supports a claim (supported, contradicted, not stated) or whether a
 text is relevant. Where there is nothing to judge, a measure is undefined and left out of the mean;
-what is missing is counted and bounds the value.
+what is missing is counted and bounds the value. Measures of overlap and similarity need no
+verdicts: they read the texts of answers.
 """
 
 from __future__ import annotations
@@ -140,4 +141,76 @@ _declare(
 _declare(
     "RightAbstention",
     "Whether the system abstains where the collection cannot answer; undefined for others.",
+)
+
+
+def _overlap(name: str, doc: str, *, low: float = 0.0) -> None:
+    register(
+        Declaration(
+            name,
+            doc,
+            {},
+            bounds=(low, 1.0),
+            undefined="skip",
+            reads="answers",
+        )
+    )
+
+
+_overlap(
+    "ExactMatch",
+    "Whether the answer is a reference answer, but for blanks around it; 0 without an answer.",
+)
+_overlap(
+    "NormalizedMatch",
+    "Whether the answer is a reference answer in lower case, without punctuation, articles and "
+    "repeated blanks; 0 without an answer. Rajpurkar et al. 2016 (SQuAD).",
+)
+_overlap(
+    "TokenF1",
+    "The harmonic mean of the shares of common words in the answer and in the reference, "
+    "normalized as by `NormalizedMatch`; of several references the best; 0 without an answer. "
+    "Characters of Chinese and Japanese are words. Rajpurkar et al. 2016 (SQuAD).",
+)
+_overlap(
+    "RougeL",
+    "The harmonic mean of the shares of the longest common subsequence in the words of answer and "
+    "reference, in lower case and unstemmed; of several references the best; 0 without an answer. "
+    "Lin 2004 (ROUGE-L, F).",
+)
+_overlap(
+    "KPrecision",
+    "Words of the answer that occur in the contexts, normalized as by `TokenF1` / words of the "
+    "answer. A lexical form of `Faithfulness`. Adlakha et al. 2024.",
+)
+_overlap(
+    "QuotePrecision",
+    "Quotations of three words or more in the answer that occur in a context, but for case and "
+    "punctuation / quotations. Undefined without quotations.",
+)
+_overlap(
+    "ContextIdPrecision",
+    "Distinct contexts that are known to answer the question / distinct contexts, by identifier.",
+)
+_overlap(
+    "ContextIdRecall",
+    "Known contexts that were given to the model / contexts known to answer the question, by "
+    "identifier; 0 without contexts.",
+)
+_overlap(
+    "AnswerSimilarity",
+    "The cosine of the embeddings of answer and reference; of several references the best. Needs "
+    "an encoder. A wrong answer in the words of the reference has a high value.",
+    low=-1.0,
+)
+_overlap(
+    "QuestionSimilarity",
+    "The cosine of the embeddings of answer and question. Needs an encoder.",
+    low=-1.0,
+)
+_overlap(
+    "ContextSimilarity",
+    "The mean over the contexts of the cosine of the embeddings of context and question. Needs an "
+    "encoder.",
+    low=-1.0,
 )

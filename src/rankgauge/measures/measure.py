@@ -482,7 +482,8 @@ def list_measures(reads: str = "") -> tuple[Measure, ...]:
     """Return every measure of rankings, without parameters, in the order of the catalogue.
 
     Args:
-        reads: Measures that are computed from something else than a run: ``verdicts``.
+        reads: Measures that are computed from something else than a run: ``verdicts``, or
+            the texts of ``answers``.
 
     Example:
         >>> [m.name for m in list_measures()][:3]

@@ -1,0 +1,244 @@
+"""Measures of answers without a judge: overlap of words and ids, similarity of embeddings."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankgauge.answers.records import AnswerRecord
+from rankgauge.answers.scores import Score
+from rankgauge.answers.verdicts import quote_occurs
+from rankgauge.corpus.spans import Span
+from rankgauge.errors import MismatchError
+from rankgauge.retrievers.encoders import encoder_of
+
+__all__ = ["OVERLAPS", "SIMILARITIES", "context_spans", "similarities"]
+
+SIMILARITIES = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+# Characters of scripts without blanks between words, each a word by itself.
+_HAN = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = re.compile(f"([{_HAN}])")
+_WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
+_QUOTATION = re.compile(r"\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|\u00ab([^\u00bb]+)\u00bb")
+_QUOTED_WORDS = 3
+_LONGEST = 20_000  # words; the time grows with the square
+_Similar: TypeAlias = Mapping[str, Sequence[Score]]
+
+
+def _normalized(text: str) -> str:
+    """Lower case, without punctuation, articles, and repeated blanks, as SQuAD does it."""
+    plain = text.lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", plain).split())
+
+
+def _tokens(text: str) -> list[str]:
+    return _UNSPACED.sub(r" \1 ", _normalized(text)).split()
+
+
+def _undefined(reason: str) -> Score:
+    return Score(math.nan, math.nan, math.nan, 0, reason)
+
+
+def _exactly(value: float) -> Score:
+    return Score(value, value, value)
+
+
+def _harmonic_mean(common: int, one: int, other: int) -> float:
+    """Of the shares of `common` in `one` and in `other`."""
+    return 2 * common / (one + other) if common else 0.0
+
+
+def _against_references(
+    compare: Callable[[str, str], float | str],
+) -> Callable[[AnswerRecord], Score]:
+    """The best value over all reference answers."""
+
+    def scored(record: AnswerRecord) -> Score:
+        references = [
+            text for text in (record.reference, *record.alternatives) if text and text.strip()
+        ]
+        if not references:
+            return _undefined("there is no reference answer")
+        found = [compare(record.answer or "", text) for text in references]
+        values = [value for value in found if not isinstance(value, str)]
+        if len(values) < len(found):
+            return _undefined(next(value for value in found if isinstance(value, str)))
+        return _exactly(max(values))
+
+    return scored
+
+
+def _exact_match(answer: str, reference: str) -> float:
+    return float(answer.strip() == reference.strip())
+
+
+def _normalized_match(answer: str, reference: str) -> float:
+    return float(_normalized(answer) == _normalized(reference) and bool(answer.strip()))
+
+
+def _token_f1(answer: str, reference: str) -> float:
+    one, other = Counter(_tokens(answer)), Counter(_tokens(reference))
+    if not one or not other:
+        return float(one == other and bool(answer.strip()))
+    return _harmonic_mean((one & other).total(), one.total(), other.total())
+
+
+def _rouge_l(answer: str, reference: str) -> float | str:
+    one, other = _WORD.findall(answer.lower()), _WORD.findall(reference.lower())
+    if max(len(one), len(other)) > _LONGEST:
+        return f"a text has more than {_LONGEST} words"
+    return _harmonic_mean(_longest_common(one, other), len(one), len(other))
+
+
+def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest common subsequence; one number holds a row of the table."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << place
+    whole = row = (1 << len(one)) - 1
+    for word in other:
+        found = row & places.get(word, 0)
+        row = ((row + found) | (row - found)) & whole
+    return len(one) - row.bit_count()
+
+
+def _k_precision(record: AnswerRecord) -> Score:
+    words = Counter(_tokens(record.answer or ""))
+    if not words:
+        return _undefined("there is no answer")
+    known = {word for context in record.contexts for word in _tokens(context.text)}
+    return _exactly(sum(n for word, n in words.items() if word in known) / words.total())
+
+
+def _quote_precision(record: AnswerRecord) -> Score:
+    found = ("".join(parts) for parts in _QUOTATION.findall(record.answer or ""))
+    quotes = [text for text in found if len(_tokens(text)) >= _QUOTED_WORDS]
+    if not quotes:
+        return _undefined("the answer quotes nothing")
+    texts = [context.text for context in record.contexts]
+    return _exactly(sum(any(quote_occurs(q, text) for text in texts) for q in quotes) / len(quotes))
+
+
+def _id_precision(record: AnswerRecord) -> Score:
+    given = {context.id for context in record.contexts}
+    if not record.gold:
+        return _undefined("no contexts are known to answer it")
+    if not given:
+        return _undefined("there are no contexts")
+    return _exactly(len(given & set(record.gold)) / len(given))
+
+
+def _id_recall(record: AnswerRecord) -> Score:
+    gold = set(record.gold)
+    if not gold:
+        return _undefined("no contexts are known to answer it")
+    return _exactly(len(gold & {context.id for context in record.contexts}) / len(gold))
+
+
+OVERLAPS: Mapping[str, Callable[[AnswerRecord], Score]] = MappingProxyType(
+    {
+        "ExactMatch": _against_references(_exact_match),
+        "NormalizedMatch": _against_references(_normalized_match),
+        "TokenF1": _against_references(_token_f1),
+        "RougeL": _against_references(_rouge_l),
+        "KPrecision": _k_precision,
+        "QuotePrecision": _quote_precision,
+        "ContextIdPrecision": _id_precision,
+        "ContextIdRecall": _id_recall,
+    }
+)
+
+
+def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
+    """Return the similarity of answer, reference, question, and contexts of each record.
+
+    Args:
+        records: The records.
+        encoder: An encoder of `rankgauge.retrievers`, or what it takes for one.
+    """
+    made = encoder_of(encoder)
+    answers = [(record.answer or "").strip() for record in records]
+    references = [
+        [text for text in (each.reference, *each.alternatives) if text and text.strip()]
+        for each in records
+    ]
+    contexts = [[context.text for context in each.contexts] for each in records]
+    passages = {*answers, *(t for some in (*references, *contexts) for t in some if t.strip())}
+    vectors = _unit_vectors(made.encode_documents, passages - {""})
+    asked = _unit_vectors(made.encode_queries, {r.question for r in records if r.question.strip()})
+
+    def cosines(one: Any, others: Iterable[str]) -> list[float]:
+        return [float(np.dot(one, vectors[text])) for text in others if text in vectors]
+
+    found: dict[str, list[Score]] = {name: [] for name in SIMILARITIES}
+    for record, answer, some, texts in zip(records, answers, references, contexts, strict=True):
+        question = asked.get(record.question)
+        for name, one, others, reason in (
+            ("AnswerSimilarity", vectors.get(answer), some, "there is no reference answer"),
+            ("QuestionSimilarity", question, [answer], "there is no answer"),
+            ("ContextSimilarity", question, texts, "there are no contexts"),
+        ):
+            values = [] if one is None else cosines(one, others)
+            if not values:
+                missing = name == "AnswerSimilarity" and not answer
+                found[name].append(_undefined("there is no answer" if missing else reason))
+                continue
+            mean = name == "ContextSimilarity"
+            value = math.fsum(values) / len(values) if mean else max(values)
+            found[name].append(_exactly(min(max(value, -1.0), 1.0)))
+    return found
+
+
+def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) -> dict[str, Any]:
+    """The embedding of each text, of length 1."""
+    ordered = sorted(texts)
+    if not ordered:
+        return {}
+    vectors = np.asarray(encode(ordered), dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return dict(zip(ordered, vectors / np.where(lengths, lengths, 1.0), strict=True))
+
+
+def context_spans(
+    records: Iterable[AnswerRecord], texts: Mapping[str, str]
+) -> dict[str, list[Span]]:
+    """Return where the contexts of each question are in their documents.
+
+    With the spans that answer the questions, `rankgauge.corpus.span_scores` measures how much of
+    them was given to the model, whatever the chunks are.
+
+    Args:
+        records: Answers, whose contexts have the identifiers of documents.
+        texts: The text of each document.
+
+    Raises:
+        MismatchError: If a context does not occur in its document.
+
+    Example:
+        >>> from rankgauge.answers import AnswerRecord, Context
+        >>> record = AnswerRecord("q1", "Why?", contexts=(Context("d1", "It rains."),))
+        >>> context_spans([record], {"d1": "Look: It rains."})
+        {'q1': [Span(document='d1', start=6, end=15)]}
+    """
+    found: dict[str, list[Span]] = {}
+    for record in records:
+        spans = found.setdefault(record.id, [])
+        for context in record.contexts:
+            start = texts.get(context.id, "").find(context.text)
+            if start < 0 or context.id not in texts:
+                raise MismatchError(
+                    f"context {context.id!r:.60} of question {record.id!r:.60} does not occur in "
+                    "its document",
+                    where="contexts", fix="give the documents that the contexts were cut from",
+                )  # fmt: skip
+            spans.append(Span(context.id, start, start + len(context.text)))
+    return found

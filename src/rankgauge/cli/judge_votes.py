@@ -1,0 +1,59 @@
+"""``rankgauge judge answers`` and ``votes``: A/B votes on answers of systems."""
+
+from __future__ import annotations
+
+import click
+
+from rankgauge.cli import options
+from rankgauge.cli.output import print_result, tell
+
+__all__ = ["answers", "votes"]
+
+_project = click.argument("project", metavar="PROJECT")
+
+
+@click.command(short_help="Add answers of systems, to be compared on the page Answers.")
+@_project
+@click.argument("file", metavar="FILE")
+def answers(project: str, file: str) -> None:
+    """Add the answers of FILE (CSV, TSV or JSON lines) to PROJECT.
+
+    Columns: id, question (its identifier), text, retrieval, prompt, model, and sources (identifiers
+    of the documents that the answer was made from; in CSV separated by ;). People compare answers
+    of two systems to one question; they see neither the system nor the sources.
+    """
+    from rankgauge.judging import JudgingProject, read_answers
+
+    found = read_answers(file)
+    with JudgingProject(project) as opened:
+        opened.add_answers(found)
+        asked = len({each.question for each in found} & set(opened.questions))
+    tell(f"answers: {len(found):,}, to questions of the project: {asked:,}")
+
+
+@click.command(short_help="Win rates of systems, by the votes on their answers.")
+@_project
+@click.option(
+    "--import", "file", metavar="FILE",
+    help="First import votes: CSV, TSV or JSON lines with question, left, right (identifiers of the"
+    " answers as displayed), winner (left, right, both good, both bad, tie, cannot tell), and"
+    " perhaps judge, comment, time.",
+)  # fmt: skip
+@click.option(
+    "--kind", type=click.Choice(["person", "application", "model"]), default="person",
+    show_default=True, help="Who made the imported votes.",
+)  # fmt: skip
+@options.output_format()
+def votes(project: str, file: str | None, kind: str, format: str) -> None:
+    """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
+
+    Votes of people, applications and models are counted apart, and never as judgments of experts.
+    --as json also lists the credit of source documents.
+    """
+    from rankgauge.judging import JudgingProject, import_votes, vote_report
+
+    with JudgingProject(project) as opened:
+        if file is not None:
+            tell(f"new votes: {import_votes(opened, file, kind=kind):,}")
+        found = vote_report(opened)
+    print_result(found, format)
