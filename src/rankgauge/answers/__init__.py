@@ -41,6 +41,9 @@ if TYPE_CHECKING:
         evaluate_answers as evaluate_answers,
         judged_answers as judged_answers,
     )
+    from rankgauge.answers.human_labels import (
+        read_labels as read_labels,
+    )
     from rankgauge.answers.judges import (
         CallableJudge as CallableJudge,
         Judge as Judge,
@@ -98,6 +101,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "corrected_means": "CorrectedMean CorrectedMeans correct_means",
         "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
+        "human_labels": "read_labels",
         "judges": "CallableJudge Judge MissingVerdict RuleJudge",
         "loading": "answer_questions read_answers",
         "model_judge": "ClaimExtraction ModelJudge extract_claims",
