@@ -40,10 +40,11 @@ __all__ = [
     "items_by_key",
     "labels_of_people",
     "position_swap",
+    "stamp_judge",
 ]
 
 _SCHEMA = "rankgauge/calibration/1"
-_SHOWN = 2  # relations in the summary
+_SHOWN = 2  # uncalibrated relations in the summary
 _FEW = 10  # labels in a group: fewer tell nothing about a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
 
@@ -223,17 +224,27 @@ class Calibration(Result):
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:
-        """Return the stamp of each relation; of more than two, how many are calibrated."""
-        if len(self.relations) > _SHOWN:
-            good = [each.labels for each in self.relations if not each.reason]
-            return (
-                f"{self._judges()[:99]}: calibrated for {len(good)} of {len(self.relations)} "
-                f"relations, on {many(sum(good), 'label')}"
-            )
-        return "; ".join(
-            f"{each.relation}: {'uncalibrated, ' + each.reason if each.reason else each.text}"
-            for each in self.relations
-        )
+        """Return the stamp, and for which relations the judge is not calibrated."""
+        bad = [each for each in self.relations if each.reason]
+        good = {each.relation for each in self.relations} - {each.relation for each in bad}
+        parts = [self.stamp(good)] if good else []
+        parts += [f"{each.relation} is uncalibrated, {each.reason}" for each in bad[:_SHOWN]]
+        return f"{self._judges()[:99]}: {'; '.join(parts)}"
+
+    def stamp(self, relations: Collection[str]) -> str:
+        """Return on how many labels the judge was calibrated for relations, and how good it is.
+
+        Args:
+            relations: Some of those that it was calibrated for.
+        """
+        some = [each for each in self.relations if each.relation in relations]
+        if len(some) == 1:
+            return some[0].text
+        labels = many(sum(each.labels for each in some), "label")
+        worst = min(some, key=lambda each: each.gain.value, default=None)
+        if worst is None:
+            return "calibrated on 0 labels"
+        return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
 
     def _data(self) -> dict[str, Any]:
         return {"relations": list(self.relations)}
@@ -316,7 +327,7 @@ def calibrate(
         >>> people = [Verdict(key, says(n), "ann") for n, key in enumerate(keys)]
         >>> judge = [Verdict(key, says(n // 5 and n), "m") for n, key in enumerate(keys)]
         >>> calibrate(answers, judge, people).summary()
-        'abstention: calibrated on 40 labels (kappa 0.90, sensitivity 1.00, specificity 0.90)'
+        'm: calibrated on 40 labels (kappa 0.90, sensitivity 1.00, specificity 0.90)'
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
     items = items_by_key(sets, claims, criteria or {})
@@ -580,6 +591,47 @@ def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
 
 def _numbers(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: math.nan if value is None else value for name, value in data.items()}
+
+
+def stamp_judge(
+    judge: Mapping[str, Any] | None,
+    used: Mapping[str, Collection[tuple[str, str]]],
+    needed: Mapping[str, Sequence[str]],
+    calibration: Calibration | str | os.PathLike[str] | None,
+) -> dict[str, Any]:
+    """Return who judged, for which measures that judge is calibrated, and a stamp in words.
+
+    Args:
+        judge: What is known of the judge: ``name``, ``prompt``, ``person``.
+        used: Name and prompt of the judges of each relation; empty if only `judge` is known.
+        needed: The relations that each measure needs.
+        calibration: The calibration, or its path.
+    """
+    found = dict(judge or {})
+    names = sorted({name for each in used.values() for name, _ in each})
+    name = found.setdefault("name", ", ".join(names) or "unknown judge")
+    if found.get("person"):
+        return found | {"calibrated": list(needed), "stamp": f"{name}, a person"}
+    if calibration is None:
+        return found | {"calibrated": [], "stamp": f"{name}, uncalibrated"}
+    if not isinstance(calibration, Calibration):
+        calibration = Calibration.read(calibration)
+    given = {(name, str(found.get("prompt", "")))}
+    why = {
+        measure: [
+            reason
+            for relation in relations
+            if (reason := calibration.uncalibrated(relation, used.get(relation, ()) or given))
+        ]
+        for measure, relations in needed.items()
+    }
+    good = [measure for measure, reasons in why.items() if not reasons]
+    bad = [measure for measure, reasons in why.items() if reasons]
+    stamp = calibration.stamp({each for name in good for each in needed[name]})
+    if bad:
+        scope = f" for {', '.join(bad)}" if good else ""
+        stamp = f"uncalibrated{scope}: {why[bad[0]][0]}"
+    return found | {"calibrated": good, "stamp": f"{name}, {stamp}"}
 
 
 @dataclass(frozen=True, slots=True)
