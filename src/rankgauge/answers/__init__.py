@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from rankgauge.answers.scores import (
         JudgedAnswer as JudgedAnswer,
         Score as Score,
+        Ternary as Ternary,
         score as score,
     )
     from rankgauge.answers.store import (
@@ -104,7 +105,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",
-        "scores": "JudgedAnswer Score score",
+        "scores": "JudgedAnswer Score Ternary score",
         "store": "VerdictStore",
         "verdicts": "Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
     },
