@@ -44,13 +44,14 @@ class Gatekeeper:
     def gate(
         self,
         qrels: Any,
-        run: Any,
+        run: Any = None,
         rules: Any = None,
         *,
         baseline: Any = "",
         anchor: Any = None,
         noise: Iterable[Any] = (),
         latency: tuple[Any, Any] | None = None,
+        allow_uncalibrated: bool = False,
     ) -> GateResult | None:
         """Fail the test, with the explanation, unless the run may replace the one before.
 
@@ -59,7 +60,7 @@ class Gatekeeper:
         the tests.
 
         Args:
-            qrels: The judgments.
+            qrels: The judgments; or an evaluation, and no run.
             run: The run.
             rules: The rules; without, those of ``pyproject.toml``.
             baseline: A baseline or its path; without, the path in the rules. None holds contracts
@@ -67,6 +68,7 @@ class Gatekeeper:
             anchor: A second baseline; without, that of the rules.
             noise: Repeated runs of the system of the baseline.
             latency: Latencies of baseline and new run.
+            allow_uncalibrated: Whether to gate answers by a judge that is not calibrated.
 
         Returns:
             The result; None where a baseline was written instead.
@@ -87,6 +89,7 @@ class Gatekeeper:
             result = gate(
                 qrels, run, wanted, baseline=held, noise=noise, latency=latency,
                 anchor=self._path(wanted.anchor if anchor is None else anchor),
+                allow_uncalibrated=allow_uncalibrated,
             )  # fmt: skip
         except RankgaugeError as error:
             error.fix = _in_pytest(error.fix)

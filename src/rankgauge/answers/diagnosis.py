@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.attribution import Blame, blame
+from rankgauge.answers.calibration import Calibration
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import (
     DEFAULT_MEASURES,
@@ -18,7 +20,7 @@ from rankgauge.answers.evaluation import (
     judged_answers,
 )
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
 from rankgauge.core.arguments import number
 from rankgauge.core.text import many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
@@ -107,6 +109,7 @@ def diagnose_answers(
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     bands: Any = None,
     attainable: float = _AT_LEAST,
     k: int = 5,
@@ -121,7 +124,8 @@ def diagnose_answers(
         verdicts: As for :func:`evaluate_answers`.
         measures: Names of measures of answers.
         claims: Gives the claims of a record.
-        judge: Who judged.
+        judge: Who judged, as for :func:`evaluate_answers`.
+        calibration: The calibration of the judge, or its path.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval comes first.
         k: The cut-off.
@@ -130,8 +134,11 @@ def diagnose_answers(
         InputError: If there are no answers.
     """
     number("attainable", attainable, high=1.0)
-    labels = verdicts if isinstance(verdicts, Mapping) else {v.key: v.label for v in verdicts}
-    evaluation = evaluate_answers(answers, labels, measures, claims=claims, judge=judge)
+    given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
+    labels = given if isinstance(given, Mapping) else counted_labels(given)
+    evaluation = evaluate_answers(
+        answers, given, measures, claims=claims, judge=judge, calibration=calibration
+    )
     found = blame(judged_answers(answers, labels, claims), answers.system)
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
     if not qrels:

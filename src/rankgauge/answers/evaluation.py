@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.answers.calibration import Calibration, stamp_judge
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -50,7 +52,9 @@ class AnswerEvaluation(Evaluation):
     Attributes:
         scores: For each question and measure the value, its bounds, how many verdicts are missing,
             and why it is undefined.
-        judge: Who judged, and on how many labels that judge was calibrated.
+        judge: Who judged, and whether that judge was calibrated: name, ``person``, the measures
+            for which it is ``calibrated``, and the ``stamp`` in words. The settings have it, too,
+            so that it is saved with the values.
     """
 
     scores: Sequence[Sequence[Score]] = ()
@@ -59,9 +63,7 @@ class AnswerEvaluation(Evaluation):
     @property
     def stamp(self) -> str:
         """Who judged, and on how many labels of people that judge was calibrated."""
-        name = self.judge.get("name", "unknown judge")
-        labels = self.judge.get("calibrated")
-        return f"{name}, calibrated on {labels} labels" if labels else f"{name}, uncalibrated"
+        return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return for each measure what its mean is at least and at most, whatever is missing."""
@@ -119,6 +121,7 @@ def evaluate_answers(
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     encoder: Any = None,
 ) -> AnswerEvaluation:
     """Measure answers by the verdicts on them.
@@ -134,7 +137,10 @@ def evaluate_answers(
         measures: Names of measures of answers; without, `DEFAULT_MEASURES` and those of
             `OVERLAP_MEASURES` that are defined for some question.
         claims: Gives the claims of a record; sentences by default.
-        judge: Who judged: name, prompt, and how it was calibrated.
+        judge: Who judged: ``name`` and ``prompt``, and ``person=True`` for people, who need no
+            calibration. Without, the judges of the verdicts.
+        calibration: The calibration of the judge, or its path. Without, or for another judge or
+            prompt, the values are marked as uncalibrated.
         encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
 
     Raises:
@@ -154,7 +160,8 @@ def evaluate_answers(
     chosen = answer_measures(
         (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
     )
-    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(verdicts)
+    given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
+    labels = given if isinstance(given, Mapping) else counted_labels(given)
     judged = judged_answers(answers, labels, claims)
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
@@ -165,6 +172,12 @@ def evaluate_answers(
             if measure.name not in OVERLAPS or not all(each.reason for each in column)
         }
     chosen = tuple(columns)
+    stamped = stamp_judge(
+        judge,
+        {} if isinstance(given, Mapping) else _judges(given, answers, claims),
+        {str(each): SCORES[each.name][1] for each in chosen if each.name in SCORES},
+        calibration,
+    )
     scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
@@ -177,13 +190,14 @@ def evaluate_answers(
         policies=Policies(),
         counts={"queries": len(answers)},
         groups=groups if any(groups) else None,
-        settings=dict(answers.settings),
+        settings={**answers.settings, "judge": stamped},
         findings=(
+            *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
             *(Finding("", "info", note) for note in answers.notes),
         ),
         scores=tuple(scores),
-        judge=dict(judge or {}),
+        judge=stamped,
     )
 
 
@@ -224,6 +238,32 @@ def _scores(
     if overlap is not None:
         return [overlap(each.record) for each in judged]
     return [score(measure, each) for each in judged]
+
+
+def _judges(
+    verdicts: Iterable[Verdict],
+    answers: AnswerSet,
+    claims: Callable[[AnswerRecord], ClaimSet],
+) -> dict[str, set[tuple[str, str]]]:
+    """Name and prompt of the judges whose verdicts on each relation count."""
+    latest = {each.key: (each.judge, each.prompt) for each in verdicts}
+    found: dict[str, set[tuple[str, str]]] = {}
+    for record in answers:
+        for item in items_of(record, claims(record)):
+            if item.key in latest:
+                found.setdefault(item.relation, set()).add(latest[item.key])
+    return found
+
+
+def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
+    """The stamp as a note: a warning unless the judge is calibrated for every judged measure."""
+    judged = {str(measure) for measure in measures if measure.name in SCORES}
+    if judged <= set(judge["calibrated"]):
+        if judged:
+            yield Finding("", "info", f"judge: {judge['stamp']}")
+        return
+    fix = "compare it with labels of people: rankgauge answers calibrate"
+    yield Finding("", "warning", f"judge: {judge['stamp']}", fix=fix)
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
