@@ -36,7 +36,7 @@ def test_the_demo_shows_both_stages_causes_and_the_judge():
 def test_the_default_shows_means_numbers_of_questions_the_judge_and_the_next_step():
     shown = answers("evaluate", FIRST, "--reference", QUESTIONS).stdout
     assert shown.startswith("prompt-1: 20 questions\n")
-    assert "judge: rules, uncalibrated" in shown
+    assert shown.count("judge: rules, uncalibrated") == 1
     assert "--full" in shown
     assert "Causes: " in answers("evaluate", FIRST, "--reference", QUESTIONS, "--full").stdout
 
@@ -100,24 +100,40 @@ def test_two_systems_are_shown_and_written(tmp_path):
     assert "a: 20 questions" in shown
     assert "b: 20 questions" in shown
     written = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [(each["run"], each["settings"]) for each in written] == [
-        ("a", {"prompt": 1}), ("b", {"prompt": 1}),
-    ]  # fmt: skip
+    assert [(each["run"], each["settings"]["prompt"]) for each in written] == [("a", 1), ("b", 1)]
 
 
 def test_a_prompt_change_is_gated_and_saved(tmp_path):
     baseline = tmp_path / "baseline.json"
     words = ("--reference", QUESTIONS, "-m", "Completeness", "--baseline", baseline)
-    refused = answers("gate", FIRST, *words, "--update-baseline", code=2).stderr
-    assert "Completeness is judged by rules, uncalibrated" in refused
-    assert "--uncalibrated" in refused
-    answers("gate", FIRST, *words, "--update-baseline", "--uncalibrated")
-    assert answers("gate", SECOND, *words, "--uncalibrated").stdout.startswith("PASS: prompt-2")
-    answers("gate", SECOND, *words, "--update-baseline", "--uncalibrated")
-    failed = answers("gate", FIRST, *words, "--uncalibrated", code=1).stdout
+    accepted = (*words, "--allow-uncalibrated")
+    answers("gate", FIRST, *accepted, "--update-baseline")
+    refused = answers("gate", SECOND, *words, code=2).stderr
+    assert "the judge of Completeness is not calibrated" in refused
+    assert answers("gate", SECOND, *accepted).stdout.startswith("PASS: prompt-2")
+    answers("gate", SECOND, *accepted, "--update-baseline")
+    failed = answers("gate", FIRST, *accepted, code=1).stdout
     assert failed.startswith("FAIL: prompt-1")
     overlap = ("--reference", QUESTIONS, "-m", "TokenF1", "--baseline", tmp_path / "f1.json")
     answers("gate", FIRST, *overlap, "--update-baseline")
+
+
+def test_a_judge_is_compared_with_people_and_then_gated(tmp_path):
+    calibration, baseline = tmp_path / "calibration.json", tmp_path / "baseline.json"
+    known = ("--reference", QUESTIONS)
+    shown = answers("calibrate", FIRST, *known, "--human", VERDICTS, "-o", calibration).stdout
+    assert "Calibration of rules" in shown
+    assert "answer-question is uncalibrated" in shown
+    words = (*known, "--calibration", calibration, "--baseline", baseline)
+    answers("gate", FIRST, *words, "--update-baseline")
+    assert answers("gate", SECOND, *words).stdout.startswith("PASS: prompt-2")
+    refused = answers("gate", SECOND, *words, "-m", "AnswerRelevance", code=2).stderr
+    assert "the judge of AnswerRelevance is not calibrated" in refused
+
+
+def test_verdicts_of_people_need_no_calibration():
+    words = ("--reference", QUESTIONS, "--verdicts", VERDICTS, "-m", "Completeness")
+    assert "judge: reader, a person" in answers("evaluate", FIRST, *words, "--person").stdout
 
 
 def test_evaluations_are_saved_in_the_history(tmp_path):

@@ -88,7 +88,7 @@ class AnswerEvaluation(Evaluation):
             columns=("measure", "mean", *(("at least", "at most") if some else ()), "n"),
             rows=tuple(rows),
             title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
-            notes=(f"judge: {self.stamp}", *self.notes),
+            notes=self.notes,
         )
 
     def missing(self) -> dict[str, int]:

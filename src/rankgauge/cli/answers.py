@@ -40,7 +40,7 @@ def answers() -> None:
 
 
 def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of answers and of who judges them."""
+    """Add the options of answers and of who judges them, which `_judged` takes."""
     for option in reversed((
         click.option(
             "--reference", metavar="FILE",
@@ -63,6 +63,20 @@ def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
             "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
             help="How often the model judges each item; the label of most counts.",
         ),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _values(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of measures and of what is known of the judge."""
+    for option in reversed((
+        click.option(
+            "--person", is_flag=True, help="The verdicts are those of people: no calibration."
+        ),
+        click.option(
+            "--calibration", metavar="FILE", help="How the judge agrees with people: calibrate -o."
+        ),
         click.option(
             "--set", "pairs", multiple=True, metavar="KEY=VALUE",
             help="What made the answers, such as prompt=2 or retrieval=bm25; again for more.",
@@ -79,6 +93,7 @@ def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
 @answers.command(short_help="Evaluate the answers of a file.")
 @click.argument("file", metavar="FILE")
 @_inputs
+@_values
 @click.option("--dry-run", is_flag=True, help="Ask the model nothing; print calls and cost.")
 @click.option("--full", is_flag=True, help="Show both stages, and what limits the answers.")
 @options.output_format()
@@ -137,6 +152,7 @@ def evaluate(
 @answers.command(short_help="Say whether a new prompt or model may replace the one before.")
 @click.argument("file", metavar="FILE")
 @_inputs
+@_values
 @click.option(
     "--rules",
     metavar="FILE",
@@ -152,7 +168,9 @@ def evaluate(
 @click.option("--update-baseline", is_flag=True, help="Write the baseline from FILE, and end.")
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
 @click.option(
-    "--uncalibrated", is_flag=True, help="Accept a judge that was not compared with people."
+    "--allow-uncalibrated",
+    is_flag=True,
+    help="Accept a judge that was not compared with people.",
 )
 def gate(
     *,
@@ -162,18 +180,18 @@ def gate(
     baseline: str,
     update_baseline: bool,
     strict: bool,
-    uncalibrated: bool,
+    allow_uncalibrated: bool,
     **given: Any,
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL or INCONCLUSIVE.
 
-    A judge that was not compared with people is refused unless --uncalibrated accepts it; measures
-    of overlap need no judge. Exit codes are those of rankgauge gate.
+    A judge that was not compared with people is refused unless --allow-uncalibrated accepts it;
+    measures of overlap need no judge. Exit codes are those of rankgauge gate.
 
     \b
     Examples:
-      rankgauge answers gate prompt-1.jsonl --reference questions.jsonl -m TokenF1 --update-baseline
-      rankgauge answers gate prompt-2.jsonl --reference questions.jsonl -m TokenF1
+      rankgauge answers gate v1.jsonl --calibration calibration.json --update-baseline
+      rankgauge answers gate v2.jsonl --calibration calibration.json
     """  # noqa: D301 - click reads the \b
     chosen = measures or (_PRIMARY,)
     wanted = rankgauge.GateRules.of(
@@ -183,12 +201,6 @@ def gate(
         if len(judged) > 1:
             raise click.UsageError("FILE has several systems: name one with --system")
         found = judged[0].evaluate(chosen)
-    judged_measures = [m for m in found.measures if m.declaration.reads == "verdicts"]
-    if judged_measures and "calibrated" not in found.judge and not uncalibrated:
-        raise rankgauge.InputError(
-            f"{judged_measures[0]} is judged by {found.stamp}", where=file,
-            fix="compare the judge with people first, or accept it: --uncalibrated",
-        )  # fmt: skip
     if update_baseline:
         made = rankgauge.Baseline.from_evaluation(found)
         made.write(baseline)
@@ -196,9 +208,51 @@ def gate(
         wrote = f"wrote {baseline}: {made.run_name}, {len(made.queries)} questions, {means}"
         say(f"{for_terminal(wrote)}\n")
         return 0
-    result = rankgauge.gate(found, rules=wanted, baseline=baseline)
+    result = rankgauge.gate(
+        found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
+    )
     print_result(result, "table", rankgauge.reports.Options(strict=strict))
     return result.exit_code(strict=strict)
+
+
+@answers.command(short_help="Compare a judge with people.")
+@click.argument("file", metavar="FILE")
+@_inputs
+@click.option(
+    "--human",
+    metavar="FILE",
+    required=True,
+    help="Verdicts of people on a random sample of the items: key, label and judge.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write the calibration, for --calibration.")
+@options.seed("The seed of the intervals of kappa and alpha.")
+@options.output_format()
+def calibrate(
+    *, file: str, human: str, output: str | None, seed: int, format: str, **given: Any
+) -> None:
+    """Compare the verdicts of a judge on the answers of FILE with those of people.
+
+    \b
+    Examples:
+      rankgauge answers calibrate answers.jsonl --human people.jsonl -o calibration.json
+      rankgauge answers evaluate answers.jsonl --calibration calibration.json
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.answers import calibrate as compare_with_people, read_verdicts
+
+    if output is not None:
+        check_writable(output)
+    people = read_verdicts(human)
+    with _judged(file, (), given) as judged:
+        found = compare_with_people(
+            [each.answers for each in judged],
+            {verdict: None for each in judged for verdict in each.verdicts},
+            people,
+            claims=judged[0].claims,
+            seed=seed,
+        )
+    if output is not None:
+        found.write(output)
+    print_result(found, format)
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
@@ -227,25 +281,28 @@ class _Judged:
     """The answers of a system with verdicts and claims."""
 
     answers: AnswerSet
-    labels: Mapping[str, str]
+    verdicts: Sequence[Any]
     claims: Callable[[Any], Any]
-    judge: Mapping[str, Any]
+    judge: Mapping[str, Any] | None = None
+    calibration: str | None = None
 
     def evaluate(self, measures: Sequence[str]) -> Any:
         """The evaluation of the answers."""
         from rankgauge.answers import evaluate_answers
 
         return evaluate_answers(
-            self.answers, self.labels, measures or None, claims=self.claims, judge=self.judge
-        )
+            self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
+            calibration=self.calibration,
+        )  # fmt: skip
 
     def diagnose(self, measures: Sequence[str]) -> Any:
         """Both stages."""
         from rankgauge.answers import diagnose_answers
 
         return diagnose_answers(
-            self.answers, self.labels, measures or None, claims=self.claims, judge=self.judge
-        )
+            self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
+            calibration=self.calibration,
+        )  # fmt: skip
 
 
 @contextmanager
@@ -256,7 +313,7 @@ def _judged(
     from rankgauge.answers import read_answers
 
     parts = ("reference", "system", "collection", "verdicts", "judge", "claims", "replicates")
-    own = {name: given.pop(name) for name in (*parts, "pairs")}
+    own = {name: given.pop(name, None) for name in (*parts, "pairs", "person", "calibration")}
     with chat_model(given) as model:
         if model is not None and (own["verdicts"] or "").endswith(_ROWS):
             raise click.UsageError("a model adds to a store: --verdicts verdicts.db")
@@ -270,12 +327,14 @@ def _judged(
             sets = read_answers(
                 file, system=own["system"], reference=own["reference"], texts=_texts(own)
             )
-        settings = settings_of(own["pairs"])
+        settings = settings_of(own["pairs"] or ())
         with working(f"judging {file}"):
-            yield [
+            found = [
                 _judged_by(model, replace(each, settings=settings), measures, own, dry_run=dry_run)
                 for each in sets
             ]
+    person = {"person": True} if own["person"] else {}
+    yield [replace(each, judge=person, calibration=own["calibration"]) for each in found]
 
 
 def _texts(own: Mapping[str, Any]) -> Mapping[str, str] | None:
@@ -325,7 +384,7 @@ def _judged_by(
             )  # fmt: skip
             tell(judged.summary())
             if dry_run:
-                return _Judged(answers, {}, claims, {"name": name})
+                return _Judged(answers, (), claims)
         return _with(answers, store.verdicts(), name, claims)
 
 
@@ -333,7 +392,7 @@ def _with(
     answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
 ) -> _Judged:
     """The answers with the verdicts of one judge, or of all."""
-    from rankgauge.answers import counted_labels, sentence_claims
+    from rankgauge.answers import sentence_claims
 
     chosen = [each for each in verdicts if judge is None or each.judge == judge]
     if not chosen:
@@ -342,10 +401,4 @@ def _with(
             f"there are no verdicts of {judge or 'anyone'}", where="verdicts",
             fix=f"judges: {known}",
         )  # fmt: skip
-    names = ", ".join(dict.fromkeys(each.judge for each in chosen))
-    return _Judged(
-        answers,
-        counted_labels(chosen),
-        claims or sentence_claims,
-        {"name": names},
-    )
+    return _Judged(answers, chosen, claims or sentence_claims)
