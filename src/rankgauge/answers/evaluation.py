@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,8 +23,15 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.rendering.tables import Table
 
-__all__ = ["DEFAULT_MEASURES", "AnswerEvaluation", "evaluate_answers", "judged_answers"]
+__all__ = [
+    "DEFAULT_MEASURES",
+    "OVERLAP_MEASURES",
+    "AnswerEvaluation",
+    "evaluate_answers",
+    "judged_answers",
+]
 
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
@@ -66,6 +74,22 @@ class AnswerEvaluation(Evaluation):
             low, high = (math.fsum(end) / len(end) if end else math.nan for end in ends)
             found[str(measure)] = (low, high)
         return found
+
+    def table(self) -> Table:
+        """Return the mean of each measure, with its bounds if verdicts are missing."""
+        missing, bounds = self.missing(), self.bounds()
+        some = any(missing.values())
+        defined = (~self.undefined).sum(axis=0).tolist()
+        rows = [
+            (name, mean, *(bounds[name] if some else ()), count)
+            for (name, mean), count in zip(self.mean().items(), defined, strict=True)
+        ]
+        return Table(
+            columns=("measure", "mean", *(("at least", "at most") if some else ()), "n"),
+            rows=tuple(rows),
+            title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
+            notes=self.notes,
+        )
 
     def missing(self) -> dict[str, int]:
         """Return for each measure how many verdicts are missing."""
@@ -248,11 +272,11 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
         if missing:
             what = f"{measure}: {many(missing, 'verdict')} missing"
             yield Finding("", "warning", what, fix="judge the rest")
-        reasons: dict[str, int] = {}
-        for row in scores:
-            if row[column].reason:
-                reasons[row[column].reason] = reasons.get(row[column].reason, 0) + 1
-        for reason, count in reasons.items():
-            yield Finding(
-                "", "info", f"{measure} is undefined for {many(count, 'question')}: {reason}"
-            )
+    undefined: dict[tuple[str, int], list[str]] = {}
+    for column, measure in enumerate(measures):
+        reasons = Counter(row[column].reason for row in scores if row[column].reason)
+        for pair in reasons.items():
+            undefined.setdefault(pair, []).append(str(measure))
+    for (reason, count), names in undefined.items():
+        text = f"{many(count, 'question')} undefined, since {reason}: {', '.join(names)}"
+        yield Finding("", "info", text)

@@ -1,4 +1,4 @@
-"""`read_labels()`: labels of people from files and data frames."""
+"""`read_verdicts()`: verdicts of people or of another judge from files and data frames."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rankgauge.formats.frames import short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.named_rows import named_rows
 
-__all__ = ["read_labels"]
+__all__ = ["read_verdicts"]
 
-_PERSON = "people"
+_UNKNOWN = "unknown"
 _Place = tuple[str, str, str, int, int, str]
 
 
-def read_labels(
+def read_verdicts(
     source: Any,
     answers: AnswerSet | Iterable[AnswerSet] = (),
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     criteria: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
-    """Read labels that people gave to items of answers.
+    """Read verdicts, such as labels that people gave to items of answers.
 
     A row has the ``label``, who gave it (``judge``), and either the ``key`` of the item, or where
     it is: ``record`` (the id of the question), ``relation``, and as in `Item` ``row``, ``column``
@@ -37,7 +37,7 @@ def read_labels(
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow), a data frame, or mappings.
-        answers: The answers that the labels are about; needed for rows without ``key``.
+        answers: The answers that the verdicts are on; needed for rows without ``key``.
         claims: Gives the claims of a record.
         criteria: Criteria of the user, each a name and its wording.
 
@@ -47,7 +47,7 @@ def read_labels(
     Example:
         >>> answers = AnswerSet.of([AnswerRecord("q1", "How high?", "I don't know.")])
         >>> row = {"record": "q1", "relation": "abstention", "label": "abstains", "judge": "ann"}
-        >>> [verdict.label for verdict in read_labels([row], answers)]
+        >>> [verdict.label for verdict in read_verdicts([row], answers)]
         ['abstains']
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
@@ -72,7 +72,7 @@ def read_labels(
         )
         found.append(
             Verdict(
-                key, label, _text(row, "judge") or _PERSON, prompt, quote, reason,
+                key, label, _text(row, "judge") or _UNKNOWN, prompt, quote, reason,
                 replicate=_number(row, "replicate", place), time=time,
             )
         )  # fmt: skip

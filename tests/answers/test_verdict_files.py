@@ -1,4 +1,4 @@
-"""Labels of people from files: by key and by place, and what is refused."""
+"""Verdicts from files: by key and by place, and what is refused."""
 
 import json
 
@@ -11,11 +11,12 @@ from rankgauge.answers import (
     AnswerSet,
     Calibration,
     Context,
+    VerdictStore,
     items_of,
-    read_labels,
+    read_verdicts,
     sentence_claims,
 )
-from rankgauge.cli.answers_calibrate import calibrate
+from rankgauge.cli.answers import answers as command
 
 RECORDS = tuple(
     AnswerRecord(
@@ -46,13 +47,13 @@ def test_an_item_is_found_by_its_place_and_by_its_key(tmp_path):
     table.write_text(
         "record,relation,row,column,label,judge\nq2,answer-context,1,0,supported,bob\n"
     )
-    first, second = read_labels(lines, ANSWERS)
+    first, second = read_verdicts(lines, ANSWERS)
     assert first.key == second.key == key_of()
-    assert (first.judge, second.judge) == ("ann", "people")
+    assert (first.judge, second.judge) == ("ann", "unknown")
     assert (second.prompt, second.replicate) == ("v1", 2)
-    (third,) = read_labels(table, [ANSWERS])
+    (third,) = read_verdicts(table, [ANSWERS])
     assert (third.key, third.label, third.judge) == (key_of(), "supported", "bob")
-    assert read_labels([{"key": "other", "label": "met"}])[0].key == "other"
+    assert read_verdicts([{"key": "other", "label": "met"}])[0].key == "other"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +71,9 @@ def test_an_item_is_found_by_its_place_and_by_its_key(tmp_path):
 def test_what_is_no_label_of_an_item_is_refused_with_its_record(row, message):
     good = PLACE | {"label": "supported"}
     with pytest.raises(InputError, match=f"(?s)record 2.*{message}|{message}.*"):
-        read_labels([good, row], ANSWERS)
+        read_verdicts([good, row], ANSWERS)
     with pytest.raises(InputError, match="no label"):
-        read_labels([], ANSWERS)
+        read_verdicts([], ANSWERS)
 
 
 def test_with_several_systems_the_system_is_named():
@@ -83,8 +84,8 @@ def test_with_several_systems_the_system_is_named():
     ))  # fmt: skip
     row = PLACE | {"label": "supported"}
     with pytest.raises(InputError, match="several systems"):
-        read_labels([row], [ANSWERS, other])
-    (found,) = read_labels([row | {"system": "b"}], [ANSWERS, other])
+        read_verdicts([row], [ANSWERS, other])
+    (found,) = read_verdicts([row | {"system": "b"}], [ANSWERS, other])
     assert found.key == key_of(other)
 
 
@@ -106,15 +107,15 @@ def test_the_command_compares_writes_and_corrects(tmp_path):
         for n in range(1, 31) for row in (0, 1) for column in (0, 1)
     ))  # fmt: skip
     out = tmp_path / "c.json"
-    words = [str(file), "--human", str(human)]
-    found = CliRunner().invoke(calibrate, [*words, "-o", str(out)])
+    words = ["calibrate", str(file), "--human", str(human)]
+    found = CliRunner().invoke(command, [*words, "-o", str(out)])
     assert found.exit_code == 0, found.output
     assert "Calibration of rules" in found.output
     assert "prediction-powered" in found.output
     (relation,) = Calibration.read(out).relations
     assert (relation.relation, relation.labels, relation.questions) == ("answer-context", 120, 30)
-    # A judge without verdicts is refused.
-    again = CliRunner().invoke(
-        calibrate, [*words, "--judge-verdicts", str(human), "--judge", "nobody"]
-    )
-    assert "no verdicts of 'nobody'" in str(again.exception)
+    # People may be in a store, too.
+    with VerdictStore(tmp_path / "people.db") as store:
+        store.add(read_verdicts(human, ANSWERS))
+    again = CliRunner().invoke(command, [*words[:3], str(tmp_path / "people.db")])
+    assert "| 120" in again.output.replace("  ", " ") or " 120 " in again.output
