@@ -267,7 +267,10 @@ def calibrate(
     if output is not None:
         found.write(output)
     print_result(found, format)
-    print_result(means, format)
+    if format in {"table", "markdown"}:
+        say("\n")
+    if format != "csv":  # a file of CSV is one table
+        print_result(means, format)
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
