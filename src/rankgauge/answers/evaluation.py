@@ -48,6 +48,22 @@ class AnswerEvaluation(Evaluation):
     scores: Sequence[Sequence[Score]] = ()
     judge: Mapping[str, Any] = field(default_factory=dict)
 
+    def _data(self) -> dict[str, Any]:
+        scores = [[list(each[1:]) for each in row] for row in self.scores]
+        return super()._data() | {"judge": dict(self.judge), "scores": scores}
+
+    @classmethod
+    def _own_fields(cls, data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+        rows = data["scores"]
+        if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
+            raise ValueError("there is not one score for each value")
+        values = data["values"]
+        scores = [
+            [_read_score([value, *each]) for value, each in zip(*pair, strict=True)]
+            for pair in zip(values, rows, strict=True)
+        ]
+        return {"judge": dict(data["judge"]), "scores": tuple(map(tuple, scores))}
+
     @property
     def stamp(self) -> str:
         """Who judged, and on how many labels of people that judge was calibrated."""
@@ -71,6 +87,13 @@ class AnswerEvaluation(Evaluation):
             str(measure): sum(row[column].missing for row in self.scores)
             for column, measure in enumerate(self.measures)
         }
+
+
+def _read_score(data: Sequence[Any]) -> Score:
+    """A score from JSON, where NaN is null."""
+    *numbers, missing, reason = data
+    value, low, high = (math.nan if each is None else float(each) for each in numbers)
+    return Score(value, low, high, int(missing), str(reason))
 
 
 def judged_answers(
@@ -149,9 +172,9 @@ def evaluate_answers(
         per_query=per_query,
         undefined=np.isnan(per_query),
         policies=Policies(),
-        counts={"queries": len(answers)},
+        counts={"queries": len(answers)} | _unjudged(chosen, scores),
         groups=groups if any(groups) else None,
-        settings=dict(answers.settings),
+        settings=dict(answers.settings) | _judge_setting(judge or {}),
         findings=(
             *_findings(chosen, scores),
             *(Finding("", "info", note) for note in answers.notes),
@@ -159,6 +182,12 @@ def evaluate_answers(
         scores=tuple(scores),
         judge=dict(judge or {}),
     )
+
+
+def _judge_setting(judge: Mapping[str, Any]) -> dict[str, str]:
+    """Who judged, as a setting: values of different judges differ."""
+    said = " ".join(str(judge[part]) for part in ("name", "prompt") if judge.get(part))
+    return {"judge": said} if said else {}
 
 
 def _measures(measures: Any) -> tuple[Measure, ...]:
@@ -199,11 +228,28 @@ def _scores(
     return [score(measure, each) for each in judged]
 
 
+def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
+    """For each measure how many questions have no verdict at all; only where there are some."""
+    found = {
+        f"unjudged {measure}": sum(
+            math.isnan(row[column].value) and not row[column].reason for row in scores
+        )
+        for column, measure in enumerate(measures)
+    }
+    return {name: count for name, count in found.items() if count}
+
+
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
+    none = _unjudged(measures, scores)
     for column, measure in enumerate(measures):
         missing = sum(row[column].missing for row in scores)
         if missing:
+            known = [row[column] for row in scores if not row[column].reason]
+            low, high = (math.fsum(e) / len(known) for e in zip(*(s[1:3] for s in known), strict=True))
             what = f"{measure}: {many(missing, 'verdict')} missing"
+            if none.get(f"unjudged {measure}"):
+                what += f", of {many(none[f'unjudged {measure}'], 'question')} all"
+            what += f"; with them the mean is between {low:.3f} and {high:.3f}"
             yield Finding("", "warning", what, fix="judge the rest")
         reasons: dict[str, int] = {}
         for row in scores:

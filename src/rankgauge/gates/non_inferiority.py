@@ -235,6 +235,18 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
         )
     if not both:
         return f"no query of the {kind} is judged now; renew it with {_RENEW}"
+    judges = [one.settings.get("judge") for one in (stored, new)]
+    if None not in judges and judges[0] != judges[1]:
+        return (
+            f"{judges[1]} judged, but {judges[0]} judged the {kind}: judge the answers of both "
+            "with the same judge, and renew the baseline"
+        )
+    return _redefined(kind, stored, new, rules)
+
+
+def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
+    """Why judgments, definitions or depth differ; empty if they do not."""
+    both = set(new.queries) & set(stored.queries)
     other = [q for q in sorted(both) if _rejudged(stored, new, q)]
     if other:
         return (
