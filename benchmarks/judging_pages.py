@@ -53,8 +53,8 @@ def filled(where: Path, choices: int, judges: int) -> list[str]:
     """Create a project with so many choices, if it is not there; return the judges' cookies."""
     project = JudgingProject(where)
     if not where.exists():
-        questions = max(2, choices // 200)
-        project = JudgingProject.create(where, Settings(budget=choices))
+        questions = max(5, choices // 20)
+        project = JudgingProject.create(where, Settings())
         rng = random.Random(18)  # noqa: S311 - drawn texts, not a secret
         names = [f"q{each}" for each in range(questions)]
         pool = [f"d{each}" for each in range(DOCUMENTS)]
@@ -74,9 +74,11 @@ def filled(where: Path, choices: int, judges: int) -> list[str]:
                     people[each % judges], expires=before.isoformat(timespec="seconds"),
                 )  # fmt: skip
                 stored.append_presentation(shown)
-                best = shown.documents[:1]
+                # A quarter of the documents is relevant.
+                best = tuple(name for name in shown.documents if int(name[1:]) % 4 == 0)[:1]
+                outcome = "chosen" if best else "none"
                 stored.append_choice(
-                    Choice(str(uuid.uuid4()), shown.id, shown.judge, "chosen", best, seconds=8.0)
+                    Choice(str(uuid.uuid4()), shown.id, shown.judge, outcome, best, seconds=8.0)
                 )
     ends = datetime.now(UTC) + timedelta(days=1)
     cookies = []
@@ -133,7 +135,7 @@ def rows(url: str, cookies: list[str], choices: int, *, tiny: bool) -> Iterator[
     """A line for one judge, and for all."""
     alone = load(url, cookies[:1], 3 if tiny else 100, (0.0, 0.0))
     yield line(1, choices, *asyncio.run(alone), goal=("median", 100))
-    together = load(url, cookies, 2 if tiny else 15, (0.0, 0.1) if tiny else (4.0, 12.0))
+    together = load(url, cookies, 2 if tiny else 10, (0.0, 0.1) if tiny else (4.0, 12.0))
     yield line(len(cookies), choices, *asyncio.run(together), goal=("99%", 300))
 
 

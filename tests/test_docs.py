@@ -151,7 +151,8 @@ def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, c
 
 def test_every_public_name_stands_on_the_page_of_python():
     page = text("reference", "api.md")
-    measures = {m.name for m in (*rankgauge.list_measures(), *rankgauge.list_measures("verdicts"))}
+    kinds = ("", "verdicts", "answers")
+    measures = {measure.name for kind in kinds for measure in rankgauge.list_measures(kind)}
     shown = set(re.findall(r"(?m)^\.\. (?:auto\w+|py:data):: (?:rankgauge\.)?([\w.]+)$", page))
     assert set(rankgauge.__all__) - measures - shown == set()
     packages = {path.parent.name for path in Path(rankgauge.__file__).parent.glob("*/__init__.py")}

@@ -9,7 +9,9 @@ import pkgutil
 import pytest
 
 import rankgauge
+from rankgauge import judging
 from rankgauge.core.json_text import dump_json, plain
+from rankgauge.llm import Usage
 from rankgauge.rendering import Result
 from rankgauge.reports import FORMATS, Options, render
 from rankgauge.sample import sample_path
@@ -48,6 +50,18 @@ def history(folder):
     return made
 
 
+def project(folder):
+    """A judging project of the sample with a pool, and one choice."""
+    pytest.importorskip("sqlalchemy", reason="a judging project needs SQLAlchemy")
+    made = judging.JudgingProject.create(folder / "j.db")
+    made.add_questions(judging.load_questions(sample_path("queries.jsonl")))
+    judging.build_pool(made, COLLECTION, [sample_path("runs/bm25.run")], k=3)
+    ann, _ = made.add_judge("Ann")
+    shown = made.next_task(ann.id).presentation
+    made.record(judging.Choice("c1", shown.id, ann.id, "chosen", shown.documents[:1]))
+    return made
+
+
 def answers():
     """Two answers, judged by hand; one of them abstains."""
     given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
@@ -71,6 +85,13 @@ PACKAGES = [
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
+    "AnswerJudging": lambda folder: rankgauge.answers.judge_answers(
+        answers()[0], rankgauge.answers.RuleJudge(),
+        rankgauge.answers.VerdictStore(folder / "verdicts.db"),
+    ),
+    "ClaimExtraction": lambda _: rankgauge.answers.ClaimExtraction(
+        "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
+    ),
     "Blame": lambda _: rankgauge.answers.diagnose_answers(*answers()).blame,
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
     "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
@@ -101,6 +122,22 @@ RESULTS = {
     "Conversion": lambda folder: rankgauge.convert(
         sample_path("qrels.txt"), folder / "qrels.csv"
     ),
+    "JudgingAgreement": lambda folder: judging.measure_agreement(project(folder).judgments(), {}),
+    "JudgingPlan": lambda _: judging.plan_judging(0.05, sd=0.2),
+    "JudgmentExport": lambda folder: judging.export_judgments(project(folder)),
+    "JudgmentImport": lambda folder: judging.import_judgments(
+        project(folder), sample_path("qrels.txt")
+    ),
+    "ModelJudging": lambda _: judging.ModelJudging(
+        judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
+    ),
+    "PoolReport": lambda folder: judging.build_pool(
+        project(folder), COLLECTION, [sample_path("runs/keyword.run")]
+    ),
+    "ProjectCopy": lambda folder: judging.backup(project(folder), folder / "copy.db"),
+    "ProjectStatus": lambda folder: judging.project_status(project(folder)),
+    "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
+    "VoteReport": lambda folder: judging.vote_report(project(folder)),
     "SpanScores": lambda _: rankgauge.corpus.span_scores(
         {"q": [rankgauge.corpus.Span("d", 0, 5)]},
         {"q": [rankgauge.corpus.Span("d", 2, 9)]},

@@ -28,9 +28,20 @@ if TYPE_CHECKING:
         evaluate_answers as evaluate_answers,
         judged_answers as judged_answers,
     )
+    from rankgauge.answers.judges import (
+        CallableJudge as CallableJudge,
+        Judge as Judge,
+        MissingVerdict as MissingVerdict,
+        RuleJudge as RuleJudge,
+    )
     from rankgauge.answers.loading import (
         answer_questions as answer_questions,
         read_answers as read_answers,
+    )
+    from rankgauge.answers.model_judge import (
+        ClaimExtraction as ClaimExtraction,
+        ModelJudge as ModelJudge,
+        extract_claims as extract_claims,
     )
     from rankgauge.answers.overlap import (
         context_spans as context_spans,
@@ -40,6 +51,10 @@ if TYPE_CHECKING:
         AnswerSet as AnswerSet,
         Citation as Citation,
         Context as Context,
+    )
+    from rankgauge.answers.runner import (
+        AnswerJudging as AnswerJudging,
+        judge_answers as judge_answers,
     )
     from rankgauge.answers.scores import (
         JudgedAnswer as JudgedAnswer,
@@ -54,6 +69,7 @@ if TYPE_CHECKING:
         ClaimSet as ClaimSet,
         Item as Item,
         Verdict as Verdict,
+        counted_labels as counted_labels,
         items_of as items_of,
         quote_occurs as quote_occurs,
     )
@@ -65,11 +81,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
         "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
+        "judges": "CallableJudge Judge MissingVerdict RuleJudge",
         "loading": "answer_questions read_answers",
+        "model_judge": "ClaimExtraction ModelJudge extract_claims",
         "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
+        "runner": "AnswerJudging judge_answers",
         "scores": "JudgedAnswer Score score",
         "store": "VerdictStore",
-        "verdicts": "Claim ClaimSet Item Verdict items_of quote_occurs",
+        "verdicts": "Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
     },
 )

@@ -13,7 +13,7 @@ from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -128,8 +128,8 @@ def evaluate_answers(
 
     Args:
         answers: The answers of one system.
-        verdicts: Verdicts, or the label of each key of an item. Of several on one item the last
-            counts.
+        verdicts: Verdicts, or the label of each key of an item. Which of several on one item
+            counts, `counted_labels` says: of replicates, the label of most.
         measures: Names of measures of answers; without, `DEFAULT_MEASURES` and those of
             `OVERLAP_MEASURES` that are defined for some question.
         claims: Gives the claims of a record; sentences by default.
@@ -150,8 +150,10 @@ def evaluate_answers(
     """
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="give at least one")
-    chosen = _measures((*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures)
-    labels = verdicts if isinstance(verdicts, Mapping) else {v.key: v.label for v in verdicts}
+    chosen = answer_measures(
+        (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
+    )
+    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(verdicts)
     judged = judged_answers(answers, labels, claims)
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
@@ -190,7 +192,8 @@ def _judge_setting(judge: Mapping[str, Any]) -> dict[str, str]:
     return {"judge": said} if said else {}
 
 
-def _measures(measures: Any) -> tuple[Measure, ...]:
+def answer_measures(measures: Any) -> tuple[Measure, ...]:
+    """Return measures by name; refuse those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rankgauge.answers.verdicts import Claim, Verdict
-from rankgauge.core.database import Database, Schema
+from rankgauge.answers.verdicts import Claim, Verdict, label_votes
+from rankgauge.core.database import Database, NothingStored, Schema
 from rankgauge.errors import MissingExtra
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData
 
 __all__ = ["VerdictStore", "define_tables"]
+
+_Result = TypeVar("_Result")
 
 _REVISION = "0001"
 _FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"
@@ -118,6 +121,11 @@ class VerdictStore:
     def __repr__(self) -> str:
         return f"<VerdictStore {self.where}>"
 
+    def create(self) -> None:
+        """Create the store if there is none, so that what cannot be written fails early."""
+        with self._database.writing():
+            pass
+
     def add(self, verdicts: Iterable[Verdict]) -> None:
         """Store verdicts: all of them or, if anything fails, none."""
         rows = []
@@ -152,16 +160,22 @@ class VerdictStore:
             ]  # fmt: skip
 
     def labels(self, judge: str | None = None) -> dict[str, str]:
-        """Return the label of each key: the latest, of one judge or of all."""
+        """Return the label that counts for each key, of one judge or of all; see `counted_labels`.
+
+        Args:
+            judge: The name of a judge.
+        """
         from sqlalchemy import select
 
         table = self._table("verdicts")
-        query = select(table.c.key, table.c.label).order_by(table.c.sequence)
+        columns = (table.c.key, table.c.label, table.c.judge, table.c.prompt, table.c.replicate)
+        query = select(*columns).order_by(table.c.sequence)
         if judge is not None:
             query = query.where(table.c.judge == judge)
         with self._reading() as connection:
-            rows: Iterable[Any] = () if connection is None else connection.execute(query)
-            return {row.key: row.label for row in rows}
+            if connection is None:
+                return {}
+            return label_votes(map(tuple, connection.execute(query)))
 
     def add_claims(self, claims: Mapping[str, Iterable[Claim]], extractor: str) -> None:
         """Store the claims of texts; claims that an extractor made before stay as they are."""
@@ -194,16 +208,40 @@ class VerdictStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection | None]:
-        """A connection; None of a file that does not exist yet."""
-        path = self._database.path
-        if path is not None and not path.exists():
-            yield None
-            return
-        with self._database.reading() as connection:
+        """A connection; None of a store that does not exist yet."""
+        with ExitStack() as stack:
+            connection = None
+            with suppress(NothingStored):
+                connection = stack.enter_context(self._database.reading())
             yield connection
 
     def _table(self, name: str) -> Any:
         return verdict_schema().tables.tables[f"rankgauge_answers_{name}"]
+
+
+def as_they_come(
+    results: Generator[_Result, None, None],
+    keep: Callable[[list[_Result]], object],
+    *,
+    every: float = 0.25,
+) -> None:
+    """Keep results in groups, of so many seconds each, since storing one waits for the disk.
+
+    What came before an error or Ctrl-C is kept.
+    """
+    some: list[_Result] = []
+    kept = time.monotonic()
+    try:
+        with closing(results):
+            for result in results:
+                some.append(result)
+                if time.monotonic() - kept >= every:
+                    keep(some)
+                    some = []
+                    kept = time.monotonic()
+    finally:
+        if some:
+            keep(some)
 
 
 def _hash(text: str) -> str:

@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from rankgauge.answers.records import AnswerRecord
 from rankgauge.errors import InputError
 
-__all__ = ["LABELS", "Claim", "ClaimSet", "Item", "Verdict", "items_of", "quote_occurs"]
+__all__ = [
+    "LABELS", "Claim", "ClaimSet", "Item", "Verdict", "counted_labels", "items_of", "quote_occurs",
+]  # fmt: skip
 
 _WORD = re.compile(r"\w+")
 _SUPPORT = ("supported", "contradicted", "not stated")
@@ -181,6 +184,40 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
             f"{verdict.label!r:.40} is no verdict on {item.relation}", where=item.key[:12],
             fix=f"give one of: {', '.join(LABELS[item.relation])}",
         )  # fmt: skip
+
+
+def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the label that counts for each key.
+
+    Of several judges, and of several versions of a prompt, that of the last verdict counts. Of each
+    replicate the last verdict counts, and of several replicates the label that most of them have.
+    Where two labels are equally frequent none counts: the verdict is missing.
+
+    Example:
+        >>> labels = ["supported", "not stated", "supported"]
+        >>> counted_labels(Verdict("k", label, "m", replicate=n) for n, label in enumerate(labels))
+        {'k': 'supported'}
+    """
+    return label_votes((v.key, v.label, v.judge, v.prompt, v.replicate) for v in verdicts)
+
+
+def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str]:
+    """The same of rows of key, label, judge, prompt and replicate."""
+    last: dict[str, tuple[str, str, str]] = {}
+    votes: dict[tuple[str, str, str], dict[int, str]] = {}
+    for key, label, judge, prompt, replicate in rows:
+        last[key] = group = (key, judge, prompt)
+        votes.setdefault(group, {})[replicate] = label
+    found = {}
+    for key, group in last.items():
+        labels = votes[group].values()
+        if len(votes[group]) == 1:  # nearly always
+            found[key] = next(iter(labels))
+            continue
+        (label, most), (_, next_most), *_ = [*Counter(labels).most_common(2), ("", 0)]
+        if most > next_most:
+            found[key] = label
+    return found
 
 
 def quote_occurs(quote: str, text: str) -> bool:

@@ -35,6 +35,10 @@ _PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
 _PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
 
 
+class NothingStored(InputError):  # noqa: N818 - an error in words
+    """The database, or its tables, are not created yet."""
+
+
 @dataclass(frozen=True)
 class Schema:
     """The tables of a store."""
@@ -339,8 +343,8 @@ class Database:
                 where=self.where, fix=f"name another file for the {self._schema.name}",
             )  # fmt: skip
 
-    def _nothing(self) -> InputError:
-        return InputError(
+    def _nothing(self) -> NothingStored:
+        return NothingStored(
             f"there is no {self._schema.name} yet", where=self.where, fix=self._missing
         )
 

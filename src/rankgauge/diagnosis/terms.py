@@ -22,7 +22,7 @@ import numpy as np
 
 from rankgauge.corpus.collection import Collection
 
-__all__ = ["Texts", "shared", "terms", "words"]
+__all__ = ["Texts", "plain_terms", "shared", "terms", "words"]
 
 # Thai to Lao, Burmese, Khmer, kana, Han: scripts without blanks between words.
 _DENSE = (
@@ -78,11 +78,20 @@ def terms(text: str) -> frozenset[str]:
         >>> sorted(terms("How do I renew the libraries' DVDs?"))
         ['dvd', 'librari', 'renew']
     """
-    return _terms(words(text))
+    return _terms(words(text), _stemmer())
 
 
-def _terms(found: Iterable[str]) -> frozenset[str]:
-    stem = _stemmer()
+def plain_terms(text: str) -> frozenset[str]:
+    """The terms of a text by the plain endings: the same whether PyStemmer is installed or not.
+
+    Example:
+        >>> sorted(plain_terms("How do I renew the libraries' DVDs?"))
+        ['dvd', 'librari', 'renew']
+    """
+    return _terms(words(text), _plain_stem)
+
+
+def _terms(found: Iterable[str], stem: Callable[[str], str]) -> frozenset[str]:
     plain = set(found) - _STOP
     return frozenset(stem(word) if word.isascii() and word.isalpha() else word for word in plain)
 
@@ -159,7 +168,7 @@ class Texts:
         return () if found is None else words(found.whole)
 
     def _terms(self, doc: str) -> frozenset[str]:
-        return _terms(self.words(doc))
+        return _terms(self.words(doc), _stemmer())
 
     def _shingles_of(self, doc: str) -> frozenset[tuple[str, ...]]:
         """The runs of five words; all words where there are fewer."""
@@ -185,7 +194,7 @@ class Texts:
 
     def _query_terms(self, query: str) -> frozenset[str]:
         """Return the terms of a query; none for an unknown one."""
-        return _terms(self.query_words(query))
+        return _terms(self.query_words(query), _stemmer())
 
     def _shared(self, query: str, doc: str) -> frozenset[str]:
         """Return the terms of a query that a document has."""

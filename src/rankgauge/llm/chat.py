@@ -6,7 +6,7 @@ import copy
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -204,6 +204,31 @@ class ChatModel:
         Raises:
             InputError: If a request is none, or the cache cannot be used; nothing was sent then.
         """
+        results: dict[int, Reply | ModelError] = {}
+        for place, result in self.complete_each(requests, refresh=refresh):
+            results[place] = result
+            if progress is not None:
+                progress(result)
+        return [results[place] for place in range(len(results))]
+
+    def complete_each(
+        self,
+        requests: Iterable[ChatRequest | str | Sequence[Mapping[str, str]]],
+        *,
+        refresh: bool = False,
+        max_cost: float | None = None,
+    ) -> Generator[tuple[int, Reply | ModelError], None, None]:
+        """Yield each result of `complete_all` as it comes, with the number of its request, from 0.
+
+        Args:
+            requests: Requests, or messages of requests without a schema.
+            refresh: Ask the model even if the cache has the reply, and replace it.
+            max_cost: These requests cost at most so much, besides the limit of the model.
+
+        Raises:
+            InputError: If a request is none, the cache cannot be used, or a cost has no prices;
+                nothing was sent then.
+        """
         listed = [
             _checked(one if isinstance(one, ChatRequest) else ChatRequest(one)) for one in requests
         ]
@@ -212,31 +237,51 @@ class ChatModel:
         places: dict[str, list[int]] = {}
         for place, key in enumerate(keys):
             places.setdefault(key, []).append(place)
-        results: dict[int, Reply | ModelError] = {}
 
-        def deliver(key: str, result: Reply | ModelError) -> None:
+        def delivered(
+            key: str, result: Reply | ModelError
+        ) -> Iterator[tuple[int, Reply | ModelError]]:
             for place in places[key]:
                 one = result if place == places[key][0] else self._repeated(result)
-                results[place] = one
                 failed = isinstance(one, ModelError)
                 self._meter.add(Usage(failed=failed, cached=not failed and one.usage.cached))
-                if progress is not None:
-                    progress(one)
+                yield place, one
 
-        kept = {} if refresh else self._kept(unique)
-        for key, reply in kept.items():
-            deliver(key, reply)
-        self._ask_all({key: unique[key] for key in unique if key not in kept}, deliver)
-        return [results[place] for place in range(len(keys))]
+        with self._meter.limited(max_cost):
+            kept = {} if refresh else self._kept(unique)
+            for key, reply in kept.items():
+                yield from delivered(key, reply)
+            for key, result in self._ask_each({k: unique[k] for k in unique if k not in kept}):
+                yield from delivered(key, result)
+
+    def estimate(self, requests: Iterable[ChatRequest], output_tokens: Iterable[int]) -> Usage:
+        """Return the calls, tokens and cost of requests, estimated before anything is sent.
+
+        Requests that the cache has cost nothing. Retries and repairs are not foreseen.
+
+        Args:
+            requests: The requests.
+            output_tokens: The tokens expected of each reply; at most `max_tokens` count.
+        """
+        expected = {
+            self._key(request): (request, tokens)
+            for request, tokens in zip(requests, output_tokens, strict=True)
+        }
+        kept = self._kept({key: request for key, (request, _) in expected.items()})
+        most = self._sampling["max_tokens"]
+        total = Usage(cached=len(kept))
+        for key, (request, tokens) in expected.items():
+            if key not in kept:
+                body = request_body(request.messages, request, self._sampling, self._refused)
+                total += estimated_usage(body["messages"], min(tokens, most or tokens))
+        return self._meter.priced(total)
 
     # ---- several requests
 
-    def _ask_all(
-        self,
-        requests: Mapping[str, ChatRequest],
-        deliver: Callable[[str, Reply | ModelError], None],
-    ) -> None:
-        """Ask for each request in threads, and deliver each result in this one."""
+    def _ask_each(
+        self, requests: Mapping[str, ChatRequest]
+    ) -> Iterator[tuple[str, Reply | ModelError]]:
+        """Ask for each request in threads, and yield each result as it comes."""
         stop = Stop()
         ended: SimpleQueue[Future[Reply | ModelError]] = SimpleQueue()
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="rankgauge-llm")
@@ -249,7 +294,7 @@ class ChatModel:
                 future.add_done_callback(ended.put)
             for _ in requests:
                 future = _next(ended)
-                deliver(key_of[future], future.result())
+                yield key_of[future], future.result()
         finally:
             # Without effect unless an error or Ctrl-C ended the loop.
             stop.now()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from rankgauge.core.http_client import RETRYABLE
-from rankgauge.errors import RankgaugeError
+from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.llm.replies import ModelError, Usage
 
 _MINUTE = 60.0
@@ -127,6 +127,26 @@ class Meter:
             with self._changed:
                 self._reserved.remove(cost)
                 self._changed.notify_all()
+
+    @contextmanager
+    def limited(self, more: float | None) -> Iterator[None]:
+        """Spend at most so much more until the block ends."""
+        if more is None:
+            yield
+            return
+        if self._prices is None:
+            raise InputError(
+                "a cost needs both prices", where="max_cost",
+                fix="give the model input_price and output_price, per million tokens",
+            )  # fmt: skip
+        with self._changed:
+            before, limit = self._max_cost, self._spent() + more
+            self._max_cost = limit if before is None else min(before, limit)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._max_cost = before
 
     def _spent(self) -> float:
         return self._used.cost or 0.0

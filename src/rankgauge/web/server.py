@@ -45,6 +45,7 @@ def serve(
             fix="pip install 'rankgauge[web]'",
         ) from None
     app = judging_app(project)
+    project.question_progress()  # read before the first judge waits for it
     listening = _listen(host, port)
     link = f"http://{_shown(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
     # A connection outlives the time that a task takes.

@@ -1,0 +1,300 @@
+"""Judges: what gives items their verdicts. Rules and Python callables; models: `model_judge`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from rankgauge.answers.claims import ABSTENTION_RULE, abstains, split_sentences
+from rankgauge.answers.verdicts import LABELS, Item, Verdict
+from rankgauge.core.arguments import integer
+from rankgauge.diagnosis.terms import plain_terms, shared
+from rankgauge.errors import InputError
+
+__all__ = ["SUPPORT", "CallableJudge", "Judge", "MissingVerdict", "RuleJudge", "verdict_on_blank"]
+
+# Relations that ask whether a text supports a claim.
+SUPPORT = frozenset(
+    relation
+    for relation, labels in LABELS.items()
+    if "supported" in labels and relation != "nugget-answer"
+)
+# A changed rule is a new version.
+_RULES = "rules-1"
+_ENOUGH, _PARTLY, _RELEVANT = 0.75, 0.5, 0.5
+_WINDOW = 3  # sentences that may support a claim together
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+# English, German, French, Spanish, Portuguese, Russian, Arabic; then scripts without word ends.
+_NEGATION = re.compile(
+    r"\b(?:not?|never|none|neither|nor|nobody|nothing|without|cannot|nicht|nie|kein\w*|pas|jamais"
+    r"|nunca|não|нет|не|ни|никогда|لا|ليس|ليست|لم|لن)\b|n['’]t\b"  # noqa: RUF001
+    r"|[不没沒]|ない|ません|なかった|않|아니|없|नहीं|ไม่"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVerdict:
+    """An item without a verdict, and why.
+
+    Attributes:
+        key: The key of the item.
+        code: Why: a code of `ModelError`, ``no verdict`` (the reply leaves the item out),
+            ``invalid``, ``too long``, or ``cannot judge`` (the judge has no way to decide).
+        reason: The same in words.
+    """
+
+    key: str
+    code: str
+    reason: str = ""
+
+
+class Judge(Protocol):
+    """What gives items their verdicts.
+
+    Attributes:
+        name: The name that its verdicts have in the store.
+    """
+
+    name: str
+
+    def version(self, relation: str) -> str:
+        """Return the version of the prompt or rule; another version judges again."""
+        ...
+
+    def judge(
+        self, items: Sequence[Item], replicate: int = 0
+    ) -> Iterator[Verdict | MissingVerdict]:
+        """Yield a verdict on each item, or why it is missing, in any order.
+
+        Args:
+            items: Different items.
+            replicate: The number of the repetition, from 0.
+        """
+        ...
+
+
+def verdict_on_blank(item: Item, judge: str, version: str) -> Verdict | None:
+    """Return the verdict on an item whose text is blank; None if there is something to judge."""
+    text = item.subject if item.relation in {"abstention", "context-question"} else item.target
+    if text.strip() or item.relation == "answerability":
+        return None
+    label = {"abstention": "abstains", "criterion": "not met"}.get(
+        item.relation, LABELS[item.relation][-1]
+    )
+    return Verdict(item.key, label, judge, version, reason="the text is empty")
+
+
+# ---- a callable
+
+
+class CallableJudge:
+    """A Python callable as a judge, such as a local model of natural language inference.
+
+    Args:
+        function: Gets a list of items and returns as many labels, in their order; None where it
+            cannot judge.
+        name: The name of the judge.
+        version: The version of the model; another one judges again.
+        batch: The largest number of items of a call.
+
+    Raises:
+        InputError: While judging, if the number of labels differs from that of the items.
+
+    Example:
+        >>> judge = CallableJudge(lambda items: ["relevant"] * len(items), "always")
+        >>> item = Item("answer-question", "q1", "It is 5 m high.", "How high?")
+        >>> [verdict.label for verdict in judge.judge([item])]
+        ['relevant']
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Sequence[Item]], Iterable[str | None]],
+        name: str,
+        version: str = "",
+        batch: int = 64,
+    ) -> None:
+        self.name = name
+        self._function, self._version = function, version
+        self._batch = integer("batch", batch)
+
+    def version(self, relation: str) -> str:  # noqa: ARG002 - the same for all
+        """Return the version of the model."""
+        return self._version
+
+    def judge(
+        self, items: Sequence[Item], replicate: int = 0
+    ) -> Iterator[Verdict | MissingVerdict]:
+        """Yield a verdict on each item, or why it is missing."""
+        for start in range(0, len(items), self._batch):
+            some = items[start : start + self._batch]
+            labels = list(self._function(some))
+            if len(labels) != len(some):
+                raise InputError(
+                    f"got {len(labels)} labels for {len(some)} items", where=self.name,
+                    fix="return one label for each item, None where it cannot be judged",
+                )  # fmt: skip
+            for item, label in zip(some, labels, strict=True):
+                if label in LABELS[item.relation]:
+                    yield Verdict(item.key, label, self.name, self._version, replicate=replicate)
+                elif label is None:
+                    yield MissingVerdict(item.key, "cannot judge")
+                else:
+                    yield MissingVerdict(item.key, "invalid", f"{label!r:.40} is no label")
+
+
+# ---- rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What the rules see of a sentence."""
+
+    text: str
+    terms: frozenset[str]
+    numbers: frozenset[float]
+    negated: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Content:
+        plain = unicodedata.normalize("NFKC", text).casefold()
+        negated = _NEGATION.search(plain) is not None
+        rest = _NEGATION.sub(" ", _NUMBER.sub(" ", plain))
+        return cls(text, plain_terms(rest), _numbers(plain), negated)
+
+    def share(self, *others: _Content) -> float:
+        """The share of the terms that others have; without terms, whether they have the numbers."""
+        if not self.terms:
+            return float(self.numbers <= frozenset().union(*(each.numbers for each in others)))
+        found = frozenset[str]().union(*(each.terms for each in others))
+        return len(shared(self.terms, found)) / len(self.terms)
+
+
+def _numbers(text: str) -> frozenset[float]:
+    """The numbers of a text: 6,650 is 6650, and 3,5 is 3.5."""
+    found = set()
+    for match in _NUMBER.finditer(text):
+        digits = match[0].replace(",", "" if _THOUSANDS.fullmatch(match[0]) else ".")
+        # Dates and versions have several points: each part is a number.
+        parts = digits.split(".") if digits.count(".") > 1 else [digits]
+        found |= {float(part) for part in parts}
+    return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def _sentences(text: str) -> tuple[_Content, ...]:
+    return tuple(map(_Content.of, split_sentences(text)))
+
+
+class RuleJudge:
+    """A judge that compares words, numbers and negations: without a model, the same everywhere.
+
+    A text *supports* a claim if one of its sentences, or three in a row, has 75% of the claim's
+    terms and all of its numbers, and both or neither are negated. A sentence that has the terms
+    but other numbers, or a negation where the claim has none, *contradicts* it. A nugget is
+    *partly supported* from 50% of its terms. A context is relevant if it has half of the
+    question's terms, a claim if it has one of them. Abstention follows `ABSTENTION_RULE`.
+
+    Terms are words without function words and English endings, pairs of characters in scripts
+    without blanks. The rules know no synonyms and no paraphrases: they err towards "not stated".
+    They cannot judge criteria, or whether the collection can answer.
+
+    Example:
+        >>> judge = RuleJudge()
+        >>> text = "The tower is 5 m high. It opened in 1990."
+        >>> claims = ["The high tower: 5 m.", "It opened in 1991.", "It has a bar."]
+        >>> items = [Item("answer-context", "q1", claim, text) for claim in claims]
+        >>> [verdict.label for verdict in judge.judge(items)]
+        ['supported', 'contradicted', 'not stated']
+    """
+
+    name = "rules"
+
+    def version(self, relation: str) -> str:
+        """Return the version of the rule."""
+        return ABSTENTION_RULE if relation == "abstention" else _RULES
+
+    def judge(
+        self, items: Sequence[Item], replicate: int = 0
+    ) -> Iterator[Verdict | MissingVerdict]:
+        """Yield a verdict on each item, or why it is missing."""
+        for item in items:
+            version = self.version(item.relation)
+            blank = verdict_on_blank(item, self.name, version)
+            if blank is not None:
+                yield blank
+                continue
+            decided = _decide(item)
+            if isinstance(decided, str):
+                yield MissingVerdict(item.key, "cannot judge", decided)
+                continue
+            label, quote, reason = decided
+            yield Verdict(
+                item.key, label, self.name, version, quote, reason, True if quote else None,
+                replicate,
+            )  # fmt: skip
+
+
+def _decide(item: Item) -> tuple[str, str, str] | str:
+    """Label, quote and reason; or why the rules cannot judge."""
+    if item.relation in SUPPORT or item.relation == "nugget-answer":
+        claim = _Content.of(item.subject)
+        if not claim.terms and not claim.numbers:
+            return "the claim has no terms"
+        label, quote, reason = _support(claim, _sentences(item.target))
+        if item.relation == "nugget-answer":
+            covered = max(map(claim.share, _sentences(item.target)), default=0.0)
+            partly = label == "not stated" and covered >= _PARTLY
+            label = "partly supported" if partly else label.replace("contradicted", "not stated")
+        return label, quote if label != "not stated" else "", reason
+    if item.relation in {"answer-question", "context-question"}:
+        asked, found = plain_terms(item.target), plain_terms(item.subject)
+        if not asked:
+            return "the question has no terms"
+        common = shared(asked, found)
+        wanted = 1 if item.relation == "answer-question" else _RELEVANT * len(asked)
+        label = "relevant" if len(common) >= wanted else "not relevant"
+        return label, "", f"{len(common)} of {len(asked)} terms of the question"
+    if item.relation == "abstention":
+        return ("abstains" if abstains(item.subject) else "answers"), "", ""
+    return "rules cannot judge it"
+
+
+def _support(claim: _Content, sentences: Sequence[_Content]) -> tuple[str, str, str]:
+    """Whether sentences support a claim, with the sentence that decides and why."""
+    best, best_rank = None, (0.0, 0.0)
+    for each in sentences:
+        covered = claim.share(each)
+        agrees = claim.numbers <= each.numbers and claim.negated == each.negated
+        rank = (float(covered >= _ENOUGH and agrees), covered)
+        if rank > best_rank:
+            best, best_rank = each, rank
+    if best is None:
+        return "not stated", "", "no sentence has a term of the claim"
+    agrees, covered = bool(best_rank[0]), best_rank[1]
+    reason = f"{covered:.0%} of the claim's terms in one sentence"
+    if agrees:
+        return "supported", best.text, reason
+    if covered >= _ENOUGH:
+        if claim.numbers - best.numbers and best.numbers - claim.numbers:
+            return "contradicted", best.text, f"{reason}, but other numbers"
+        if claim.numbers <= best.numbers and claim.negated != best.negated:
+            return "contradicted", best.text, f"{reason}, but one is negated"
+    for start in range(len(sentences) - 1):
+        some = sentences[start : start + _WINDOW]
+        together = claim.share(*some)
+        numbers = frozenset[float]().union(*(each.numbers for each in some))
+        negated = any(each.negated for each in some)
+        if together >= _ENOUGH and claim.numbers <= numbers and claim.negated == negated:
+            quote = max(some, key=claim.share).text
+            return (
+                "supported",
+                quote,
+                f"{together:.0%} of the claim's terms in {len(some)} sentences",
+            )
+    return "not stated", "", reason

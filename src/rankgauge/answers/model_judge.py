@@ -1,0 +1,461 @@
+"""Language models as judges, and as extractors of claims and nuggets.
+
+Prompts are the files in ``prompts``; the hash of a file is its version. Texts are fenced by a mark
+that occurs in none of them. A reply that leaves items out is asked again for these items only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rankgauge.answers.claims import abstains
+from rankgauge.answers.judges import SUPPORT, MissingVerdict, verdict_on_blank
+from rankgauge.answers.records import AnswerRecord
+from rankgauge.answers.store import VerdictStore, as_they_come
+from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, quote_occurs
+from rankgauge.core.arguments import integer
+from rankgauge.core.text import many
+from rankgauge.errors import UnknownName
+from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
+from rankgauge.llm.structured import InvalidReply, read_reply
+from rankgauge.rendering import Result, Table
+
+if TYPE_CHECKING:
+    from rankgauge.llm import ChatModel
+
+__all__ = ["ClaimExtraction", "ModelJudge", "extract_claims"]
+
+# The prompt of each relation, and the names of what is listed and of the text.
+_PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    dict.fromkeys(SUPPORT, ("support", "claim", "text"))
+    | {
+        "nugget-answer": ("nugget", "fact", "answer"),
+        "answer-question": ("claim-relevance", "claim", "question"),
+        "context-question": ("context-relevance", "question", "passage"),
+        "abstention": ("abstention", "question", "text"),
+        "criterion": ("criterion", "criterion", "text"),
+    }
+)
+_FILES = (*dict.fromkeys(name for name, _, _ in _PROMPTS.values()), "claims", "nuggets")
+# Here the subject is the text, and the target is listed: one in each call.
+_TURNED = frozenset({"abstention", "context-question", "criterion"})
+# Labels that need a quote.
+_EVIDENT = frozenset({"supported", "contradicted", "partly supported", "relevant"})
+_ELLIPSIS = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
+# Failures that fewer items may not have.
+_DIVISIBLE = frozenset({"invalid", "truncated", "empty", "refused", "no verdict"})
+_PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # tokens of replies, for estimates
+_STRING = {"type": "string"}
+
+
+@cache
+def _shipped(name: str) -> str:
+    return (resources.files("rankgauge.answers") / "prompts" / f"{name}.md").read_text("utf-8")
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+def _verdicts_schema(ids: Mapping[str, Any], label: Mapping[str, Any], most: int) -> dict[str, Any]:
+    entry = _object(id=ids, quote=_STRING, reason=_STRING, label=label)
+    return _object(verdicts={"type": "array", "items": entry, "minItems": 1, "maxItems": most})
+
+
+class _Prompts:
+    """The texts of the prompts: the shipped ones, or those that replace them."""
+
+    def __init__(self, given: Mapping[str, str] | None) -> None:
+        for name in given or ():
+            if name not in _FILES:
+                raise UnknownName.of("prompt", name, _FILES, where="prompts")
+        self._given = dict(given or {})
+
+    def text(self, name: str) -> str:
+        return self._given.get(name) or _shipped(name)
+
+    def version(self, name: str) -> str:
+        return f"{name}-{hashlib.sha256(self.text(name).encode()).hexdigest()[:8]}"
+
+    def messages(self, name: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
+        """The prompt and the fenced parts. The first part decides the mark, where none has it."""
+        texts = "\n".join(parts.values()).casefold()
+        mark = next(iter(parts.values()))
+        while True:
+            mark = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            if mark not in texts:
+                break
+        fenced = [
+            f"{title}:\n<<<DATA {mark}>>>\n{text}\n<<<END {mark}>>>"
+            for title, text in parts.items()
+        ]
+        return [
+            {"role": "system", "content": self.text(name).replace("{mark}", mark)},
+            {"role": "user", "content": "\n\n".join([*fenced, last])},
+        ]
+
+
+class ModelJudge:
+    """A language model as a judge.
+
+    Up to `batch` claims against the same text are judged in one call, each with an id. Items that
+    the reply leaves out, or judges twice with different labels, are asked again in calls of a third
+    of the size, down to one item; then they are missing. A verdict that says that a text supports
+    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
+    without one it becomes "not stated" or "not relevant", with ``quoted=False``.
+
+    A verdict depends on the texts of its item only, since systems share it. Blank texts are judged
+    without a call. The model cannot judge whether the collection can answer: it does not see it.
+
+    Args:
+        model: The model. Give it a cache, so that no call is paid twice.
+        name: The name of the judge; that of the model if None.
+        batch: The largest number of claims in a call.
+        longest: An item with more characters is not sent: its verdict is missing.
+        prompts: Texts that replace shipped prompts, by the name of the file without ``.md``.
+
+    Raises:
+        UnknownName: For a prompt that does not exist.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        name: str | None = None,
+        batch: int = 8,
+        longest: int = 200_000,
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:
+        self.model = model
+        self.name = str(model.settings["model"]) if name is None else name
+        self._batch = integer("batch", batch)
+        self._longest = integer("longest", longest)
+        self._prompts = _Prompts(prompts)
+        self._served: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<ModelJudge {self.name}>"
+
+    def version(self, relation: str) -> str:
+        """Return the name of the prompt and the hash of its text; empty without a prompt."""
+        return self._prompts.version(_PROMPTS[relation][0]) if relation in _PROMPTS else ""
+
+    def other_models(self) -> tuple[str, ...]:
+        """Return names that the server reported for its model and that are not the requested one.
+
+        A name that has the requested one in it, such as that of a dated version, is the same.
+        """
+        own = str(self.model.settings["model"]).casefold()
+        return tuple(sorted(name for name in self._served if own not in name.casefold() and name))
+
+    def estimate(self, items: Sequence[Item], replicate: int = 0) -> Usage:
+        """Return the calls, tokens and cost of judging items, without repetitions.
+
+        Args:
+            items: Different items.
+            replicate: The number of the repetition.
+        """
+        batches = self._batches(item for item in items if self._without_call(item) is None)
+        return self.model.estimate(
+            (self._request(batch, replicate) for batch in batches),
+            (_PER_REPLY + _PER_VERDICT * len(batch) for batch in batches),
+        )
+
+    def judge(
+        self, items: Sequence[Item], replicate: int = 0, *, max_cost: float | None = None
+    ) -> Generator[Verdict | MissingVerdict, None, None]:
+        """Yield a verdict on each item, or why it is missing, as replies come.
+
+        Args:
+            items: Different items.
+            replicate: The number of the repetition, the sample of the requests.
+            max_cost: No call is made that could cost more than what is left of this.
+        """
+        before = self.model.usage().cost or 0.0
+        asked = []
+        for item in items:
+            decided = self._without_call(item)
+            if decided is None:
+                asked.append(item)
+            else:
+                yield decided
+        batches = self._batches(asked)
+        while batches:
+            spent = (self.model.usage().cost or 0.0) - before
+            left = None if max_cost is None else max(0.0, max_cost - spent)
+            requests = [self._request(batch, replicate) for batch in batches]
+            smaller: list[list[Item]] = []
+            with closing(self.model.complete_each(requests, max_cost=left)) as results:
+                for place, result in results:
+                    batch = batches[place]
+                    verdicts, why = self._read(batch, result, replicate)
+                    yield from verdicts.values()
+                    rest = [item for item in batch if item.key not in verdicts]
+                    if len(batch) > 1 and why[0] in _DIVISIBLE:
+                        size = max(1, len(batch) // 3)
+                        smaller += [rest[n : n + size] for n in range(0, len(rest), size)]
+                    else:
+                        for item in rest:
+                            yield MissingVerdict(item.key, *why)
+            batches = smaller
+
+    def _without_call(self, item: Item) -> Verdict | MissingVerdict | None:
+        """What is known before a call; None if the model has to be asked."""
+        if item.relation not in _PROMPTS:
+            return MissingVerdict(item.key, "cannot judge", "a model does not see the collection")
+        size = len(item.subject) + len(item.target)
+        if size > self._longest:
+            return MissingVerdict(item.key, "too long", f"{size:,} characters")
+        return verdict_on_blank(item, self.name, self.version(item.relation))
+
+    def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
+        """Items of one call. The number of the claim decides, so that resuming repeats calls."""
+        found: dict[Any, list[Item]] = {}
+        for item in items:
+            text = item.subject if item.relation in _TURNED else item.target
+            part = item.name or item.row if item.relation in _TURNED else item.row // self._batch
+            found.setdefault((item.relation, item.record, text, part), []).append(item)
+        return list(found.values())
+
+    def _request(self, batch: Sequence[Item], replicate: int) -> ChatRequest:
+        relation = batch[0].relation
+        prompt, listed, told = _PROMPTS[relation]
+        turned = relation in _TURNED
+        lines = [
+            json.dumps(
+                {"id": str(n), listed: item.target if turned else item.subject}, ensure_ascii=False
+            )
+            for n, item in enumerate(batch, 1)
+        ]
+        ids = [str(n) for n in range(1, len(batch) + 1)]
+        parts = {
+            f"The {told}": batch[0].subject if turned else batch[0].target,
+            f"What to judge, one {listed} in each line": "\n".join(lines),
+        }
+        last = (
+            f"The data has ended. Reply with JSON only: one verdict for each id ({', '.join(ids)})."
+        )
+        schema = _verdicts_schema(
+            _STRING | {"enum": ids}, _STRING | {"enum": list(LABELS[relation])}, len(batch)
+        )
+        return ChatRequest(self._prompts.messages(prompt, parts, last), schema, replicate)
+
+    def _read(
+        self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
+    ) -> tuple[dict[str, Verdict], tuple[str, str]]:
+        """The verdicts of a reply by key, and why the others are missing."""
+        if isinstance(result, Reply):
+            self._served.add(result.model)
+            entries = result.data["verdicts"]
+            why = ("no verdict", "the reply has no verdict on it, or several that differ")
+        else:
+            entries = _salvaged(result.text) if result.code == "invalid" else []
+            why = (result.code, result.what)
+        verdicts = {}
+        for number, item in enumerate(batch, 1):
+            own = [entry for entry in entries if entry["id"] == str(number)]
+            labels = {entry["label"] for entry in own}
+            if len(labels) == 1 and labels <= set(LABELS[item.relation]):
+                verdicts[item.key] = self._verdict(item, own[0], replicate)
+        return verdicts, why
+
+    def _verdict(self, item: Item, entry: Mapping[str, str], replicate: int) -> Verdict:
+        label, quote, reason = entry["label"], entry["quote"].strip(), entry["reason"]
+        quoted = None
+        if item.relation == "answer-question" or label not in _EVIDENT:
+            quote = ""
+        else:
+            text = item.subject if item.relation in _TURNED else item.target
+            parts = list(filter(None, _ELLIPSIS.split(quote)))
+            quoted = bool(parts) and all(quote_occurs(part, text) for part in parts)
+            if not quoted:
+                why = "a quote that does not occur" if quote else "no quote"
+                reason = f"{label}, but with {why}: {reason}"
+                label = LABELS[item.relation][-1]
+        return Verdict(
+            item.key, label, self.name, self.version(item.relation), quote, reason, quoted,
+            replicate,
+        )  # fmt: skip
+
+
+def _salvaged(text: str) -> list[dict[str, str]]:
+    """The entries of an invalid reply, whatever their ids, labels and number."""
+    schema = _verdicts_schema(_STRING, _STRING, 10_000)
+    try:
+        return list(read_reply(text, schema)["verdicts"])
+    except InvalidReply:
+        return []
+
+
+# ---- claims and nuggets
+
+
+@dataclass(frozen=True)
+class ClaimExtraction(Result):
+    """The claims, and perhaps nuggets, that a model extracted.
+
+    Attributes:
+        extractor: The model and the version of its prompt.
+        texts: The number of different answers and references.
+        before: How many of them were in the store.
+        missing: The number of texts without claims by the code of the failure.
+        usage: Calls, tokens and cost; estimated in a dry run.
+        dry_run: Whether nothing was sent.
+    """
+
+    extractor: str
+    texts: int
+    before: int
+    missing: Mapping[str, int]
+    usage: Usage
+    dry_run: bool = False
+    found: Mapping[tuple[str, str], tuple[Claim, ...]] = field(default_factory=dict, repr=False)
+    nuggets: bool = False
+
+    def claims(self, record: AnswerRecord) -> ClaimSet:
+        """Return the claims of a record, for ``claims=`` of `judge_answers`."""
+        nuggets = self._of(record, "nuggets", record.reference) if self.nuggets else None
+        return ClaimSet(
+            self._of(record, "claims", record.answer),
+            self._of(record, "claims", record.reference), nuggets, self.extractor,
+        )  # fmt: skip
+
+    def _of(self, record: AnswerRecord, prompt: str, text: str | None) -> tuple[Claim, ...] | None:
+        if text is None:
+            return None
+        return () if abstains(text) else self.found.get((prompt, _source(record, text)))
+
+    def table(self) -> Table:
+        """Return the numbers of texts."""
+        rows = [("texts", self.texts), ("in the store before", self.before)]
+        rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
+        title = f"{self.extractor}: {'dry run' if self.dry_run else 'claims'}"
+        return Table(("what", "number"), tuple(rows), title=title, notes=(str(self.usage),))
+
+    def summary(self) -> str:
+        """Return how many texts have claims, how many are missing, and the cost."""
+        missing = sum(self.missing.values())
+        return f"{self.extractor}: {many(self.texts, 'text')}, {missing} missing. {self.usage}"
+
+    def _data(self) -> dict[str, Any]:
+        names = ("extractor", "texts", "before", "missing", "dry_run")
+        return {name: getattr(self, name) for name in names} | {"usage": asdict(self.usage)}
+
+
+def extract_claims(
+    answers: Iterable[AnswerRecord],
+    model: ChatModel,
+    store: VerdictStore,
+    *,
+    nuggets: bool = False,
+    prompts: Mapping[str, str] | None = None,
+    max_cost: float | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ClaimExtraction:
+    """Extract the claims of answers and references with a language model.
+
+    Claims and nuggets are stored by the question and the text, so that all systems share those of a
+    reference. Only texts that the store does not have are sent. A text whose extraction fails has
+    no claims: measures that need them are not known, and asking again sends it again. Blank texts
+    and abstentions (`abstains`) have no claims.
+
+    Args:
+        answers: The records.
+        model: The model.
+        store: Where claims are kept.
+        nuggets: Whether to extract nuggets from the references, too.
+        prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
+        max_cost: No call is made that could cost more than what is left of this.
+        dry_run: Send nothing, and estimate the cost.
+        progress: Called with the number of finished texts and of all that are sent.
+    """
+    texts = _Prompts(prompts)
+    wanted = {
+        (prompt, _source(record, text)): (record.question, text)
+        for record in answers
+        for prompt, text in (
+            ("claims", record.answer), ("claims", record.reference),
+            *([("nuggets", record.reference)] if nuggets else []),
+        )
+        if text is not None and not abstains(text)
+    }  # fmt: skip
+    names = {
+        prompt: f"{model.settings['model']} {texts.version(prompt)}"
+        for prompt in ("claims", "nuggets")
+    }
+    found: dict[tuple[str, str], tuple[Claim, ...]] = {}
+    for prompt, name in names.items():
+        known = store.claims((source for kind, source in wanted if kind == prompt), name)
+        found |= {(prompt, source): claims for source, claims in known.items()}
+    before = len(found)
+    todo = [key for key in wanted if key not in found]
+    requests = [_extraction(texts, prompt, *wanted[prompt, source]) for prompt, source in todo]
+    missing: Counter[str] = Counter()
+    if dry_run:
+        usage = model.estimate(requests, [_PER_CLAIMS] * len(requests))
+    else:
+        start = model.usage()
+
+        store.create()
+
+        def results() -> Generator[tuple[tuple[str, str], tuple[Claim, ...]], None, None]:
+            with closing(model.complete_each(requests, max_cost=max_cost)) as replies:
+                for done, (place, result) in enumerate(replies, 1):
+                    if isinstance(result, ModelError):
+                        missing[result.code] += 1
+                    else:
+                        yield todo[place], _claims(result.data)
+                    if progress is not None:
+                        progress(done, len(todo))
+
+        def keep(some: Sequence[tuple[tuple[str, str], tuple[Claim, ...]]]) -> None:
+            found.update(some)
+            for prompt, name in names.items():
+                own = {source: claims for (kind, source), claims in some if kind == prompt}
+                store.add_claims(own, name)
+
+        as_they_come(results(), keep)
+        usage = model.usage() - start
+    return ClaimExtraction(
+        names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets
+    )
+
+
+def _source(record: AnswerRecord, text: str) -> str:
+    """What claims depend on."""
+    return f"{record.question}\n\n{text}"
+
+
+def _extraction(prompts: _Prompts, prompt: str, question: str, text: str) -> ChatRequest:
+    parts = {"The answer" if prompt == "claims" else "The reference answer": text}
+    parts["The question"] = question
+    last = "The data has ended. Reply with JSON only."
+    items = _STRING if prompt == "claims" else _object(text=_STRING, vital={"type": "boolean"})
+    schema = _object(**{prompt: {"type": "array", "items": items}})
+    return ChatRequest(prompts.messages(prompt, parts, last), schema)
+
+
+def _claims(data: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """The claims or nuggets of a reply: each once, none blank."""
+    if "claims" in data:
+        return tuple(Claim(text) for text in dict.fromkeys(map(str.strip, data["claims"])) if text)
+    vital: dict[str, bool] = {}
+    for nugget in data["nuggets"]:
+        text = nugget["text"].strip()
+        vital[text] = vital.get(text, False) or nugget["vital"]
+    return tuple(Claim(text, is_vital) for text, is_vital in vital.items() if text)

@@ -1,0 +1,279 @@
+"""`judge_answers()`: obtain the verdicts that measures need, and store them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from rankgauge.answers.claims import sentence_claims
+from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
+from rankgauge.answers.judges import Judge, MissingVerdict
+from rankgauge.answers.model_judge import ModelJudge
+from rankgauge.answers.records import AnswerRecord, AnswerSet
+from rankgauge.answers.scores import SCORES
+from rankgauge.answers.store import VerdictStore, as_they_come
+from rankgauge.answers.verdicts import ClaimSet, Item, Verdict, check_verdict, items_of
+from rankgauge.core.arguments import integer
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.llm import Usage
+from rankgauge.rendering import Result, Table
+
+__all__ = ["AnswerJudging", "judge_answers"]
+
+_SHOWN = 3  # reasons of failures
+
+
+@dataclass(frozen=True)
+class AnswerJudging(Result):
+    """What a judge was asked, and what is missing.
+
+    Attributes:
+        judge: The name of the judge.
+        items: Verdicts that the measures need: different items times replicates.
+        before: How many of them were in the store.
+        labels: The number of new verdicts by relation and label.
+        missing: The number of missing verdicts by the code of the failure.
+        demoted: New verdicts whose label was lowered because their quote does not occur.
+        usage: Calls, tokens and cost; estimated in a dry run.
+        seconds: How long it took.
+        dry_run: Whether nothing was asked.
+        failures: The first reasons of missing verdicts.
+        served: The names of the model that the server reported, if they are not the requested one.
+    """
+
+    judge: str
+    items: int
+    before: int
+    labels: Mapping[str, Mapping[str, int]]
+    missing: Mapping[str, int]
+    demoted: int
+    usage: Usage
+    seconds: float
+    dry_run: bool = False
+    failures: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> int:
+        """The number of new verdicts."""
+        return sum(sum(count.values()) for count in self.labels.values())
+
+    def table(self) -> Table:
+        """Return the number of items, and what became of them."""
+        rows = [("verdicts needed", self.items), ("in the store before", self.before)]
+        if self.dry_run:
+            rows += [("to judge", self.items - self.before), ("calls", self.usage.calls)]
+        rows += [
+            (f"{relation}: {label}", number)
+            for relation, count in self.labels.items()
+            for label, number in count.items()
+        ]
+        rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
+        if self.demoted:
+            rows.append(("lowered: the quote does not occur", self.demoted))
+        return Table(
+            ("what", "number"), tuple(rows), title=f"{self.judge}: {self._heading()}",
+            notes=tuple(self._notes()),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return how many verdicts there are, how many are missing, and the cost."""
+        return ". ".join([f"{self.judge}: {self._heading()}", *self._spent()])
+
+    def _heading(self) -> str:
+        if self.dry_run:
+            return "dry run, nothing was sent"
+        return f"{many(self.judged, 'new verdict')}, {sum(self.missing.values())} missing"
+
+    def _spent(self) -> list[str]:
+        """What a model used; nothing where none was asked."""
+        if self.usage == Usage():
+            return []
+        return [f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}"]
+
+    def _notes(self) -> Iterator[str]:
+        yield from self._spent()
+        if self.dry_run and self.usage.calls and self.usage.cost is None:
+            yield "the cost is not known: give the model input_price and output_price"
+        yield from self.failures
+        if self.missing:
+            yield "missing verdicts widen the bounds of measures; the same call asks for them again"
+        if self.served:
+            yield f"the server reports another model: {', '.join(self.served)}"
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self) | {"judged": self.judged}
+
+
+def judge_answers(  # noqa: PLR0913 - each is an option of its own
+    answers: AnswerSet,
+    judge: Judge,
+    store: VerdictStore,
+    *,
+    measures: Any = DEFAULT_MEASURES,
+    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+    criteria: Mapping[str, str] = MappingProxyType({}),
+    replicates: int = 1,
+    max_cost: float | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> AnswerJudging:
+    """Ask a judge for the verdicts that measures need and the store does not have.
+
+    An item is judged again if its text, the judge or the version of the prompt is another. Verdicts
+    are stored as they come, at least four times a second; a verdict that is missing is counted, and
+    the next call asks for it.
+
+    Args:
+        answers: The answers of one system.
+        judge: A `ModelJudge`, a `CallableJudge`, a `RuleJudge`, or another `Judge`.
+        store: Where verdicts are kept.
+        measures: Names of the measures that will be computed.
+        claims: Gives the claims of a record; sentences by default.
+        criteria: Criteria of the user, each a name and its wording.
+        replicates: How often each item is judged. The label of most replicates counts.
+        max_cost: A model makes no call that could cost more than what is left of this.
+        dry_run: Ask nothing; return the number of items, calls and tokens, and the cost.
+        progress: Called with the number of finished items and of all that are judged.
+
+    Raises:
+        UnknownName: For an unknown measure.
+        InputError: If the judge returns a verdict on no item, or no label of its relation.
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.answers import AnswerRecord, Context, RuleJudge
+        >>> contexts = (Context("a", "The tower is 5 m high."), Context("b", "It opened in 1990."))
+        >>> record = AnswerRecord("q1", "How high?", "It is 5 m high.", contexts)
+        >>> store = VerdictStore(tempfile.mkdtemp() + "/verdicts.db")
+        >>> answers = AnswerSet("a", (record,))
+        >>> print(judge_answers(answers, RuleJudge(), store, measures="Faithfulness").summary())
+        rules: 2 new verdicts, 0 missing
+        >>> sorted(store.labels().values())
+        ['not stated', 'supported']
+    """
+    began = time.monotonic()
+    items = _items(answers, measures, claims, criteria)
+    known = {(each.key, each.prompt, each.replicate) for each in store.verdicts(judge.name)}
+    todo = [
+        {
+            item.key: item
+            for item in items
+            if (item.key, judge.version(item.relation), replicate) not in known
+        }
+        for replicate in range(integer("replicates", replicates))
+    ]
+    tally = _Tally(sum(map(len, todo)), progress)
+    model = judge if isinstance(judge, ModelJudge) else None
+    start = None if model is None else model.model.usage()
+    usage = Usage()
+    if not dry_run:
+        store.create()
+        for replicate, waiting in enumerate(todo):
+            some = list(waiting.values())
+            if model is None or start is None:
+                outcomes = judge.judge(some, replicate)
+            else:
+                spent = (model.model.usage() - start).cost or 0.0
+                left = None if max_cost is None else max(0.0, max_cost - spent)
+                outcomes = model.judge(some, replicate, max_cost=left)
+            as_they_come(tally.verdicts(outcomes, waiting, judge, replicate), store.add)
+        if model is not None and start is not None:
+            usage = model.model.usage() - start
+    elif model is not None:
+        parts = [model.estimate(list(some.values()), n) for n, some in enumerate(todo)]
+        usage = sum(parts[1:], parts[0])
+    return AnswerJudging(
+        judge.name, len(items) * replicates, len(items) * replicates - tally.sent,
+        {relation: dict(count) for relation, count in sorted(tally.labels.items())},
+        dict(tally.missing), tally.demoted, usage, time.monotonic() - began, dry_run,
+        tuple(tally.failures), () if model is None else model.other_models(),
+    )  # fmt: skip
+
+
+def _items(
+    answers: AnswerSet,
+    measures: Any,
+    claims: Callable[[AnswerRecord], ClaimSet],
+    criteria: Mapping[str, str],
+) -> list[Item]:
+    """Different items of the relations that the measures read."""
+    relations = {
+        relation
+        for measure in answer_measures(measures)
+        if measure.name in SCORES  # others need no verdicts
+        for relation in SCORES[measure.name][1]
+    } | ({"criterion"} if criteria else set())
+    found: dict[str, Item] = {}
+    for record in answers:
+        for item in items_of(record, claims(record), criteria):
+            if item.relation in relations:
+                found.setdefault(item.key, item)
+    return list(found.values())
+
+
+class _Tally:
+    """Counts the outcomes of a judge, and checks its verdicts."""
+
+    def __init__(self, sent: int, progress: Callable[[int, int], None] | None) -> None:
+        self.sent, self._progress = sent, progress
+        self.done = self.demoted = 0
+        self.labels: dict[str, Counter[str]] = {}
+        self.missing: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    def verdicts(
+        self,
+        outcomes: Iterator[Verdict | MissingVerdict],
+        waiting: dict[str, Item],
+        judge: Judge,
+        replicate: int,
+    ) -> Generator[Verdict, None, None]:
+        """Yield the verdicts among outcomes; items without an outcome are missing, too."""
+        try:
+            yield from self._checked(outcomes, waiting, judge, replicate)
+        finally:
+            # A model stops sending.
+            if isinstance(outcomes, Generator):
+                outcomes.close()
+        for _ in waiting:
+            self._count_missing("no verdict", "the judge left it out")
+
+    def _checked(
+        self,
+        outcomes: Iterator[Verdict | MissingVerdict],
+        waiting: dict[str, Item],
+        judge: Judge,
+        replicate: int,
+    ) -> Iterator[Verdict]:
+        for outcome in outcomes:
+            item = waiting.pop(outcome.key, None)
+            if item is None:
+                raise InputError(
+                    f"an outcome for {outcome.key!r:.20}, which is no item to judge, or has one",
+                    where=judge.name, fix="yield one outcome for the key of each item",
+                )  # fmt: skip
+            if isinstance(outcome, MissingVerdict):
+                self._count_missing(outcome.code, outcome.reason)
+            else:
+                check_verdict(outcome, item)
+                self.labels.setdefault(item.relation, Counter())[outcome.label] += 1
+                self.demoted += outcome.quoted is False
+                yield replace(
+                    outcome, judge=judge.name, prompt=judge.version(item.relation),
+                    replicate=replicate,
+                )  # fmt: skip
+            self.done += 1
+            if self._progress is not None:
+                self._progress(self.done, self.sent)
+
+    def _count_missing(self, code: str, reason: str) -> None:
+        self.missing[code] += 1
+        failure = f"{code}: {reason}"
+        if reason and failure not in self.failures and len(self.failures) < _SHOWN:
+            self.failures.append(failure)

@@ -1,0 +1,166 @@
+"""Rules and callables as judges, on cases decided by hand."""
+
+import pytest
+
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    CallableJudge,
+    Context,
+    Item,
+    RuleJudge,
+    VerdictStore,
+    evaluate_answers,
+    judge_answers,
+    quote_occurs,
+)
+from rankgauge.errors import InputError
+
+S, C, N = "supported", "contradicted", "not stated"
+
+
+def decided(subject, target, relation="answer-context", judge=None):
+    (found,) = (judge or RuleJudge()).judge([Item(relation, "q", subject, target)])
+    return found
+
+
+SUPPORT = [
+    # claim, text, label
+    ("The Nile is 6,650 km long.", "At 6650 km, the Nile is a long river.", S),
+    ("The Nile is 6,650 km long.", "The Nile is 6,400 km long.", C),
+    ("The Nile is 6,650 km long.", "The Nile is long in km.", N),
+    ("The bridge opened in 1932.", "Work began in 1923. The bridge opened in 1932.", S),
+    ("Cats are not mammals.", "Cats are mammals.", C),
+    ("Cats are mammals.", "Cats aren't mammals.", C),
+    ("Cats aren't reptiles.", "Cats are not reptiles.", S),
+    ("Libraries renewed the loans.", "The library renews loans.", S),
+    ("It costs 3,50 euros.", "The costs are 3.5 euros.", S),
+    ("Paris has a metro.", "Berlin has trams.", N),
+    ("Paris has a metro.", "", N),
+    ("The tower in Paris is red and high.", "The tower is in Paris. It is red. It is high.", S),
+    ("The museum opens at 9 and closes at 17.", "The museum opens at 9. It closes at 17.", S),
+    # German, French, Spanish, Russian, Greek, Arabic, Hindi, Chinese, Japanese, Korean, Thai
+    ("Der Turm ist 300 Meter hoch.", "Der Turm ist 300 Meter hoch und aus Eisen.", S),
+    ("Der Turm ist 300 Meter hoch.", "Der Turm ist nicht 300 Meter hoch.", C),
+    ("La tour est ouverte le lundi.", "La tour n'est pas ouverte le lundi.", C),
+    ("La torre nunca cierra.", "La torre nunca cierra por la noche.", S),
+    ("Москва столица России.", "Москва — столица России.", S),
+    ("Москва столица России.", "Москва не столица России.", C),
+    ("Αθήνα είναι πόλη.", "Αθήνα είναι μεγάλη πόλη.", S),
+    ("القاهرة عاصمة مصر", "القاهرة عاصمة مصر وأكبر مدنها", S),
+    ("القاهرة عاصمة مصر", "ليست القاهرة عاصمة مصر", C),
+    ("दिल्ली भारत की राजधानी है।", "नई दिल्ली भारत की राजधानी है।", S),
+    ("長江是中國最長的河流。", "長江是中國最長的河流。它流入東海。", S),
+    ("長江是中國最長的河流。", "長江不是中國最長的河流。", C),
+    ("東京は日本の首都です。", "東京は日本の首都です。人口は多い。", S),
+    ("東京は日本の首都です。", "京都には寺が多い。", N),
+    ("서울은 한국의 수도이다.", "서울은 한국의 수도이다.", S),
+    ("กรุงเทพเป็นเมืองหลวง", "กรุงเทพเป็นเมืองหลวงของประเทศไทย", S),
+    ("The year was ٢٠٢٤.", "The year was 2024.", S),
+]
+
+
+@pytest.mark.parametrize(("claim", "text", "label"), SUPPORT)
+def test_rules_decide_support(claim, text, label):
+    verdict = decided(claim, text)
+    assert verdict.label == label
+    assert (verdict.judge, verdict.prompt) == ("rules", "rules-1")
+    assert not verdict.quote or (verdict.quoted and quote_occurs(verdict.quote, text))
+    assert bool(verdict.quote) == (label != N)
+
+
+def test_rules_decide_nuggets():
+    text = "The old bridge opened in 1932."
+    for nugget, label in (
+        ("The bridge opened in 1932.", "supported"),
+        ("The bridge opened for trains and buses.", "partly supported"),
+        ("The bridge opened in 1933.", "not stated"),
+        ("Trains cross hourly.", "not stated"),
+    ):
+        assert decided(nugget, text, "nugget-answer").label == label, nugget
+
+
+def test_rules_decide_relevance_by_terms_of_the_question():
+    question = "Where does the Nile begin?"
+    assert decided("The Nile begins in Burundi.", question, "context-question").label == "relevant"
+    assert decided("Bread needs flour.", question, "context-question").label == "not relevant"
+    assert decided("The Nile is long.", question, "answer-question").label == "relevant"
+    assert decided("Bread needs flour.", question, "answer-question").label == "not relevant"
+
+
+def test_rules_decide_abstention_by_the_rule_of_claims():
+    verdict = decided("I don't know.", "Why?", "abstention")
+    assert (verdict.label, verdict.prompt) == ("abstains", "abstention-1")
+    assert decided("Because it rains.", "Why?", "abstention").label == "answers"
+    assert decided(" ", "Why?", "abstention").label == "abstains"
+
+
+@pytest.mark.parametrize(
+    ("subject", "target", "relation"),
+    [
+        ("Is it?", "", "answerability"), ("Why?\n\nNo.", "Is polite.", "criterion"),
+        ("It is.", "Some text.", "answer-context"),
+        ("Some text.", "Who is he?", "context-question"),
+    ],
+)  # fmt: skip
+def test_what_rules_cannot_judge_is_missing(subject, target, relation):
+    missing = decided(subject, target, relation)
+    assert missing.code == "cannot judge"
+    assert missing.reason
+
+
+@pytest.mark.slow
+def test_ten_megabytes_are_judged():
+    text = "The sky is blue today. " * 450_000
+    assert decided("The sky is green.", text[:10_000_000]).label == N
+
+
+# ---- callables
+
+
+def test_a_callable_judges_in_batches_and_may_decline():
+    sizes = []
+
+    def model(items):
+        sizes.append(len(items))
+        return [S if "1" in item.subject else None for item in items]
+
+    items = [Item("answer-context", "q", f"claim {n}", "text", n) for n in range(5)]
+    found = list(CallableJudge(model, "nli", "v2", batch=2).judge(items, 3))
+    assert sizes == [2, 2, 1]
+    assert found[1].label == S
+    assert (found[1].judge, found[1].prompt, found[1].replicate) == ("nli", "v2", 3)
+    assert [each.code for each in found if each is not found[1]] == ["cannot judge"] * 4
+
+
+def test_an_unknown_label_of_a_callable_is_missing():
+    missing = decided("a", "b", judge=CallableJudge(lambda _: ["entailment"], "nli"))
+    assert (missing.code, missing.reason) == ("invalid", "'entailment' is no label")
+
+
+def test_a_callable_that_returns_too_few_labels_is_refused(tmp_path):
+    record = AnswerRecord("q", "Why?", "One. Two. Three.", (Context("c", "text"),))
+    judge = CallableJudge(lambda _: [S], "nli")
+    with pytest.raises(InputError, match="got 1 labels for 3 items"):
+        judge_answers(
+            AnswerSet("a", (record,)), judge, VerdictStore(tmp_path / "v.db"),
+            measures="Faithfulness",
+        )  # fmt: skip
+
+
+def test_five_unsupported_claims_are_not_faithful(tmp_path):
+    answer = "Bees fly. Cows eat grass. Owls hunt mice. Pigs dig holes. Frogs jump far."
+    record = AnswerRecord("q", "Why?", answer, (Context("c", "The Nile is a river."),))
+    store = VerdictStore(tmp_path / "v.db")
+    answers = AnswerSet("a", (record,))
+    done = judge_answers(answers, RuleJudge(), store, measures="Faithfulness")
+    assert (done.items, done.judged, dict(done.missing)) == (5, 5, {})
+    assert evaluate_answers(answers, store.labels(), "Faithfulness").mean() == {"Faithfulness": 0}
+
+
+def test_several_measures_are_evaluated_at_once():
+    record = AnswerRecord("q", "Why?", "It rains.", (Context("c", "It rains."),))
+    judge, items = RuleJudge(), [Item("answer-context", "q", "It rains.", "It rains.")]
+    names = ["Faithfulness", "Contradicted", "Faithfulness"]
+    ev = evaluate_answers(AnswerSet("a", (record,)), judge.judge(items), names)
+    assert ev.mean() == {"Faithfulness": 1.0, "Contradicted": 0.0}

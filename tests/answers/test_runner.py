@@ -1,0 +1,329 @@
+"""Judging a set of answers: what is asked, stored, missing, resumed, and counted."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from answers.asking import answers, asked, entry, supporting, verdicts
+from loopback import serving
+
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    CallableJudge,
+    Context,
+    MissingVerdict,
+    ModelJudge,
+    RuleJudge,
+    Verdict,
+    VerdictStore,
+    counted_labels,
+    evaluate_answers,
+    judge_answers,
+)
+from rankgauge.answers.verdicts import LABELS
+from rankgauge.errors import InputError
+from rankgauge.llm import ChatModel
+
+MEASURE = {"measures": "Faithfulness"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with VerdictStore(tmp_path / "verdicts.db") as made:
+        yield made
+
+
+class Recorder:
+    """A judge that supports everything, and keeps what it was asked."""
+
+    name = "recorder"
+
+    def __init__(self, version="1"):
+        self.items, self.prompt = [], version
+
+    def version(self, relation):
+        return self.prompt
+
+    def judge(self, items, replicate=0):
+        self.items += items
+        for item in items:
+            yield Verdict(item.key, LABELS[item.relation][0], self.name)
+
+
+RECORD = AnswerRecord(
+    "q", "Where?", "In Burundi. It is far.", (Context("a", "A."), Context("b", "B.")), "Burundi."
+)
+
+
+@pytest.mark.parametrize(
+    ("measures", "relations"),
+    [
+        ("Faithfulness", {"answer-context": 4}),
+        (["Faithfulness", "NotStated"], {"answer-context": 4}),
+        ("ContextRecall", {"reference-context": 2}),
+        (["ContextRelevance", "AnswerRelevance"], {"context-question": 2, "answer-question": 2}),
+    ],
+)
+def test_only_relations_that_the_measures_need_are_judged(store, measures, relations):
+    judge = Recorder()
+    judge_answers(AnswerSet("a", (RECORD,)), judge, store, measures=measures)
+    assert Counter(item.relation for item in judge.items) == relations
+
+
+def test_only_items_without_a_verdict_of_this_judge_and_version_are_judged(store):
+    given = AnswerSet("a", (RECORD,))
+    first = Recorder()
+    judge_answers(given, first, store, **MEASURE)
+    again = Recorder()
+    done = judge_answers(given, again, store, **MEASURE)
+    assert (len(first.items), again.items, done.before, done.judged) == (4, [], 4, 0)
+    newer = Recorder("2")
+    judge_answers(given, newer, store, **MEASURE)
+    assert newer.items == first.items
+    other = Recorder()
+    other.name = "somebody else"
+    judge_answers(given, other, store, **MEASURE)
+    assert other.items == first.items
+    assert [each.prompt for each in store.verdicts("recorder")] == ["1"] * 4 + ["2"] * 4
+
+
+def test_items_that_two_systems_share_are_judged_once(store):
+    judge = Recorder()
+    for system, answer in (("a", "In Burundi."), ("b", "In Kenya.")):
+        record = AnswerRecord("q", "Where?", answer, RECORD.contexts, "Burundi.")
+        judge_answers(AnswerSet(system, (record,)), judge, store, measures="ContextRecall")
+    assert [item.relation for item in judge.items] == ["reference-context"] * 2
+
+
+def test_a_missing_verdict_is_counted_and_only_it_is_asked_again(store):
+    def declining(items):
+        return [None if "far" in item.subject else "supported" for item in items]
+
+    given = AnswerSet("a", (RECORD,))
+    done = judge_answers(given, CallableJudge(declining, "j"), store, **MEASURE)
+    assert (done.judged, done.missing) == (2, {"cannot judge": 2})
+    assert "missing: cannot judge" in str(done)
+    judge = Recorder()
+    judge.name, judge.prompt = "j", ""
+    judge_answers(given, judge, store, **MEASURE)
+    assert [item.subject for item in judge.items] == ["It is far."] * 2
+
+
+def test_items_that_a_judge_leaves_out_are_missing(store):
+    class Lazy(Recorder):
+        def judge(self, items, replicate=0):
+            yield Verdict(items[0].key, "supported", "x")
+            yield MissingVerdict(items[1].key, "server", "down")
+
+    done = judge_answers(AnswerSet("a", (RECORD,)), Lazy(), store, **MEASURE)
+    assert (done.items, done.judged, done.missing) == (4, 1, {"server": 1, "no verdict": 2})
+    assert store.verdicts()[0].judge == "recorder"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "message"),
+    [
+        (lambda item: Verdict("unknown", "supported", "x"), "no item to judge"),
+        (lambda item: Verdict(item.key, "relevant", "x"), "is no verdict on answer-context"),
+    ],
+)
+def test_a_verdict_on_something_else_is_refused(store, verdict, message):
+    class Confused(Recorder):
+        def judge(self, items, replicate=0):
+            yield Verdict(items[0].key, "supported", "x")
+            yield verdict(items[1])
+
+    with pytest.raises(InputError, match=message):
+        judge_answers(AnswerSet("a", (RECORD,)), Confused(), store, **MEASURE)
+    assert len(store.verdicts()) == 1  # what came before is kept
+
+
+def test_criteria_of_the_user_are_judged(store):
+    seen = []
+
+    def model(items):
+        seen.extend(items)
+        return ["met"] * len(items)
+
+    criteria = {"polite": "The answer is polite.", "short": "The answer is short."}
+    done = judge_answers(
+        AnswerSet("a", (RECORD,)), CallableJudge(model, "j"), store, measures=[], criteria=criteria
+    )
+    assert [(item.relation, item.name) for item in seen] == [
+        ("criterion", "polite"), ("criterion", "short"),
+    ]  # fmt: skip
+    assert done.labels == {"criterion": {"met": 2}}
+
+
+def test_progress_reaches_the_number_of_items(store):
+    seen = []
+    judge_answers(
+        AnswerSet("a", (RECORD,)), Recorder(), store, progress=lambda *n: seen.append(n), **MEASURE
+    )
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_result_is_a_table_json_and_a_sentence(store):
+    done = judge_answers(AnswerSet("a", (RECORD,)), RuleJudge(), store, **MEASURE)
+    assert "answer-context: not stated" in str(done)
+    assert json.loads(done.to_json())["judged"] == 4
+    assert done.summary() == "rules: 4 new verdicts, 0 missing"
+
+
+# ---- replicates
+
+
+def test_replicates_are_asked_for_separately_and_the_majority_counts(store, tmp_path):
+    given, claims = answers(claims=3)
+    labels = ["supported", "not stated", "supported"]
+
+    def answer(body, before):
+        text, listed = asked(body)
+        return verdicts(
+            *(entry(each["id"], labels[body["seed"] - 5], text.split()[0]) for each in listed)
+        )
+
+    with serving(answer) as server:
+        model = ChatModel(server.url, "m", seed=5, cache=tmp_path / "replies.db")
+        judge = ModelJudge(model)
+        done = judge_answers(given, judge, store, claims=claims, replicates=3, **MEASURE)
+        assert (done.items, done.judged, len(server.bodies)) == (9, 9, 3)
+        ev = evaluate_answers(given, store.verdicts(), "Faithfulness", claims=claims)
+        assert ev.mean() == {"Faithfulness": 1.0}
+        assert store.labels() == counted_labels(store.verdicts())
+        # More replicates ask only for these; with a tie the verdict is missing.
+        labels.append("not stated")
+        done = judge_answers(given, judge, store, claims=claims, replicates=4, **MEASURE)
+        assert (done.before, done.judged, len(server.bodies)) == (9, 3, 4)
+        assert store.labels() == {}
+
+
+def test_of_several_judges_and_versions_the_last_counts(store):
+    def verdict(label, judge="m", prompt="1", replicate=0):
+        return Verdict("k", label, judge, prompt, replicate=replicate)
+
+    cases = [
+        ([verdict("a"), verdict("b")], {"k": "b"}),
+        ([verdict("a"), verdict("a", replicate=1), verdict("b", replicate=2)], {"k": "a"}),
+        ([verdict("a"), verdict("b", replicate=1)], {}),
+        ([verdict("a"), verdict("b", replicate=1), verdict("b")], {"k": "b"}),
+        ([verdict("a"), verdict("a", replicate=1), verdict("b", prompt="2")], {"k": "b"}),
+        ([verdict("a"), verdict("a", replicate=1), verdict("b", judge="ann")], {"k": "b"}),
+        ([verdict("a"), verdict("b", judge="x"), verdict("a", replicate=1)], {"k": "a"}),
+    ]
+    for some, expected in cases:
+        assert counted_labels(some) == expected
+    for some, _ in cases:
+        store.add(some)
+    assert store.labels() == counted_labels(store.verdicts())
+    assert store.labels("ann") == {"k": "b"}
+
+
+# ---- caches, and processes that are killed
+
+
+def test_another_model_never_gets_the_verdicts_of_the_first(store, tmp_path):
+    given, claims = answers()
+
+    def answer(body, before):
+        text, listed = asked(body)
+        label = "supported" if body["model"] == "kind" else "not stated"
+        return verdicts(*(entry(each["id"], label, text.split()[0]) for each in listed))
+
+    with serving(answer) as server:
+        for name, label in (("kind", "supported"), ("strict", "not stated")):
+            judge = ModelJudge(ChatModel(server.url, name, cache=tmp_path / "replies.db"))
+            judge_answers(given, judge, store, claims=claims, **MEASURE)
+            assert set(store.labels(name).values()) == {label}
+        assert [body["model"] for body in server.bodies] == ["kind", "strict"]
+
+
+WORK = """
+import sys
+sys.path.insert(0, sys.argv[4])
+from answers.asking import answers
+from rankgauge.answers import ModelJudge, VerdictStore, judge_answers
+from rankgauge.llm import ChatModel
+given, claims = answers(questions=12, claims=20)
+judge = ModelJudge(ChatModel(sys.argv[1], "small", cache=sys.argv[2], concurrency=4))
+done = judge_answers(given, judge, VerdictStore(sys.argv[3]), measures=["Faithfulness"],
+                     claims=claims)
+print(done.before, done.judged, done.missing)
+"""
+CALLS = 12 * 3  # 20 claims are 3 calls
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
+    half = threading.Event()
+    replied = []
+
+    def answer(body, before):
+        if before == 16:
+            half.set()
+        time.sleep(0.03)
+        replied.append(json.dumps(body))
+        return supporting(body, before)
+
+    def process():
+        words = [server.url, tmp_path / "r.db", tmp_path / "v.db", Path(__file__).parents[1]]
+        return subprocess.Popen(
+            [sys.executable, "-c", WORK, *map(str, words)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    with serving(answer) as server:
+        killed = process()
+        assert half.wait(60)
+        killed.send_signal(how)
+        killed.communicate(timeout=60)
+        assert killed.returncode != 0
+        time.sleep(0.2)  # what it sent last may still be read
+        before = len(server.bodies)
+        assert before < CALLS
+        with VerdictStore(tmp_path / "v.db") as store:
+            kept = len(store.verdicts()) if (tmp_path / "v.db").exists() else 0
+        out, err = process().communicate(timeout=60)
+        assert (err, out) == ("", f"{kept} {240 - kept} {{}}\n")
+        # Only the (at most four) calls that were under way are sent a second time.
+        twice = len(replied) - len(set(replied))
+        assert len(set(replied)) == CALLS
+        assert twice <= (4 if how == signal.SIGKILL else 0)
+        sent = len(server.bodies)
+        process().communicate(timeout=60)
+        assert len(server.bodies) == sent
+
+
+def test_a_server_that_fails_for_good_leaves_a_store_that_can_be_completed(store):
+    given, claims = answers(questions=30)
+
+    def answer(body, before):
+        return supporting(body, before) if before < 5 else (500, {}, {"error": "oops"})
+
+    with serving(answer) as server:
+        model = ChatModel(server.url, "small", retries=0, concurrency=1)
+        done = judge_answers(given, ModelJudge(model), store, claims=claims, **MEASURE)
+    assert done.judged == 15
+    assert done.missing == {"server": 30, "skipped": 45}
+    assert "500" in done.failures[0]
+    with serving(supporting) as server:
+        model = ChatModel(server.url, "small")
+        done = judge_answers(given, ModelJudge(model), store, claims=claims, **MEASURE)
+        assert (done.before, done.judged, len(server.bodies)) == (15, 75, 25)
+
+
+def test_a_refused_key_ends_the_run_and_is_reported(store):
+    given, claims = answers(questions=30)
+    with serving(lambda *_: (401, {}, {"error": {"message": "bad key"}})) as server:
+        model = ChatModel(server.url, "small", concurrency=1)
+        done = judge_answers(given, ModelJudge(model), store, claims=claims, **MEASURE)
+        assert len(server.bodies) == 1
+    assert done.missing == {"server": 3, "skipped": 87}
+    assert "bad key" in str(done)
