@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats.mean_bounds import mean_interval
 
 __all__ = ["DEFAULT_MEASURES", "AnswerEvaluation", "evaluate_answers", "judged_answers"]
 
@@ -81,12 +84,54 @@ class AnswerEvaluation(Evaluation):
             found[str(measure)] = (low, high)
         return found
 
+    def table(self) -> Table:
+        """Return the mean of each measure with its interval, and what is missing of it."""
+        missing, bounds, intervals = self.missing(), self.bounds(), mean_intervals(self)
+        rows: list[tuple[Cell, ...]] = []
+        for column, (name, mean) in enumerate(self.mean().items()):
+            defined = sum(not row[column].reason for row in self.scores)
+            ends = bounds[name] if missing[name] else (math.nan, math.nan)
+            rows.append((name, mean, *map(span, (intervals[name], ends)), defined))
+        shown = [0, 1, 2, 3, 4] if any(missing.values()) else [0, 1, 2, 4]
+        columns = ("measure", "mean", "95% CI", "if all were judged", "questions")
+        return Table(
+            columns=tuple(columns[n] for n in shown),
+            rows=tuple(tuple(row[n] for n in shown) for row in rows),
+            title=f"{self.run_name} (judge: {self.stamp})",
+            notes=self.notes,
+            digits=3,
+        )
+
     def missing(self) -> dict[str, int]:
         """Return for each measure how many verdicts are missing."""
         return {
             str(measure): sum(row[column].missing for row in self.scores)
             for column, measure in enumerate(self.measures)
         }
+
+
+def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    """Return for each measure the 95% interval of its mean over questions.
+
+    As :func:`rankgauge.stats.mean_interval`, within the bounds of the measure; NaN for fewer than
+    two values, or equal ones.
+    """
+    found = {}
+    for column, measure in enumerate(evaluation.measures):
+        values = evaluation.per_query[:, column]
+        known = values[~np.isnan(values)]
+        low = high = math.nan
+        if len(known) > 1 and known.min() < known.max():
+            low, high = mean_interval(known)
+            least, most = measure.declaration.bounds
+            low, high = max(low, least), min(high, most)
+        found[str(measure)] = (low, high)
+    return found
+
+
+def span(ends: tuple[float, float]) -> str | None:
+    """Return an interval as text; None for NaN."""
+    return None if math.isnan(ends[0]) else f"{ends[0]:.3f} to {ends[1]:.3f}"
 
 
 def _read_score(data: Sequence[Any]) -> Score:
@@ -100,6 +145,7 @@ def judged_answers(
     answers: AnswerSet,
     labels: Mapping[str, str],
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+    criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> list[JudgedAnswer]:
     """Return each record with its claims and the verdicts on it.
 
@@ -107,8 +153,9 @@ def judged_answers(
         answers: The answers of one system.
         labels: The label that counts for each key of an item.
         claims: Gives the claims of a record.
+        criteria: Criteria of the user, each a name and its wording.
     """
-    return [JudgedAnswer.of(record, claims(record), labels) for record in answers]
+    return [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
 
 
 def evaluate_answers(
@@ -119,6 +166,7 @@ def evaluate_answers(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
     encoder: Any = None,
+    criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerEvaluation:
     """Measure answers by the verdicts on them.
 
@@ -135,6 +183,8 @@ def evaluate_answers(
         claims: Gives the claims of a record; sentences by default.
         judge: Who judged: name, prompt, and how it was calibrated.
         encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
+        criteria: Criteria of the user, each a name and its wording, as they were judged. Each is a
+            measure more: ``Criterion(name=polite)`` is the share of answers that meet it.
 
     Raises:
         InputError: If there are no answers.
@@ -150,11 +200,12 @@ def evaluate_answers(
     """
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="give at least one")
-    chosen = answer_measures(
-        (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
-    )
+    own = [f"Criterion(name={name})" for name in criteria]
+    asked = (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
+    chosen = tuple(dict.fromkeys((*answer_measures(asked), *answer_measures(own))))
+    _check_criteria(chosen, criteria)
     labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(verdicts)
-    judged = judged_answers(answers, labels, claims)
+    judged = judged_answers(answers, labels, claims, criteria)
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
     if measures is None:
@@ -186,6 +237,17 @@ def evaluate_answers(
     )
 
 
+def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) -> None:
+    """Refuse the measure of a criterion without wording: nothing could be looked up."""
+    for measure in measures:
+        if measure.name == "Criterion" and measure.arguments["name"] not in criteria:
+            name = measure.arguments["name"]
+            raise InputError(
+                f"the criterion {name!r} has no wording", where="criteria",
+                fix=f'give it: criteria={{"{name}": "The answer ..."}}',
+            )  # fmt: skip
+
+
 def _judge_setting(judge: Mapping[str, Any]) -> dict[str, str]:
     """Who judged, as a setting: values of different judges differ."""
     said = " ".join(str(judge[part]) for part in ("name", "prompt") if judge.get(part))
@@ -197,7 +259,7 @@ def answer_measures(measures: Any) -> tuple[Measure, ...]:
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
-        if measure.name not in {*SCORES, *OVERLAPS, *SIMILARITIES}:
+        if measure.name not in {*SCORES, *OVERLAPS, *SIMILARITIES, "Criterion"}:
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
                 fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
@@ -243,17 +305,22 @@ def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
+    missing = {m: sum(row[n].missing for row in scores) for n, m in enumerate(measures)}
     none = _unjudged(measures, scores)
+    parts = [
+        f"{measure} {count}"
+        + (
+            f" (all of {many(empty, 'question')})"
+            if (empty := none.get(f"unjudged {measure}"))
+            else ""
+        )
+        for measure, count in missing.items()
+        if count
+    ]
+    if parts:
+        what = f"verdicts are missing: {', '.join(parts)}; values count them as not given"
+        yield Finding("", "warning", what, fix="judge the rest")
     for column, measure in enumerate(measures):
-        missing = sum(row[column].missing for row in scores)
-        if missing:
-            known = [row[column] for row in scores if not row[column].reason]
-            low, high = (math.fsum(e) / len(known) for e in zip(*(s[1:3] for s in known), strict=True))
-            what = f"{measure}: {many(missing, 'verdict')} missing"
-            if none.get(f"unjudged {measure}"):
-                what += f", of {many(none[f'unjudged {measure}'], 'question')} all"
-            what += f"; with them the mean is between {low:.3f} and {high:.3f}"
-            yield Finding("", "warning", what, fix="judge the rest")
         reasons: dict[str, int] = {}
         for row in scores:
             if row[column].reason:

@@ -246,18 +246,11 @@ class Baseline:
         return [query for query, seen in self.queries.items() if seen.top == ()]
 
     def failure(self, evaluation: Evaluation, max_failed: float) -> str:
-        """Say how many queries have no ranking, or verdicts, if more than allowed; else empty."""
+        """Say how many queries have no ranking if that is more than allowed; else empty."""
         empty, queries = self.empty(), len(self.queries)
         number = len(empty)
         if self.depth is None:
             number = evaluation.counts.get("missing_from_run", 0)
-        unjudged = {name: evaluation.counts.get(f"unjudged {name}", 0) for name in self.measures}
-        worst = max(unjudged, key=lambda name: unjudged[name])
-        if unjudged[worst] > max_failed * queries:
-            return (
-                f"{many(unjudged[worst], 'question')} of {queries} have no verdict for {worst}, "
-                f"more than max_failed = {max_failed:g} allows"
-            )
         if number <= max_failed * queries:
             return ""
         shown = f"{number / queries:.1%}" + (f": {some(empty)}" if empty else "")

@@ -17,7 +17,7 @@ from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation, of_answers, settings_change
+from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.gates.baseline import Baseline, Noise, input_faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
@@ -154,9 +154,18 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
     failure = new.failure(evaluation, rules.max_failed)
     if failure:
         why = f"{failure}: the run is broken or incomplete, and "
-        missing = "verdict" if of_answers(evaluation) else "ranking"
-        yield _refused(f"queries without a {missing}", why)
+        yield _refused("queries without a ranking", why)
         return
+    queries = len(evaluation.query_ids)
+    for gated in rules.measures:
+        # Of answers: a question of which nothing was judged is not in the mean.
+        unjudged = evaluation.counts.get(f"unjudged {gated.measure}", 0)
+        if unjudged > rules.max_failed * queries:
+            why = (
+                f"{many(unjudged, 'question')} of {queries} have no verdict for {gated.measure}, "
+                f"more than max_failed = {rules.max_failed:g} allows: judge the rest; "
+            )
+            yield _refused("questions without a verdict", why)
     for fault in input_faults(evaluation):
         yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 

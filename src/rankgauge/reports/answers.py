@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation, Blame, BlamedAnswer, JudgedAnswer
+from rankgauge.answers import (
+    AnswerDiagnosis,
+    AnswerEvaluation,
+    Blame,
+    BlamedAnswer,
+    JudgedAnswer,
+    items_of,
+)
 from rankgauge.answers.attribution import CAUSES
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.text import many
@@ -21,7 +28,7 @@ _WIDTH = 79
 _FIRST = 6  # measures of answers on one screen
 _CAUSES = 4  # causes on one screen
 _WORST = 3  # examples of each cause
-_BAR = 20
+_BAR = 12
 _TEXT = 1_200  # characters of an answer or context
 _ROWS = 40  # claims of one answer
 # The label that decides on a claim, the first that some context has.
@@ -42,6 +49,15 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
     worst = tuple(_examples(found))
     if worst:
         yield Section("The worst answers of each cause", worst)
+
+
+def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
+    """Yield headings and conclusions of a diagnosis of answers, the next step last."""
+    yield "Result", found.summary()
+    for reason in found.retrieval_first[1:]:
+        yield "Also", reason
+    yield "Judge", found.answers.stamp
+    yield "Next step", _next_step(found)
 
 
 def _stages(found: AnswerDiagnosis) -> Table:
@@ -149,7 +165,8 @@ def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[
     for name, relation in (("answer", "answer-context"), ("reference", "reference-context")):
         rows: dict[int, list[tuple[str | None, int, str]]] = {}
         claims: dict[int, str] = {}
-        items = [item for item in judged.items() if item.relation == relation]
+        every = items_of(judged.record, judged.claims)
+        items = [item for item in every if item.relation == relation]
         for item, label in zip(items, judged.labels.get(relation, ()), strict=True):
             rows.setdefault(item.row, []).append((label, item.column, item.key))
             claims[item.row] = item.subject
@@ -178,12 +195,13 @@ def _blocks(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[T
         yield from _long(found)
         return
     yield _wrapped(found.summary() + ".")
-    for table in _long(found) if options.full else _screen(found):
+    for table in _screen(found, full=options.full):
         # Notes are wrapped: a screen has 80 columns.
         yield replace(table, notes=())
         if table.notes:
             yield "".join(_wrapped(f"• {note}") for note in table.notes)
-    yield _wrapped(f"Next: {_next_step(found)}")
+    more = "" if options.full else " (--full shows all measures, causes and groups)"
+    yield _wrapped(f"Next: {_next_step(found)}{more}")
 
 
 def _long(found: AnswerDiagnosis) -> Iterator[Table]:
@@ -193,10 +211,11 @@ def _long(found: AnswerDiagnosis) -> Iterator[Table]:
         yield _groups(found.blame)
 
 
-def _screen(found: AnswerDiagnosis) -> Iterator[Table]:
+def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
     table = found.table()
     retrieval = [row for row in table.rows if row[0] == "retrieval"]
-    shown = retrieval + [row for row in table.rows if row[0] != "retrieval"][:_FIRST]
+    generation = [row for row in table.rows if row[0] != "retrieval"]
+    shown = retrieval + (generation if full else generation[:_FIRST])
     yield replace(
         table,
         columns=table.columns[1:],
@@ -207,27 +226,56 @@ def _screen(found: AnswerDiagnosis) -> Iterator[Table]:
     causes.sort(key=lambda row: -int(str(row[2])))
     if causes:
         columns = ("cause", "stage", "questions", "gain at most")
-        yield Table(columns, tuple(row[:4] for row in causes[:_CAUSES]), digits=3)
+        yield Table(
+            columns, tuple(row[:4] for row in causes[: None if full else _CAUSES]), digits=3
+        )
+    if full:
+        yield Table(("cause", "fix"), tuple((row[0], row[4]) for row in causes))
+        if len(found.blame.by_group()) > 1:
+            yield _groups(found.blame)
 
 
 def _next_step(found: AnswerDiagnosis) -> str:
-    full = "(--full: all measures, causes and groups)"
     if found.retrieval_first:
-        return f"improve retrieval: rankgauge diagnose {full}"
+        return "improve retrieval: rankgauge diagnose"
     totals = {cause: n for cause, n in found.blame.totals().items() if cause in CAUSES}
     if not totals:
-        return f"judge more questions {full}"
+        return "judge more questions"
     cause = max(totals, key=lambda name: totals[name])
-    return f"{CAUSES[cause][1]}, for {many(totals[cause], 'answer')} {full}"
+    return f"{CAUSES[cause][1]}, for {many(totals[cause], 'answer')}"
 
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(for_terminal(text), _WIDTH, subsequent_indent="  ") + "\n"
 
 
-def _evaluation_blocks(found: object, format: str, options: Options) -> list[Table]:
-    return list(evaluations.REPORTS[Evaluation].blocks(found, format, options))  # type: ignore[arg-type]
+# ---- evaluations of one or more systems
 
 
-_EVALUATIONS = evaluations.REPORTS[Evaluation]
-REPORTS = {AnswerDiagnosis: Report(_blocks), AnswerEvaluation: _EVALUATIONS}
+def _compared(
+    systems: Sequence[AnswerEvaluation], format: str, options: Options
+) -> Iterable[Table | str]:
+    """One system with its intervals; several side by side."""
+    if options.per_query:
+        return _PLAIN.blocks(systems, format, options)
+    if len(systems) == 1:
+        return [systems[0].table()]
+    means = [each.mean() for each in systems]
+    names = dict.fromkeys(name for mean in means for name in mean)
+    table = Table(
+        columns=("measure", *(each.run_name for each in systems)),
+        rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
+        notes=(
+            *(f"{each.run_name}: judge {each.stamp}" for each in systems),
+            *evaluations.notes_of(systems),
+        ),
+        digits=3,
+    )
+    return [table]
+
+
+_PLAIN = evaluations.REPORTS[Evaluation]
+REPORTS = {
+    AnswerDiagnosis: Report(_blocks),
+    AnswerEvaluation: replace(_PLAIN, blocks=_compared),
+}
