@@ -51,6 +51,7 @@ class Gatekeeper:
         anchor: Any = None,
         noise: Iterable[Any] = (),
         latency: tuple[Any, Any] | None = None,
+        allow_uncalibrated: bool = False,
     ) -> GateResult | None:
         """Fail the test, with the explanation, unless the run may replace the one before.
 
@@ -67,6 +68,7 @@ class Gatekeeper:
             anchor: A second baseline; without, that of the rules.
             noise: Repeated runs of the system of the baseline.
             latency: Latencies of baseline and new run.
+            allow_uncalibrated: Whether to gate answers by a judge that is not calibrated.
 
         Returns:
             The result; None where a baseline was written instead.
@@ -91,6 +93,7 @@ class Gatekeeper:
             result = gate(
                 qrels, run, wanted, baseline=held, noise=noise, latency=latency,
                 anchor=self._path(wanted.anchor if anchor is None else anchor),
+                allow_uncalibrated=allow_uncalibrated,
             )  # fmt: skip
         except RankgaugeError as error:
             error.fix = _in_pytest(error.fix)

@@ -54,7 +54,9 @@ def verdicts(given, seed=0, *, missing=0.0, criteria=None):
 def evaluated(system="a", seed=0, *, judge="ann", missing=0.0, **versions):
     given = answers(system, **versions)
     return evaluate_answers(
-        given, verdicts(given, seed, missing=missing), judge={"name": judge, "prompt": "1"}
+        given,
+        verdicts(given, seed, missing=missing),
+        judge={"name": judge, "prompt": "1", "person": True},
     )
 
 
@@ -123,8 +125,9 @@ def test_a_gate_passes_the_same_answers_and_fails_worse_ones():
         for item in items_of(record, sentence_claims(record))
         if item.relation == "answer-context"
     }
-    old = evaluate_answers(given, good)
-    bad = evaluate_answers(given, dict.fromkeys(good, "not stated"))
+    ann = {"name": "ann", "person": True}
+    old = evaluate_answers(given, good, judge=ann)
+    bad = evaluate_answers(given, dict.fromkeys(good, "not stated"), judge=ann)
     baseline = Baseline.from_evaluation(old)
     wide = {"measures": {"Faithfulness": {"margin": 0.1}}}
     assert gate(old, rules=wide, baseline=baseline).verdict == "PASS"
@@ -134,7 +137,7 @@ def test_a_gate_passes_the_same_answers_and_fails_worse_ones():
 def test_a_gate_refuses_an_evaluation_of_which_many_questions_are_not_judged():
     given = answers(text="It is {n} m high.")
     some = [v for record in list(given)[:20] for v in verdicts(AnswerSet("a", (record,)))]
-    ev = evaluate_answers(given, some)
+    ev = evaluate_answers(given, some, judge={"name": "ann", "prompt": "1", "person": True})
     result = gate(ev, rules=RULES, baseline=Baseline.from_evaluation(evaluated("a")))
     assert result.verdict == "NOT COMPARABLE"
     assert "10 questions of 30 have no verdict for Faithfulness" in str(result)
@@ -148,7 +151,7 @@ def test_an_evaluation_of_answers_is_the_same_after_json():
     again = AnswerEvaluation.from_json(ev.to_json())
     assert again == ev
     assert again.bounds() == ev.bounds()
-    assert again.stamp == "ann, uncalibrated"
+    assert again.stamp == "ann, a person"
     plain = Evaluation.from_json(ev.to_json())
     assert plain.mean() == ev.mean()
     assert plain != ev
@@ -200,9 +203,9 @@ def test_a_report_shows_the_answers_of_several_systems_side_by_side():
     pair = [evaluated("one", prompt="v1"), evaluated("two", 1, prompt="v2")]
     page = html_report(pair, plots=False)
     assert "prompt (v1 → v2)" in page
-    assert "judge: ann, uncalibrated" in page
+    assert "judge: ann, a person" in page
     text = render(pair)
-    assert "one: judge ann, uncalibrated" not in text or "two" in text
+    assert "two: judge ann, a person" in text
     assert "Faithfulness" in text
 
 

@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from answers.asking import FENCE, answers, asked, entry, supporting, verdicts
+from answer_server import FENCE, answers, asked, entry, supporting, verdicts
 from loopback import completion, serving
 
 from rankgauge.answers import (

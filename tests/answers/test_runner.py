@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from answers.asking import answers, asked, entry, supporting, verdicts
+from answer_server import answers, asked, entry, supporting, verdicts
 from loopback import serving
 
 from rankgauge.answers import (
@@ -248,7 +248,7 @@ def test_another_model_never_gets_the_verdicts_of_the_first(store, tmp_path):
 WORK = """
 import sys
 sys.path.insert(0, sys.argv[4])
-from answers.asking import answers
+from answer_server import answers
 from rankgauge.answers import ModelJudge, VerdictStore, judge_answers
 from rankgauge.llm import ChatModel
 given, claims = answers(questions=12, claims=20)

@@ -17,6 +17,7 @@ MARKS = [
     "diversity",
     "judging",
     "pages",
+    "answers",
     "checking",
     "ties",
     "running",
@@ -91,6 +92,13 @@ def test_diversity_prints_and_writes_a_table(script, page):
 def test_judging_prints_and_writes_a_table(script, page):
     said = script("judging.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| Plackett-Luce fits | 5 |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_answers_prints_and_writes_a_table(script, page):
+    said = script("answers.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| judge calls of 50 ms, 64 at once | 20 |" in said
     assert said.strip() in page.read_text(encoding="utf-8")
 
 

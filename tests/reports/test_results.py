@@ -77,6 +77,25 @@ def answers():
     return made, {item.key: "supported" for items in judged for item in items}
 
 
+def calibrated():
+    """The answers, with verdicts of a judge and of a person on all of their items."""
+    made, _ = answers()
+    answered = rankgauge.answers
+    keys = {
+        item.key: item.relation
+        for one in made
+        for item in answered.items_of(one, answered.sentence_claims(one))
+    }
+    given = [
+        [
+            answered.Verdict(key, answered.verdicts.LABELS[relation][(at + shift) % 2], name)
+            for at, (key, relation) in enumerate(keys.items())
+        ]
+        for shift, name in enumerate(("judge", "person"))
+    ]
+    return made, *given
+
+
 PACKAGES = [
     importlib.import_module(f"rankgauge.{found.name}")
     for found in pkgutil.iter_modules(rankgauge.__path__)
@@ -93,6 +112,8 @@ RESULTS = {
         "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
     ),
     "Blame": lambda _: rankgauge.answers.diagnose_answers(*answers()).blame,
+    "Calibration": lambda _: rankgauge.answers.calibrate(*calibrated()),
+    "CorrectedMeans": lambda _: rankgauge.answers.correct_means(*calibrated()),
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
     "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
     "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),

@@ -12,12 +12,25 @@ if TYPE_CHECKING:
         BlamedAnswer as BlamedAnswer,
         blame as blame,
     )
+    from rankgauge.answers.calibration import (
+        Bias as Bias,
+        Calibration as Calibration,
+        PositionSwap as PositionSwap,
+        RelationCalibration as RelationCalibration,
+        calibrate as calibrate,
+        position_swap as position_swap,
+    )
     from rankgauge.answers.claims import (
         ABSTENTION_RULE as ABSTENTION_RULE,
         abstains as abstains,
         cited as cited,
         sentence_claims as sentence_claims,
         split_sentences as split_sentences,
+    )
+    from rankgauge.answers.corrected_means import (
+        CorrectedMean as CorrectedMean,
+        CorrectedMeans as CorrectedMeans,
+        correct_means as correct_means,
     )
     from rankgauge.answers.diagnosis import (
         AnswerDiagnosis as AnswerDiagnosis,
@@ -78,7 +91,11 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "attribution": "Blame BlamedAnswer blame",
+        "calibration": (
+            "Bias Calibration PositionSwap RelationCalibration calibrate position_swap"
+        ),
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "corrected_means": "CorrectedMean CorrectedMeans correct_means",
         "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
         "judges": "CallableJudge Judge MissingVerdict RuleJudge",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.attribution import Blame, blame
+from rankgauge.answers.calibration import Calibration
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import (
     AnswerEvaluation,
@@ -115,13 +117,14 @@ class AnswerDiagnosis(Result):
         }  # fmt: skip
 
 
-def diagnose_answers(
+def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     answers: AnswerSet,
     verdicts: Mapping[str, str] | Iterable[Verdict],
     measures: Any = None,
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     bands: Any = None,
     attainable: float = _AT_LEAST,
     k: int = 5,
@@ -137,7 +140,8 @@ def diagnose_answers(
         verdicts: As for :func:`evaluate_answers`.
         measures: Names of measures of answers; without, as :func:`evaluate_answers`.
         claims: Gives the claims of a record.
-        judge: Who judged.
+        judge: Who judged, as for :func:`evaluate_answers`.
+        calibration: The calibration of the judge, or its path.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval comes first.
         k: The cut-off.
@@ -147,14 +151,17 @@ def diagnose_answers(
         InputError: If there are no answers.
     """
     number("attainable", attainable, high=1.0)
-    given = () if isinstance(verdicts, Mapping) else tuple(verdicts)
-    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(given)
+    given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
+    labels = given if isinstance(given, Mapping) else counted_labels(given)
     evaluation = evaluate_answers(
-        answers, labels, measures, claims=claims, judge=judge, criteria=criteria
-    )
+        answers, given, measures, claims=claims, judge=judge, calibration=calibration,
+        criteria=criteria,
+    )  # fmt: skip
     judged = tuple(judged_answers(answers, labels, claims, criteria))
     found = blame(judged, answers.system)
-    reasons = {each.key: each for each in given if each.label == labels.get(each.key)}
+    reasons = {}
+    if not isinstance(given, Mapping):
+        reasons = {each.key: each for each in given if each.label == labels.get(each.key)}
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
     if not qrels:
         first = _poor_contexts(evaluation, bands, k)

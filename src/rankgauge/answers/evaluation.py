@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.answers.calibration import Calibration, stamp_judge
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -34,6 +36,10 @@ DEFAULT_MEASURES = (
 OVERLAP_MEASURES = (
     "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip
+# The relations whose verdicts each measure needs.
+_RELATIONS = {name: relations for name, (_, relations) in SCORES.items()} | {
+    "Criterion": ("criterion",)
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +51,9 @@ class AnswerEvaluation(Evaluation):
     Attributes:
         scores: For each question and measure the value, its bounds, how many verdicts are missing,
             and why it is undefined.
-        judge: Who judged, and on how many labels that judge was calibrated.
+        judge: Who judged, and whether that judge was calibrated: name, ``person``, the measures
+            for which it is ``calibrated``, and the ``stamp`` in words. The settings have it, too,
+            so that it is saved with the values.
     """
 
     scores: Sequence[Sequence[Score]] = ()
@@ -70,9 +78,7 @@ class AnswerEvaluation(Evaluation):
     @property
     def stamp(self) -> str:
         """Who judged, and on how many labels of people that judge was calibrated."""
-        name = self.judge.get("name", "unknown judge")
-        labels = self.judge.get("calibrated")
-        return f"{name}, calibrated on {labels} labels" if labels else f"{name}, uncalibrated"
+        return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return for each measure what its mean is at least and at most, whatever is missing."""
@@ -165,6 +171,7 @@ def evaluate_answers(
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerEvaluation:
@@ -181,7 +188,10 @@ def evaluate_answers(
         measures: Names of measures of answers; without, `DEFAULT_MEASURES` and those of
             `OVERLAP_MEASURES` that are defined for some question.
         claims: Gives the claims of a record; sentences by default.
-        judge: Who judged: name, prompt, and how it was calibrated.
+        judge: Who judged: ``name`` and ``prompt``, and ``person=True`` for people, who need no
+            calibration. Without, the judges of the verdicts.
+        calibration: The calibration of the judge, or its path. Without, or for another judge or
+            prompt, the values are marked as uncalibrated.
         encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
         criteria: Criteria of the user, each a name and its wording, as they were judged. Each is a
             measure more: ``Criterion(name=polite)`` is the share of answers that meet it.
@@ -204,7 +214,8 @@ def evaluate_answers(
     asked = (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
     chosen = tuple(dict.fromkeys((*answer_measures(asked), *answer_measures(own))))
     _check_criteria(chosen, criteria)
-    labels = verdicts if isinstance(verdicts, Mapping) else counted_labels(verdicts)
+    given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
+    labels = given if isinstance(given, Mapping) else counted_labels(given)
     judged = judged_answers(answers, labels, claims, criteria)
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
@@ -215,6 +226,12 @@ def evaluate_answers(
             if measure.name not in OVERLAPS or not all(each.reason for each in column)
         }
     chosen = tuple(columns)
+    stamped = stamp_judge(
+        judge,
+        {} if isinstance(given, Mapping) else _judges(given, answers, claims, criteria),
+        {str(m): _RELATIONS[m.name] for m in chosen if m.name in _RELATIONS},
+        calibration,
+    )
     scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
@@ -227,13 +244,14 @@ def evaluate_answers(
         policies=Policies(),
         counts={"queries": len(answers)} | _unjudged(chosen, scores),
         groups=groups if any(groups) else None,
-        settings=dict(answers.settings) | _judge_setting(judge or {}),
+        settings={**answers.settings, "judge": stamped},
         findings=(
+            *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
             *(Finding("", "info", note) for note in answers.notes),
         ),
         scores=tuple(scores),
-        judge=dict(judge or {}),
+        judge=stamped,
     )
 
 
@@ -248,18 +266,12 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
             )  # fmt: skip
 
 
-def _judge_setting(judge: Mapping[str, Any]) -> dict[str, str]:
-    """Who judged, as a setting: values of different judges differ."""
-    said = " ".join(str(judge[part]) for part in ("name", "prompt") if judge.get(part))
-    return {"judge": said} if said else {}
-
-
 def answer_measures(measures: Any) -> tuple[Measure, ...]:
     """Return measures by name; refuse those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
-        if measure.name not in {*SCORES, *OVERLAPS, *SIMILARITIES, "Criterion"}:
+        if measure.name not in {*_RELATIONS, *OVERLAPS, *SIMILARITIES}:
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
                 fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
@@ -302,6 +314,33 @@ def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
         for column, measure in enumerate(measures)
     }
     return {name: count for name, count in found.items() if count}
+
+
+def _judges(
+    verdicts: Iterable[Verdict],
+    answers: AnswerSet,
+    claims: Callable[[AnswerRecord], ClaimSet],
+    criteria: Mapping[str, str],
+) -> dict[str, set[tuple[str, str]]]:
+    """Name and prompt of the judges whose verdicts on each relation count."""
+    latest = {each.key: (each.judge, each.prompt) for each in verdicts}
+    found: dict[str, set[tuple[str, str]]] = {}
+    for record in answers:
+        for item in items_of(record, claims(record), criteria):
+            if item.key in latest:
+                found.setdefault(item.relation, set()).add(latest[item.key])
+    return found
+
+
+def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
+    """The stamp as a note: a warning unless the judge is calibrated for every judged measure."""
+    judged = {str(measure) for measure in measures if measure.name in _RELATIONS}
+    if judged <= set(judge["calibrated"]):
+        if judged:
+            yield Finding("", "info", f"judge: {judge['stamp']}")
+        return
+    fix = "compare it with labels of people: rankgauge answers calibrate"
+    yield Finding("", "warning", f"judge: {judge['stamp']}", fix=fix)
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:

@@ -21,7 +21,7 @@ from rankgauge.answers.records import AnswerRecord
 from rankgauge.answers.verdicts import ClaimSet, items_of
 from rankgauge.measures.measure import Measure
 
-__all__ = ["SCORES", "JudgedAnswer", "Score", "score"]
+__all__ = ["SCORES", "UNITS", "JudgedAnswer", "Score", "score", "units"]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -439,6 +439,31 @@ SCORES: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = MappingProxyType({
     "RightAbstention": (lambda judged: _abstention_if(judged, answerable=False),
                         ("abstention", "answerability")),
 })  # fmt: skip
+
+
+# What the share is of, for measures that are the share of one kind of units.
+UNITS: Mapping[str, Callable[[JudgedAnswer], Known]] = MappingProxyType({
+    "ContextRelevance": lambda judged: judged.known("context-question", "relevant"),
+    "ContextPrecision": _useful,
+    "ContextRecall": lambda judged: _supported_by_context(judged, "reference"),
+    "Faithfulness": _supported_by_context,
+    "Contradicted": _contradicted_by_context,
+    "AnswerRelevance": lambda judged: judged.known("answer-question", "relevant"),
+    "Completeness": _covered,
+    "AnswerPrecision": _correct,
+    "Abstention": _abstains,
+})  # fmt: skip
+
+
+def units(measure: Measure, judged: JudgedAnswer) -> Known:
+    """Return whether each unit (claim, context, answer) counts for a measure of `UNITS`.
+
+    There are none if the measure is undefined for the question.
+    """
+    try:
+        return UNITS[measure.name](judged)
+    except (_Undefined, _Unjudged):
+        return _none(0)
 
 
 def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:

@@ -40,6 +40,10 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
     help="A second baseline that stays, such as that of a release. Without: as the rules say.",
 )  # fmt: skip
 @click.option("--update-baseline", is_flag=True, help="Write the baseline from RUN, and end.")
+@click.option(
+    "--allow-uncalibrated", is_flag=True,
+    help="Gate answers also by a judge that was not compared with labels of people.",
+)  # fmt: skip
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
 @click.option(
     "--noise", multiple=True, metavar="RUN",
@@ -64,6 +68,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     baseline: str | None,
     anchor: str | None,
     update_baseline: bool,  # noqa: FBT001 - click passes by name
+    allow_uncalibrated: bool,  # noqa: FBT001 - click passes by name
     strict: bool,  # noqa: FBT001 - click passes by name
     noise: tuple[str, ...],
     latency: tuple[str, str] | None,
@@ -131,6 +136,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             anchor=anchor or wanted.anchor,
             noise=repeats,
             latency=latency,
+            allow_uncalibrated=allow_uncalibrated,
         )
     print_result(result, "table")
     report_options = rankgauge.reports.Options(strict=strict)

@@ -9,10 +9,11 @@ import os
 import socket
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
@@ -128,7 +129,11 @@ class Endpoint:
                 f"{self.shown} is given a user and a key, both for one header", where="key_env",
                 fix="take the user out of the URL, or name another key_header",
             )  # fmt: skip
-        self._pool = self._connections()
+        # A pool for each call that is under way: one pool of many connections looks at all of them
+        # for each call, which at 64 calls at once takes longer than the calls themselves.
+        self._make_pool = self._pool_maker()
+        self._pools: list[Any] = []
+        self._idle: list[Any] = []
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.shown}>"
@@ -172,7 +177,8 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.close()
+        for pool in self._pools:
+            pool.close()
 
     def post(self, path: str, body: Any) -> Any:
         """Send a body and return the response.
@@ -258,15 +264,32 @@ class Endpoint:
         """Status, headers and content; all of it within the time limit."""
         request = self._httpx.Request(method, url, headers=headers, content=content)
         latest = time.monotonic() + self._timeout
-        response = self._pool.handle_request(
+        with self._pool() as pool:
+            return self._exchanged(pool, request, latest)
+
+    @contextmanager
+    def _pool(self) -> Iterator[Any]:
+        """A pool that no other call uses, the latest first: its connection is open."""
+        try:
+            pool = self._idle.pop()
+        except IndexError:
+            pool = self._make_pool()
+            self._pools.append(pool)
+        try:
+            yield pool
+        finally:
+            self._idle.append(pool)
+
+    def _exchanged(self, pool: Any, request: Any, latest: float) -> tuple[int, Any, bytes]:
+        response = pool.handle_request(
             self._core.Request(
-                method,
+                request.method,
                 self._core.URL(
                     scheme=request.url.raw_scheme, host=request.url.raw_host,
                     port=request.url.port, target=request.url.raw_path,
                 ),
                 headers=request.headers.raw,
-                content=content,
+                content=request.content,
                 # What the connections of _Clock take for a time limit is the moment of its end.
                 extensions={
                     "timeout": {
@@ -298,24 +321,24 @@ class Endpoint:
             headers[self._key_header] = key
         return dict(headers)
 
-    def _connections(self) -> Any:
-        """A pool of connections, through the proxy of the environment if there is one."""
+    def _pool_maker(self) -> Callable[[], Any]:
+        """What makes pools of one connection, through the proxy of the environment if any."""
         # Certificates take a while to load.
         secure = self._httpx.create_ssl_context() if self._parts.scheme == "https" else None
         options = {
             "ssl_context": secure,
-            "max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0,
+            "max_connections": 1, "keepalive_expiry": 5.0,
             "network_backend": _Clock(self._core),
         }  # fmt: skip
         proxies = {} if proxy_bypass(self._parts.hostname) else getproxies()
         url = proxies.get(self._parts.scheme) or proxies.get("all")
         if not url:
-            return self._core.ConnectionPool(**options)
+            return partial(self._core.ConnectionPool, **options)
         proxy = self._httpx.Proxy(url if "://" in url else f"http://{url}")
         if proxy.raw_auth:
             self.secrets.add_login(*(part.decode("utf-8", "replace") for part in proxy.raw_auth))
         kind = self._core.SOCKSProxy if "socks" in proxy.url.scheme else self._core.HTTPProxy
-        return kind(str(proxy.url), proxy_auth=proxy.raw_auth, **options)
+        return partial(kind, str(proxy.url), proxy_auth=proxy.raw_auth, **options)
 
     def _register(self) -> None:
         """Remember what must not be shown; the key follows when it is read."""

@@ -479,6 +479,14 @@ def of_answers(evaluation: Evaluation) -> bool:
     return any(measure.declaration.reads in _OF_ANSWERS for measure in evaluation.measures)
 
 
+def judge_name(settings: Mapping[str, Any]) -> str | None:
+    """Return the name and prompt of the judge of answers; None if unknown."""
+    judge = settings.get("judge")
+    if isinstance(judge, Mapping):
+        judge = " ".join(str(judge[part]) for part in ("name", "prompt") if judge.get(part))
+    return str(judge) if judge else None
+
+
 def settings_change(
     one: Evaluation, settings: Mapping[str, Any], before: str, after: str
 ) -> Finding | None:
@@ -499,7 +507,8 @@ def settings_change(
     """
     if not settings or not of_answers(one):
         return None
-    now = one.settings
+    now = dict(one.settings) | {"judge": judge_name(one.settings)}
+    settings = dict(settings) | {"judge": judge_name(settings)}
     names = [n for n in dict.fromkeys([*settings, *now]) if settings.get(n) != now.get(n)]
     if not names:
         return None

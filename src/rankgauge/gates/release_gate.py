@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
@@ -40,6 +40,7 @@ def gate(
     anchor: Baseline | str | os.PathLike[str] | None = None,
     noise: Iterable[Any] = (),
     latency: tuple[Any, Any] | None = None,
+    allow_uncalibrated: bool = False,
 ) -> GateResult:
     """Compare a run with rules and a baseline: PASS, FAIL or INCONCLUSIVE, or NOT COMPARABLE.
 
@@ -61,10 +62,12 @@ def gate(
         noise: Repeated runs (or evaluations of them) of the system of the baseline, two or more: a
             margin within their differences is refused.
         latency: Latencies of baseline and new run, measured in the same job (see the rules).
+        allow_uncalibrated: Whether to gate measures of answers by a judge that was not compared
+            with people (:func:`rankgauge.answers.calibrate`); otherwise they are refused.
 
     Raises:
-        InputError: If a margin is within the noise, there is nothing to compare the run with, or
-            an input cannot be worked with.
+        InputError: If a margin is within the noise, there is nothing to compare the run with, the
+            judge of answers is uncalibrated, or an input cannot be worked with.
 
     References:
         Piaggio et al.: Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
@@ -96,6 +99,7 @@ def gate(
     try:
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
+            _refuse_uncalibrated(evaluation, allowed=allow_uncalibrated)
         else:
             truth, found = Qrels.of(qrels), Run.of(run)
             evaluation = evaluate(truth, found, measures)
@@ -217,6 +221,23 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
                 where=rules.source,
                 fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge "
                 "more queries",
+            )
+
+
+def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
+    """The verdicts of a judge that nobody compared with people decide no release."""
+    judge = evaluation.settings.get("judge")
+    known = judge if isinstance(judge, Mapping) else {}
+    calibrated = known.get("calibrated", ())
+    for measure in () if allowed else evaluation.measures:
+        if measure.declaration.reads == "verdicts" and str(measure) not in calibrated:
+            raise InputError(
+                f"the judge of {measure} is not calibrated: "
+                f"{known.get('stamp', 'it is not known who judged')}",
+                where=f"run {evaluation.run_name!r}",
+                fix="compare it with labels of people (rankgauge answers calibrate) and evaluate "
+                "with the calibration; or gate all the same with --allow-uncalibrated "
+                "(allow_uncalibrated=True)",
             )
 
 

@@ -1,4 +1,4 @@
-"""Agreement of raters beyond chance, with intervals from a bootstrap over the units rated.
+"""Agreement of raters beyond chance, with intervals from a bootstrap over units or clusters.
 
 Ratings are a table (U, R): a row for each unit (a task, a query-document pair), a column for each
 rater, NaN where a rater did not rate the unit. Ratings that no other rater can be paired with say
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,7 @@ _UNDEFINED = 0.05
 _NO_PAIRS = "no unit has two ratings"
 _ONE_VALUE = "all ratings are equal: agreement by chance would be perfect, too"
 
+IntArray: TypeAlias = npt.NDArray[np.intp]
 # From weights (B, U), how often each unit counts, to (B,) values; NaN where undefined.
 _Statistic = Callable[[FloatArray], FloatArray]
 
@@ -79,6 +81,7 @@ def krippendorff_alpha(
     level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
+    clusters: npt.ArrayLike | None = None,
 ) -> Agreement:
     """Return Krippendorff's alpha = 1 - Do / De with a bootstrap interval over units.
 
@@ -94,6 +97,7 @@ def krippendorff_alpha(
         level: Confidence of the interval.
         draws: Resamples of the units; 0 for no interval.
         seed: Of the draws.
+        clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
 
     Example:
         >>> from math import nan
@@ -103,7 +107,8 @@ def krippendorff_alpha(
     """
     where = "krippendorff_alpha"
     _check_choice(metric, _METRICS, "metric", where)
-    values, counts = _count_values(ratings, where)
+    values, counts, units = _count_values(ratings, where)
+    groups = _clusters_of(clusters, ratings, units, where)
     sizes = counts.sum(axis=1)
 
     def alpha(weights: FloatArray) -> FloatArray:
@@ -125,12 +130,17 @@ def krippendorff_alpha(
         return _one_minus(within * (number - 1), expected, varied)
 
     return _with_interval(
-        alpha, len(counts), int(sizes.sum()), level=level, draws=draws, seed=seed, where=where
+        alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed, where=where
     )
 
 
 def percent_agreement(
-    ratings: npt.ArrayLike, *, level: float = 0.95, draws: int = 1000, seed: int = 0
+    ratings: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+    clusters: npt.ArrayLike | None = None,
 ) -> Agreement:
     """Return the share of equal pairs of ratings of a unit, as a mean over units.
 
@@ -141,18 +151,20 @@ def percent_agreement(
         level: Confidence of the interval.
         draws: Resamples of the units; 0 for no interval.
         seed: Of the draws.
+        clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
 
     Example:
         >>> percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value.__round__(3)
         0.667
     """
     where = "percent_agreement"
-    _, counts = _count_values(ratings, where)
+    _, counts, units = _count_values(ratings, where)
+    groups = _clusters_of(clusters, ratings, units, where)
     sizes = counts.sum(axis=1)
     shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
     return _with_interval(
         lambda weights: weights @ shares / weights.sum(axis=1),
-        len(counts), int(sizes.sum()), level=level, draws=draws, seed=seed, where=where,
+        groups, int(sizes.sum()), level=level, draws=draws, seed=seed, where=where,
     )  # fmt: skip
 
 
@@ -164,6 +176,7 @@ def cohen_kappa(
     level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
+    clusters: npt.ArrayLike | None = None,
 ) -> Agreement:
     """Return Cohen's kappa of two raters with a bootstrap interval over units.
 
@@ -179,6 +192,7 @@ def cohen_kappa(
         level: Confidence of the interval.
         draws: Resamples of the units; 0 for no interval.
         seed: Of the draws.
+        clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
 
     Example:
         >>> round(cohen_kappa([0, 1, 1, 2], [0, 1, 2, 2], draws=0).value, 3)
@@ -196,7 +210,9 @@ def cohen_kappa(
             where=where,
             fix="give one number per unit and rater, NaN where it is missing",
         )
-    pairs = pairs[~np.isnan(pairs).any(axis=1)]
+    both = np.flatnonzero(~np.isnan(pairs).any(axis=1))
+    groups = _clusters_of(clusters, pairs, both, where)
+    pairs = pairs[both]
     _check_finite(pairs, where)
     values, codes = np.unique(pairs, return_inverse=True)
     rows = np.arange(len(pairs))
@@ -215,7 +231,7 @@ def cohen_kappa(
         )
 
     return _with_interval(
-        kappa, len(pairs), 2 * len(pairs), level=level, draws=draws, seed=seed, where=where
+        kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed, where=where
     )
 
 
@@ -258,8 +274,8 @@ def units_needed(
     return math.ceil(variance * (NormalDist().inv_cdf((1 + level) / 2) / half_width) ** 2)
 
 
-def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray]:
-    """The values, and (U, V) how often units with at least two ratings have each."""
+def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray, IntArray]:
+    """The values, (U, V) how often units with two ratings or more have each, and these units."""
     try:
         table = np.asarray(ratings, dtype=np.float64)
     except (TypeError, ValueError):
@@ -278,7 +294,22 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
     rows = np.searchsorted(units, np.nonzero(paired)[0])
     counts = np.zeros((len(units), len(values)))
     np.add.at(counts, (rows, codes), 1)
-    return values, counts
+    return values, counts, units
+
+
+def _clusters_of(
+    clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray, where: str
+) -> IntArray:
+    """The number of the cluster of each of these units; without clusters each is its own."""
+    if clusters is None:
+        return np.arange(len(units))
+    given = np.asarray(clusters)
+    if given.shape != (len(np.asarray(ratings)),):
+        raise InputError(
+            f"{given.size} clusters of {len(np.asarray(ratings))} units", where=where,
+            fix="give the cluster of each unit",
+        )  # fmt: skip
+    return np.unique(given[units], return_inverse=True)[1]
 
 
 def _check_finite(values: FloatArray, where: str) -> None:
@@ -304,7 +335,7 @@ def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) ->
 
 def _with_interval(
     statistic: _Statistic,
-    units: int,
+    groups: IntArray,
     ratings: int,
     *,
     level: float,
@@ -312,7 +343,8 @@ def _with_interval(
     seed: int,
     where: str,
 ) -> Agreement:
-    """The statistic of all units, and its percentiles over resamples of them."""
+    """The statistic of all units, and its percentiles over resamples of clusters of them."""
+    units = len(groups)
     check_share(level, "level", where)
     check_draws(draws or 1, seed, where)
     nan = math.nan
@@ -323,13 +355,15 @@ def _with_interval(
         return Agreement(nan, nan, nan, level, units, ratings, _ONE_VALUE)
     if not draws:
         return Agreement(value, nan, nan, level, units, ratings, "no interval was computed")
-    if units == 1:
-        return Agreement(value, nan, nan, level, units, ratings, "one unit: no interval")
+    count = int(groups.max()) + 1
+    if count == 1:
+        only = "one unit" if units == 1 else "one cluster"
+        return Agreement(value, nan, nan, level, units, ratings, f"{only}: no interval")
     rng = np.random.default_rng(seed)
     drawn = np.empty(draws)
-    for start, count in blocks(draws, units):
-        weights = rng.multinomial(units, np.full(units, 1 / units), size=count)
-        drawn[start : start + count] = statistic(weights.astype(np.float64))
+    for start, size in blocks(draws, units):
+        weights = rng.multinomial(count, np.full(count, 1 / count), size=size)[:, groups]
+        drawn[start : start + size] = statistic(weights.astype(np.float64))
     defined = drawn[~np.isnan(drawn)]
     if draws - len(defined) > _UNDEFINED * draws:
         reason = f"no interval: undefined in {draws - len(defined)} of {draws} resamples"

@@ -1,0 +1,175 @@
+"""How long judging and measuring answers take: prints a table in Markdown.
+
+    python benchmarks/answers.py [--tiny] [--rounds 3] [--write PAGE]
+
+Calls go to a server on this machine, a process of its own, that replies after 50 ms. Wall-clock
+time, the best of several rounds: the ideal is the time of the server alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from page import number, put, table
+
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    Claim,
+    ClaimSet,
+    Context,
+    ModelJudge,
+    Verdict,
+    VerdictStore,
+    evaluate_answers,
+    items_of,
+    judge_answers,
+)
+from rankgauge.llm import ChatModel
+
+HEAD = ("of answers", "number", "seconds", "ideal or goal")
+DELAY, CONCURRENCY = 0.05, 64
+CONTEXTS, CLAIMS = 5, 5
+MEASURE = ["Faithfulness"]
+
+
+async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Reply to all requests of a connection, each after the delay."""
+    entry = {"id": "1", "quote": "", "reason": "None.", "label": "not stated"}
+    content = json.dumps({"verdicts": [entry]})
+    message = {"role": "assistant", "content": content}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    usage = {"prompt_tokens": 300, "completion_tokens": 40}
+    body = json.dumps({"model": "m", "choices": choices, "usage": usage}).encode()
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    try:
+        while True:
+            lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+            size = next(line for line in lines if line.startswith(b"content-length:"))
+            await reader.readexactly(int(size.split(b":")[1]))
+            await asyncio.sleep(DELAY)
+            writer.write(head.encode() + body)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+async def serve() -> None:
+    """Serve until the process ends, and print the port."""
+    server = await asyncio.start_server(reply, "127.0.0.1", 0, backlog=1000)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+def answers(
+    questions: int, contexts: int, claims: int
+) -> tuple[AnswerSet, Callable[..., ClaimSet]]:
+    """Answers whose claims and contexts all differ."""
+    records = tuple(
+        AnswerRecord(
+            f"q{n}", f"Question {n}?", f"Answer {n}.",
+            tuple(Context(f"c{m}", f"Passage {n} {m}. " * 40) for m in range(contexts)),
+        )
+        for n in range(questions)
+    )  # fmt: skip
+    made = {
+        record.id: ClaimSet(tuple(Claim(f"Claim {m} of {record.id}.") for m in range(claims)))
+        for record in records
+    }
+    return AnswerSet("drawn", records), lambda record: made[record.id]
+
+
+def best(call: Callable[[], object], rounds: int) -> float:
+    """The shortest time of several calls."""
+    took = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - start)
+    return min(took)
+
+
+def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
+    """A line for the calls of a judge."""
+    given, claims = answers(calls, 1, 1)
+    files = iter(range(rounds))
+
+    def judge() -> None:
+        model = ChatModel(url, "m", concurrency=CONCURRENCY)
+        with VerdictStore(folder / f"judging-{next(files)}.db") as store:
+            store.create()
+            done = judge_answers(given, ModelJudge(model), store, measures=MEASURE, claims=claims)
+        model.close()
+        if done.judged != calls:
+            raise AssertionError(str(done))
+
+    ideal = math.ceil(calls / CONCURRENCY) * DELAY
+    shown = f"judge calls of {DELAY * 1000:.0f} ms, {CONCURRENCY} at once"
+    return shown, f"{calls:,}", number(best(judge, rounds)), number(ideal)
+
+
+def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, ...]]:
+    """Lines for verdicts that are in the store."""
+    questions = max(1, verdicts // (CONTEXTS * CLAIMS))
+    given, claims = answers(questions, CONTEXTS, CLAIMS)
+    items = [
+        item
+        for record in given
+        for item in items_of(record, claims(record))
+        if item.relation == "answer-context"
+    ]
+    with VerdictStore(folder / "measuring.db") as store:
+        store.add(Verdict(item.key, "supported", "m") for item in items)
+        labels = store.labels()
+        read = best(store.labels, rounds)
+        scored = best(lambda: evaluate_answers(given, labels, MEASURE, claims=claims), rounds)
+    yield "verdicts read from the store", f"{len(items):,}", number(read), ""
+    yield "stored verdicts scored", f"{len(items):,}", number(scored), "1"
+
+
+def rows(calls: int, verdicts: int, rounds: int) -> Iterator[tuple[str, ...]]:
+    """A line for each."""
+    command = [sys.executable, __file__, "--serve"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+    ):
+        try:
+            assert server.stdout is not None  # noqa: S101 - a pipe, for mypy
+            port = int(server.stdout.readline())
+            yield judging(calls, rounds, f"http://127.0.0.1:{port}", Path(folder))
+        finally:
+            server.kill()
+        yield from measuring(verdicts, rounds, Path(folder))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--serve", action="store_true", help="be the server")
+    given = parser.parse_args()
+    if given.serve:
+        asyncio.run(serve())
+        return
+    said = table(HEAD, rows(*((20, 50) if given.tiny else (1000, 100_000)), given.rounds))
+    print(said)
+    if given.write:
+        put(given.write, "answers", said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""`correct_means()`: means over answers corrected for the errors of the judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankgauge.answers.calibration import labels_of_people
+from rankgauge.answers.claims import sentence_claims
+from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
+from rankgauge.answers.records import AnswerRecord, AnswerSet
+from rankgauge.answers.scores import UNITS, JudgedAnswer, units
+from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
+
+__all__ = ["CorrectedMean", "CorrectedMeans", "correct_means"]
+
+_VALID = (
+    "valid if the questions with labels of people are a random sample (prediction-powered), or if "
+    "the judge errs as often on the others (Rogan-Gladen)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMean:
+    """A mean by the judge, and what it is if the errors of the judge are taken out.
+
+    Attributes:
+        system: The system.
+        measure: The measure.
+        judged: The mean by the judge, with an interval that takes the judge for perfect.
+        prediction_powered: Corrected by labels of people on a random sample of these questions.
+        rogan_gladen: Corrected by sensitivity and specificity; of measures that are a share.
+        people: The mean over the questions with labels of people alone.
+    """
+
+    system: str
+    measure: str
+    judged: Estimate
+    prediction_powered: Estimate
+    rogan_gladen: Estimate
+    people: Estimate
+
+    @property
+    def method(self) -> str:
+        """The method with the smallest interval that is valid; empty if there is none.
+
+        Prediction-powered if questions of the system have labels: its interval is then the smallest
+        but for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
+        """
+        if not math.isnan(self.prediction_powered.value):
+            return "prediction-powered"
+        return "" if math.isnan(self.rogan_gladen.value) else "Rogan-Gladen"
+
+    @property
+    def best(self) -> Estimate:
+        """The estimate of `method`."""
+        return self.rogan_gladen if self.method == "Rogan-Gladen" else self.prediction_powered
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedMeans(Result):
+    """Means over answers corrected for the errors of the judge. Made by :func:`correct_means`.
+
+    Attributes:
+        means: One for each system and measure.
+    """
+
+    means: tuple[CorrectedMean, ...]
+
+    def table(self) -> Table:
+        """Return a row for each system and measure."""
+        return Table(
+            columns=("system", "measure", "by the judge", "corrected", "95% CI", "method"),
+            rows=tuple(
+                (
+                    each.system, each.measure, each.judged.value, each.best.value,
+                    _interval(each.best), each.method or _reason(each),
+                )
+                for each in self.means
+            ),
+            title="Means corrected for the errors of the judge",
+            digits=3,
+            notes=(_VALID,),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return a row for each system, measure and method."""
+        rows: list[tuple[Cell, ...]] = []
+        for each in self.means:
+            for name in ("judged", "prediction_powered", "rogan_gladen", "people"):
+                found: Estimate = getattr(each, name)
+                rows.append((
+                    each.system, each.measure, name, found.value, found.low, found.high,
+                    found.count, found.reason,
+                ))  # fmt: skip
+        columns = ("system", "measure", "method", "value", "low", "high", "count", "reason")
+        return Table(columns, tuple(rows))
+
+    def summary(self) -> str:
+        """Return the first corrected means."""
+        return "; ".join(
+            f"{each.system} {each.measure}: {each.judged.value:.3f} by the judge, "
+            + (f"corrected {each.best.value:.3f} {_interval(each.best)}" if each.method else
+               f"not corrected: {_reason(each)}")
+            for each in self.means[:2]
+        )  # fmt: skip
+
+
+def correct_means(
+    answers: AnswerSet | Iterable[AnswerSet],
+    judge: Iterable[Verdict],
+    human: Iterable[Verdict],
+    measures: Any = DEFAULT_MEASURES,
+    *,
+    claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+    level: float = 0.95,
+) -> CorrectedMeans:
+    """Correct means of measures for the errors of the judge, with honest intervals.
+
+    Two ways, of which the result names the better one. *Prediction-powered inference* needs labels
+    of people on a random sample of the questions, on all items of each; it is unbiased whatever
+    errors the judge makes. *Rogan-Gladen* uses sensitivity and specificity on all units (claims,
+    contexts, answers) with labels of people, of whatever system; it assumes that the judge errs as
+    often on the others, and is withheld unless the judge is better than guessing.
+
+    Args:
+        answers: The answers of one system or several.
+        judge: Verdicts of one judge.
+        human: Verdicts of people.
+        measures: Names of measures of answers.
+        claims: Gives the claims of a record.
+        level: Confidence of the intervals.
+
+    Raises:
+        InputError: If there are no answers.
+        UnknownName: For an unknown measure, or one of rankings.
+    """
+    sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
+    by_judge = {each.key: each.label for each in judge}
+    by_people, _ = labels_of_people(human)
+    both = [
+        tuple(judged_answers(each, labels, claims) for labels in (by_judge, by_people))
+        for each in sets
+    ]
+    found = []
+    for number, each in enumerate(sets):
+        said, true = (
+            evaluate_answers(each, labels, measures, claims=claims)
+            for labels in (by_judge, by_people)
+        )
+        for column, measure in enumerate(said.measures):
+            values = said.per_query[:, column]
+            # Of people only questions count of which every item has a label.
+            known = [
+                row[column].value if not row[column].missing else math.nan for row in true.scores
+            ]
+            there = ~np.isnan(values)
+            given = (values[there], np.array(known)[there])
+            found.append(
+                CorrectedMean(
+                    each.system,
+                    str(measure),
+                    naive_rate(given[0], level=level),
+                    prediction_powered_mean(*given, level=level),
+                    _rogan_gladen(measure, both, number, level),
+                    prediction_powered_mean(*given, power=0.0, level=level),
+                )
+            )
+    return CorrectedMeans(tuple(found))
+
+
+def _rogan_gladen(
+    measure: Measure, both: Sequence[Sequence[Sequence[JudgedAnswer]]], target: int, level: float
+) -> Estimate:
+    """Of the units of all systems; those of the target make the rate."""
+    nan = math.nan
+    if measure.name not in UNITS or measure.arguments.get("like") is not None:
+        why = f"{measure} is not the share of one kind of units"
+        return Estimate(nan, nan, nan, level, 0, why)
+    rows = list(_units(measure, both, target))
+    if not any(weight for *_, weight in rows):
+        return Estimate(nan, nan, nan, level, 0, "nothing to judge")
+    judged, human, clusters, weights = zip(*rows, strict=True)
+    return rogan_gladen(judged, human, clusters, weights, level=level)
+
+
+def _units(
+    measure: Measure, both: Sequence[Sequence[Sequence[JudgedAnswer]]], target: int
+) -> Iterator[tuple[float, float, str, float]]:
+    """Label of the judge, of people, question and weight in the mean of each unit."""
+    for number, (judged, human) in enumerate(both):
+        for one, other in zip(judged, human, strict=True):
+            said, true = units(measure, one), units(measure, other)
+            count = int((said.sure == said.possible).sum())
+            for unit in range(len(said.sure)):
+                if said.sure[unit] == said.possible[unit]:
+                    agreed = true.sure[unit] == true.possible[unit]
+                    label = float(true.sure[unit]) if agreed else math.nan
+                    weight = 1 / count if number == target else 0.0
+                    yield float(said.sure[unit]), label, one.record.id, weight
+
+
+def _interval(found: Estimate) -> str:
+    return "" if math.isnan(found.low) else f"[{found.low:.3f}, {found.high:.3f}]"
+
+
+def _reason(found: CorrectedMean) -> str:
+    return found.prediction_powered.reason or found.rogan_gladen.reason

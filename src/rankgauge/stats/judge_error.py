@@ -1,0 +1,456 @@
+"""Rates that a fallible judge estimates, its errors, and rates corrected for them.
+
+Items of one question are alike, so that standard errors are computed from sums over clusters, and
+intervals use the t distribution. A spread estimated from few labels can be 0 by chance. Intervals,
+not values, therefore count labels more, half of them of each kind: two in each group of which rates
+are compared (Agresti and Caffo 2000), four for a mean (Agresti and Coull 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import FloatArray, check_share
+from rankgauge.stats.proportions import wilson_interval
+from rankgauge.stats.t_distribution import student_t_quantile
+
+__all__ = [
+    "Estimate",
+    "clustered_difference",
+    "clustered_rate",
+    "judge_gain",
+    "naive_rate",
+    "prediction_powered_mean",
+    "rogan_gladen",
+]
+
+# The labels that are added: to each of two groups, to one mean, and to groups of differences.
+_EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
+_HALVES = np.array([0.5, -0.5])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its interval.
+
+    Attributes:
+        value: The number; NaN if it is undefined or withheld.
+        low: Lower bound of the interval; NaN if there is none.
+        high: Upper bound.
+        level: Confidence of the interval.
+        count: How many labels it is computed from.
+        reason: Why there is no value, or no interval; empty otherwise.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    count: int
+    reason: str = ""
+
+    @property
+    def width(self) -> float:
+        """The width of the interval; infinite without one."""
+        return math.inf if math.isnan(self.high - self.low) else self.high - self.low
+
+
+def clustered_rate(
+    hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Return a proportion with Wilson's interval for the effective number of items.
+
+    The effective number is n / max(1, D), D the variance between clusters over that of independent
+    items (Kish 1965; Dean and Pagano 2015).
+
+    Args:
+        hits: (N,) 0 or 1.
+        clusters: (N,) the cluster of each item; without, each is its own.
+        level: Confidence of the interval.
+
+    Example:
+        >>> found = clustered_rate([1, 1, 1, 0, 1, 1, 0, 1, 1, 1])
+        >>> found.value, round(found.low, 3), round(found.high, 3)
+        (0.8, 0.49, 0.943)
+    """
+    where = "clustered_rate"
+    check_share(level, "level", where)
+    values = _zero_to_one(hits, where, "hits")
+    n = len(values)
+    if not n:
+        return _nothing("no label", level)
+    mean = math.fsum(values) / n
+    effective = float(n)
+    groups = _codes(clusters, n, where)
+    if clusters is not None and 0 < mean < 1:
+        ratio = _variance((values - mean) / n, groups) / (mean * (1 - mean) / n)
+        effective = n / max(1.0, ratio)
+    low, high = wilson_interval(mean * effective, effective, level)
+    return Estimate(mean, float(low), float(high), level, n)
+
+
+def clustered_difference(
+    values: npt.ArrayLike,
+    group: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the mean of values in a group less that of the others, with an interval.
+
+    Args:
+        values: (N,) numbers from -1 to 1, such as label of the judge less label of a person.
+        group: (N,) bool, whether an item is in the group.
+        clusters: (N,) the cluster of each item; without, each is its own.
+        level: Confidence of the interval.
+
+    Example:
+        >>> found = clustered_difference([1, 0, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
+        >>> found.value, round(found.low, 2), round(found.high, 2)
+        (0.75, -0.15, 1.15)
+    """
+    where = "clustered_difference"
+    check_share(level, "level", where)
+    numbers, inside = np.asarray(values, dtype=np.float64), np.asarray(group, dtype=bool)
+    if numbers.shape != inside.shape or not (np.abs(numbers) <= 1).all():
+        raise InputError(
+            "values and group do not fit", where=where,
+            fix="give a number from -1 to 1, and whether it is in the group, for each item",
+        )  # fmt: skip
+    groups = _codes(clusters, len(numbers), where)
+    if min(inside.sum(), (~inside).sum()) < 2:
+        return _nothing("fewer than 2 labels in a group", level)
+    value = float(numbers[inside].mean() - numbers[~inside].mean())
+    influence = np.zeros(len(numbers) + 4)
+    center = 0.0
+    for row, (part, sign) in enumerate(((inside, 1.0), (~inside, -1.0))):
+        some = np.append(numbers[part], _HALVES)
+        at = np.append(np.flatnonzero(part), len(numbers) + 2 * row + np.arange(2))
+        influence[at] = sign * (some - some.mean()) / len(some)
+        center += sign * float(some.mean())
+    spread = math.sqrt(_variance(influence, _with_new(groups, 4)))
+    half = spread * _t(level, len(np.unique(groups)))
+    low, high = min(center - half, value), max(center + half, value)
+    return Estimate(value, low, high, level, len(numbers))
+
+
+def judge_gain(
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+) -> Estimate:
+    """Return sensitivity + specificity of a judge, which is 1 for one that guesses.
+
+    Args:
+        judge: (N,) 0 or 1: the labels of the judge.
+        human: (N,) 0 or 1, NaN where a person gave none.
+        clusters: (N,) the cluster of each item; without, each is its own.
+        level: Confidence of the interval.
+
+    Example:
+        >>> found = judge_gain([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
+        >>> found.value
+        1.5
+    """
+    errors = _Errors.of(
+        judge, human, clusters=clusters, weights=None, level=level, where="judge_gain"
+    )
+    if isinstance(errors, Estimate):
+        return errors
+    half = errors.quantile * math.sqrt(errors.covariance[1, 1])
+    center = errors.smoothed[1]
+    value = errors.raw[1] + 1
+    low, high = max(0.0, min(center - half + 1, value)), min(2.0, max(center + half + 1, value))
+    return Estimate(value, low, high, level, errors.count)
+
+
+def rogan_gladen(
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the rate of positive items, corrected for the errors of the judge.
+
+    (p + specificity - 1) / (sensitivity + specificity - 1), p the rate by the judge (Rogan and
+    Gladen 1978), with Fieller's interval, whose variances include that of sensitivity and
+    specificity (as in Lee et al. 2025, arXiv 2511.21140). Items with labels of people may be others
+    than those whose rate is wanted, if the judge errs as often on both. Withheld unless the
+    interval of sensitivity + specificity is above 1: otherwise any rate is possible.
+
+    Args:
+        judge: (N,) 0 or 1: the labels of the judge.
+        human: (N,) 0 or 1, NaN where a person gave none.
+        clusters: (N,) the cluster of each item; without, each is its own.
+        weights: (N,) how much an item counts in the rate; 0 for items that only have labels.
+        level: Confidence of the interval.
+
+    Example:
+        >>> judge = [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90 + [1] * 150 + [0] * 50
+        >>> human = [1] * 100 + [0] * 100 + [math.nan] * 200
+        >>> found = rogan_gladen(judge, human, weights=[0] * 200 + [1] * 200)
+        >>> round(found.value, 4)  # the judge says .75
+        0.8125
+    """
+    errors = _Errors.of(
+        judge, human, clusters=clusters, weights=weights, level=level, where="rogan_gladen"
+    )
+    if isinstance(errors, Estimate):
+        return errors
+    (rate, gain), quantile = errors.smoothed, errors.quantile
+    (rate_variance, shared), (_, gain_variance) = errors.covariance
+    if gain <= quantile * math.sqrt(gain_variance):
+        return _nothing(
+            "withheld: sensitivity + specificity may be 1, as of a judge that guesses", level,
+            errors.count,
+        )  # fmt: skip
+    # The rates whose difference from the estimate is within the quantile: a quadratic equation.
+    square = quantile**2
+    a = gain**2 - square * gain_variance
+    b = rate * gain - square * shared
+    c = rate**2 - square * rate_variance
+    reach = math.sqrt(max(0.0, b**2 - a * c))
+    value = min(1.0, max(0.0, errors.raw[0] / errors.raw[1]))
+    low, high = max(0.0, (b - reach) / a), min(1.0, (b + reach) / a)
+    return Estimate(value, min(low, value), max(high, value), level, errors.count)
+
+
+def prediction_powered_mean(
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    power: float | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return a mean from labels of a judge on all items and of people on a random sample.
+
+    mean(human) + w (mean of judge on the rest - mean of judge on the sample): unbiased whatever
+    errors the judge makes (Angelopoulos et al. 2023), with the weight w of the smallest variance
+    (PPI++, arXiv 2311.01453), between 0 and 1.
+
+    Args:
+        judge: (N,) from 0 to 1: the values of the judge.
+        human: (N,) from 0 to 1, NaN where a person gave none.
+        clusters: (N,) the cluster of each item; without, each is its own.
+        power: The weight w; 0 uses the labels of people only.
+        level: Confidence of the interval.
+
+    Example:
+        >>> judge = [1, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1]
+        >>> human = [1, 0, 0, 1, 0, 1] + [math.nan] * 6
+        >>> found = prediction_powered_mean(judge, human)
+        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
+        (0.562, 0.15, 0.97)
+    """
+    where = "prediction_powered_mean"
+    check_share(level, "level", where)
+    predicted = _zero_to_one(judge, where, "labels of the judge")
+    given, known = _labels(human, len(predicted), where)
+    groups = _codes(clusters, len(predicted), where)
+    sample, rest = int(known.sum()), int((~known).sum())
+    if len(np.unique(groups[known])) < 2:
+        return _nothing("labels of people on fewer than 2 questions", level, sample)
+    own, other = predicted[known], predicted[~known]
+    weight, leverage = (
+        _best_weight(own, given[known], rest) if power is None else (power, np.zeros(sample))
+    )
+    shift = weight * (float(other.mean()) - float(own.mean())) if rest else 0.0
+    value = float(given[known].mean()) + shift
+    # The added labels are on items of which the judge says what it says on average.
+    residual = np.append(given[known] - weight * own, _TWICE - weight * own.mean())
+    added = len(_TWICE)
+    center = residual.mean() + (weight * float(other.mean()) if rest else weight * own.mean())
+    influence = np.zeros(len(predicted) + added)
+    at = np.append(np.flatnonzero(known), len(predicted) + np.arange(added))
+    # Items that determine the weight fit it too well: their residuals are too small.
+    fitted = 1 - np.append(leverage, np.zeros(added))
+    influence[at] = (residual - residual.mean()) / fitted / (sample + added)
+    if rest:
+        influence[np.flatnonzero(~known)] = weight * (other - other.mean()) / rest
+    spread = math.sqrt(_variance(influence, _with_new(groups, added)))
+    half = spread * _t(level, len(np.unique(groups[known])))
+    value, center = min(1.0, max(0.0, value)), float(center)
+    low, high = max(0.0, center - half), min(1.0, center + half)
+    return Estimate(value, min(low, value), max(high, value), level, sample)
+
+
+def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, FloatArray]:
+    """The weight of the judge that makes the variance smallest, and how much each item sets it."""
+    centered = own - own.mean()
+    squares = float(centered @ centered)
+    if not rest or not squares:
+        return 0.0, np.zeros(len(own))
+    least = 1 / (1 + len(own) / rest)
+    weight = least * float(centered @ (given - given.mean())) / squares
+    leverage = least * centered**2 / squares
+    return min(1.0, max(0.0, weight)), np.minimum(leverage, 0.5)
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """(p + specificity - 1, sensitivity + specificity - 1) of labels of a judge.
+
+    Attributes:
+        raw: As counted.
+        smoothed: With two labels more of each kind of item, one right and one wrong.
+        covariance: (2, 2) of the smoothed.
+        quantile: Of the t distribution.
+        count: Labels of people.
+    """
+
+    raw: tuple[float, float]
+    smoothed: tuple[float, float]
+    covariance: FloatArray
+    quantile: float
+    count: int
+
+    @classmethod
+    def of(
+        cls,
+        judge: npt.ArrayLike,
+        human: npt.ArrayLike,
+        *,
+        clusters: npt.ArrayLike | None,
+        weights: npt.ArrayLike | None,
+        level: float,
+        where: str,
+    ) -> _Errors | Estimate:
+        check_share(level, "level", where)
+        says = _zero_to_one(judge, where, "labels of the judge")
+        n = len(says)
+        given, known = _labels(human, n, where)
+        groups = _codes(clusters, n, where)
+        share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+        if share.shape != (n,) or not (share >= 0).all() or not share.any():
+            raise InputError(
+                "weights do not fit", where=where,
+                fix="give one number from 0 for each item, not 0 for all",
+            )  # fmt: skip
+        share /= share.sum()
+        positive, negative = known & (given == 1), known & (given == 0)
+        count = int(positive.sum() + negative.sum())
+        if count < known.sum():
+            raise InputError(
+                "labels of people are not 0 or 1", where=where, fix="give 0, 1, or NaN"
+            )
+        for part, name in ((positive, "positive"), (negative, "negative")):
+            if not part.any():
+                return _nothing(f"people called no item {name}", level, count)
+        rate = float(share @ says)
+        raw = (float(says[positive].mean()), float(1 - says[negative].mean()))
+        # Influence of each item on p, sensitivity and specificity; the last four are added.
+        influence = np.zeros((3, n + 4))
+        influence[0, :n] = share * (says - rate)
+        smoothed = []
+        for row, (part, right) in enumerate(((positive, says), (negative, 1 - says)), 1):
+            labels = np.append(right[part], _EACH)
+            smoothed.append(float(labels.mean()))
+            at = np.append(np.flatnonzero(part), [n + 2 * row - 2, n + 2 * row - 1])
+            influence[row, at] = (labels - labels.mean()) / len(labels)
+        combined = np.stack([influence[0] + influence[2], influence[1] + influence[2]])
+        groups = _with_new(groups, 4)
+        sums = np.stack([np.bincount(groups, row) for row in combined])
+        number = sums.shape[1]
+        return cls(
+            (rate + raw[1] - 1, raw[0] + raw[1] - 1),
+            (rate + smoothed[1] - 1, smoothed[0] + smoothed[1] - 1),
+            sums @ sums.T * number / (number - 1),
+            _t(level, len(np.unique(groups[:n][known]))),
+            count,
+        )
+
+
+def naive_rate(
+    judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Return the mean of the values of a judge with an interval that takes them for true.
+
+    The interval is what is usually reported; it covers the true mean only if the judge is right.
+
+    Args:
+        judge: (N,) from 0 to 1: the values of the judge.
+        clusters: (N,) the cluster of each item; without, each is its own.
+        level: Confidence of the interval.
+
+    Example:
+        >>> naive_rate([1, 1, 0, 1]).value
+        0.75
+    """
+    values = _zero_to_one(judge, "naive_rate", "labels of the judge")
+    if len(values) < 2:
+        return _nothing("fewer than 2 questions", level, len(values))
+    groups = _codes(clusters, len(values), "naive_rate")
+    mean = float(values.mean())
+    spread = math.sqrt(_variance((values - mean) / len(values), groups))
+    half = spread * NormalDist().inv_cdf((1 + level) / 2)
+    found = Estimate(mean, mean - half, mean + half, level, len(values))
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+
+
+def _variance(influence: FloatArray, groups: npt.NDArray[np.intp]) -> float:
+    """The variance of a sum whose clusters are independent."""
+    sums = np.bincount(groups, influence)
+    number = len(sums)
+    return float(sums @ sums) * number / max(1, number - 1)
+
+
+def _with_new(groups: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+    """These clusters, and so many more of one item."""
+    return np.append(groups, groups.max() + 1 + np.arange(count))
+
+
+def _t(level: float, clusters: int) -> float:
+    return student_t_quantile((1 + level) / 2, max(1, clusters - 1))
+
+
+def _nothing(reason: str, level: float, count: int = 0) -> Estimate:
+    return Estimate(math.nan, math.nan, math.nan, level, count, reason)
+
+
+def _codes(clusters: npt.ArrayLike | None, n: int, where: str) -> npt.NDArray[np.intp]:
+    if clusters is None:
+        return np.arange(n)
+    given = np.asarray(clusters)
+    if given.shape != (n,):
+        raise InputError(
+            f"{given.size} clusters of {n} items", where=where, fix="give the cluster of each item"
+        )
+    return np.unique(given, return_inverse=True)[1]
+
+
+def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array([math.nan])
+    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+        raise InputError(
+            f"{what} are not numbers from 0 to 1", where=where, fix="give one for each item"
+        )
+    return values
+
+
+def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The labels of people with 0 where there is none, and where there is one."""
+    try:
+        given = np.asarray(human, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    known = ~np.isnan(given)
+    if given.shape != (n,):
+        raise InputError(
+            f"labels of people do not fit the {n} of the judge", where=where,
+            fix="give one for each item, NaN where there is none",
+        )  # fmt: skip
+    return _zero_to_one(np.where(known, given, 0.0), where, "labels of people"), known

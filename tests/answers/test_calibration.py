@@ -1,0 +1,277 @@
+"""Calibration: counts by hand, planted biases, what makes it stale, corrected means."""
+
+import json
+import math
+import random
+from importlib import resources
+
+import jsonschema
+import pytest
+
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    Calibration,
+    Claim,
+    ClaimSet,
+    Context,
+    Verdict,
+    calibrate,
+    correct_means,
+    items_of,
+    position_swap,
+)
+from rankgauge.errors import InputError
+
+S, C, N = "supported", "contradicted", "not stated"
+RELATION = "answer-context"
+
+
+def claims_of(record):
+    """Three claims an answer, every second one long."""
+    return ClaimSet(
+        tuple(Claim(f"{part} {'and so on ' * (n % 2)}") for n, part in enumerate(
+            record.answer.split(". ")
+        ))
+    )  # fmt: skip
+
+
+def answered(questions=60, system="a", contexts=1):
+    return AnswerSet(system, tuple(
+        AnswerRecord(
+            f"q{n}", "What?", ". ".join(f"{system} {n} {part}" for part in "xyz"),
+            tuple(Context(f"d{c}", f"Text {n} {c}{'.' * (n % 4)}") for c in range(contexts)),
+        )
+        for n in range(questions)
+    ))  # fmt: skip
+
+
+def items(*sets):
+    return [
+        item for one in sets for record in one for item in items_of(record, claims_of(record))
+        if item.relation == RELATION
+    ]  # fmt: skip
+
+
+def verdicts(some, label, judge="m", prompt="v1", replicate=0):
+    """A verdict on each item: its label, or what a function of item and number gives."""
+    return [
+        Verdict(item.key, label(item, n) if callable(label) else label, judge, prompt,
+                replicate=replicate)
+        for n, item in enumerate(some)
+    ]  # fmt: skip
+
+
+def judged(sens=0.9, spec=0.8, *, questions=60, seed=1, truth=0.6):
+    """Answers with labels of a person, and of a judge with these rates of errors."""
+    rng = random.Random(seed)
+    answers = answered(questions)
+    some = items(answers)
+    human = verdicts(some, lambda *_: S if rng.random() < truth else N, "ann", "")
+    true = {each.key: each.label for each in human}
+
+    def label(item, _):
+        if true[item.key] == S:
+            return S if rng.random() < sens else N
+        return N if rng.random() < spec else S
+
+    return answers, verdicts(some, label), human
+
+
+def test_rates_and_base_rate_are_those_of_counting():
+    answers, judge, human = judged()
+    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=200).relations
+    pairs = [(one.label, other.label) for one, other in zip(judge, human, strict=True)]
+    positive = [one for one, other in pairs if other == S]
+    negative = [one for one, other in pairs if other != S]
+    assert (found.relation, found.judge, found.prompt) == (RELATION, "m", "v1")
+    assert (found.labels, found.questions, found.unjudged) == (180, 60, 0)
+    assert found.sensitivity.value == pytest.approx(positive.count(S) / len(positive))
+    assert found.specificity.value == pytest.approx(negative.count(N) / len(negative))
+    assert found.sensitivity.low < found.sensitivity.value < found.sensitivity.high
+    assert found.agreement.value == pytest.approx(sum(a == b for a, b in pairs) / 180)
+    assert found.base_rate == max(len(positive), len(negative)) / 180
+    assert found.confusion[S] == {S: positive.count(S), C: 0, N: positive.count(N)}
+    assert found.confusion[N][S] == negative.count(S)
+    assert not found.flips.defined
+    assert not found.people.defined
+    assert not found.reason
+
+
+def test_the_majority_of_people_counts_and_items_without_one_are_left_out():
+    answers = answered(20)
+    some = items(answers)
+    people = [
+        *verdicts(some, S, "ann"),
+        *verdicts(some, lambda _, n: S if n % 2 else N, "bob"),
+        *verdicts(some[:20], N, "cem"),
+    ]
+    judge = verdicts(some, S)
+    (found,) = calibrate(answers, judge, people, claims=claims_of, draws=50).relations
+    # Items 0 to 19: even ones have N twice, odd ones S twice; later even ones are a tie.
+    assert found.labels == 20 + 20
+    assert found.confusion[N][S] == 10
+    assert found.people.defined
+    assert found.reason  # the judge always says the same
+
+
+def test_replicates_flip_and_their_majority_counts():
+    answers = answered(20)
+    some = items(answers)
+    human = verdicts(some, lambda _, n: S if n % 3 else N, "ann")
+    judge = [
+        verdict
+        for replicate in range(3)
+        for verdict in verdicts(
+            some, lambda _, n, r=replicate: (S if n % 3 else N) if r or n % 2 else C,
+            replicate=replicate,
+        )
+    ]  # fmt: skip
+    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
+    assert found.agreement.value == 1
+    # Of every second item one of three replicates differs: 2 of 3 pairs.
+    assert found.flips.value == pytest.approx(1 / 3)
+
+
+def lenient(condition, seed=3):
+    """A judge that takes what is not stated for supported where a condition holds."""
+    rng = random.Random(seed)
+
+    def label(item, _):
+        return S if condition(item) and rng.random() < 0.6 else N
+
+    return label
+
+
+@pytest.mark.parametrize(
+    ("group", "condition"),
+    [
+        ("longer claims", lambda item: "so on" in item.subject),
+        ("the first context", lambda item: item.column == 0),
+        ("the last context", lambda item: item.column == 2),
+        ("answers of b", lambda item: item.subject.startswith("b")),
+    ],
+)
+def test_a_planted_bias_is_found_and_no_other(group, condition):
+    sets = answered(40, "a", 3), answered(40, "b", 3)
+    some = items(*sets)
+    human = verdicts(some, lambda _, n: S if n % 7 == 0 else N, "ann")
+    (found,) = calibrate(
+        sets, verdicts(some, lenient(condition)), human, claims=claims_of, draws=50
+    ).relations
+    verdict = {bias.group: bias.verdict for bias in found.biases}
+    assert verdict[group] == "more lenient"
+    assert verdict["longer contexts"] == "cannot tell"
+    assert {"longer claims", "the first context", "answers of a"} <= set(verdict)
+    same = calibrate(sets, human and verdicts(some, lambda _, n: S if n % 7 == 0 else N), human,
+                     claims=claims_of, draws=50).relations[0]  # fmt: skip
+    assert {bias.verdict for bias in same.biases} == {"cannot tell"}
+
+
+def test_a_calibration_is_read_as_it_was_written(tmp_path):
+    answers, judge, human = judged()
+    made = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    made.write(tmp_path / "c.json")
+    read = Calibration.read(tmp_path / "c.json")
+    assert read.to_json() == made.to_json()
+    assert str(read) == str(made)
+    assert math.isnan(read.relations[0].flips.value)
+    schema = resources.files("rankgauge.schemas").joinpath("calibration-1.json").read_text()
+    jsonschema.validate(made.to_dict(), json.loads(schema))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "x"}', '{"schema": null'])
+def test_what_is_no_calibration_is_refused(tmp_path, text):
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"c\.json"):
+        Calibration.read(path)
+
+
+def test_a_calibration_is_bound_to_judge_prompt_and_relation():
+    answers, judge, human = judged()
+    made = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    assert not made.uncalibrated(RELATION, {("m", "v1")})
+    assert "verdicts are of m (v2)" in made.uncalibrated(RELATION, {("m", "v2")})
+    assert "verdicts are of n (v1)" in made.uncalibrated(RELATION, {("n", "v1"), ("m", "v1")})
+    assert "no labels of people" in made.uncalibrated("abstention", {("m", "v1")})
+
+
+def test_a_judge_that_may_guess_is_uncalibrated():
+    answers, judge, human = judged(0.5, 0.5)
+    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
+    assert "better than guessing" in found.reason
+    answers, judge, human = judged(questions=2)
+    (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
+    assert found.reason
+
+
+def test_several_judges_or_no_common_item_are_refused():
+    answers, judge, human = judged()
+    with pytest.raises(InputError, match="2 judges"):
+        calibrate(answers, [*judge, *verdicts(items(answers), S, "other")], human, claims=claims_of)
+    with pytest.raises(InputError, match="no item"):
+        calibrate(answers, judge, [Verdict("nothing", S, "ann")], claims=claims_of)
+
+
+def test_only_the_latest_prompt_counts():
+    answers, judge, human = judged()
+    old = verdicts(items(answers), N, prompt="v0")
+    both = calibrate(answers, [*old, *judge], human, claims=claims_of, draws=50)
+    alone = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    assert both.to_json() == alone.to_json()
+
+
+def test_inconsistent_choices_are_ties():
+    forward = {"ab": "first", "cd": "first", "ef": "tie", "gh": "second"}
+    swapped = {"ab": "second", "cd": "first", "ef": "tie", "gh": "tie"}
+    found = position_swap(forward, swapped)
+    assert found.choices == {"ab": "first", "cd": "tie", "ef": "tie", "gh": "tie"}
+    assert found.consistent.value == 0.5
+    assert found.first.value == pytest.approx(3 / 5)
+    for wrong in ({"ab": "first"}, dict.fromkeys(forward, "A")):
+        with pytest.raises(InputError):
+            position_swap(forward, wrong)
+    with pytest.raises(InputError):
+        position_swap({}, {})
+
+
+def test_corrected_means_remove_the_error_of_the_judge():
+    answers, judge, human = judged(0.95, 0.6, questions=200, truth=0.7)
+    sample = {item.key for item in items(answers)[:240]}  # of 80 questions
+    some = [each for each in human if each.key in sample]
+    (found,) = correct_means(answers, judge, some, "Faithfulness", claims=claims_of).means
+    truth = sum(each.label == S for each in human) / len(human)
+    assert found.judged.low > truth  # the naive interval misses it
+    assert found.method == "prediction-powered"
+    assert found.best.low <= truth <= found.best.high
+    assert found.rogan_gladen.low <= truth <= found.rogan_gladen.high
+    assert found.best.width < found.people.width
+    assert found.best.count == 80
+
+
+def test_labels_on_other_answers_correct_by_rogan_and_gladen():
+    old, judge, human = judged(0.95, 0.6, questions=150, truth=0.5, seed=5)
+    new, more, hidden = judged(0.95, 0.6, questions=200, truth=0.5, seed=6)
+    # Other texts, so that nothing is shared.
+    new = AnswerSet("new", tuple(
+        AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts)
+        for r in new
+    ))  # fmt: skip
+    some = items(new)
+    more = verdicts(some, lambda _, n: more[n].label)
+    means = correct_means([old, new], [*judge, *more], human, "Faithfulness", claims=claims_of)
+    found = means.means[1]
+    truth = sum(each.label == S for each in hidden) / len(hidden)
+    assert found.method == "Rogan-Gladen"
+    assert "fewer than 2 questions" in found.prediction_powered.reason
+    assert found.best.low <= truth <= found.best.high
+    assert found.judged.low > truth
+    assert "new Faithfulness" in means.summary()
+
+
+def test_a_measure_of_several_relations_has_no_rogan_gladen():
+    answers, judge, human = judged()
+    means = correct_means(answers, judge, human, ["AnswerCorrectness"], claims=claims_of).means
+    assert "not the share" in means[0].rogan_gladen.reason
+    assert not means[0].method

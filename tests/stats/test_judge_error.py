@@ -1,0 +1,252 @@
+"""Corrected rates: loops from the papers, statsmodels, and simulated judges of known errors."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from statsmodels.stats.proportion import proportion_confint
+
+from rankgauge.errors import InputError
+from rankgauge.stats import (
+    clustered_difference,
+    clustered_rate,
+    cohen_kappa,
+    judge_gain,
+    krippendorff_alpha,
+    naive_rate,
+    prediction_powered_mean,
+    rogan_gladen,
+)
+
+NAN = math.nan
+Z = 1.959963984540054
+
+
+def simulated(rng, truth, sens, spec, items, labels, *, apart=False):
+    """Labels of a judge and of people (NaN from `labels` on), and weights of the items."""
+    count = items + labels if apart else items
+    human = (rng.random(count) < truth).astype(float)
+    judge = np.where(human == 1, rng.random(count) < sens, rng.random(count) >= spec).astype(float)
+    human[labels:] = NAN
+    weights = np.ones(count)
+    weights[:labels] = 0 if apart else 1
+    return judge, human, weights
+
+
+def paper_interval(judged, judge, human):
+    """Lee et al. (arXiv 2511.21140): the adjusted interval, from counts."""
+    n, p = len(judged), sum(judged) / len(judged)
+    right = {0: 0, 1: 0}
+    of = {0: 0, 1: 0}
+    for said, true in zip(judge, human, strict=True):
+        of[int(true)] += 1
+        right[int(true)] += said == true
+    p = (n * p + Z**2 / 2) / (n + Z**2)
+    n += Z**2
+    q = {label: (right[label] + 1) / (of[label] + 2) for label in of}
+    m = {label: of[label] + 2 for label in of}
+    gain = q[0] + q[1] - 1
+    theta = (p + q[0] - 1) / gain
+    parts = {label: q[label] * (1 - q[label]) / m[label] for label in of}
+    shift = 2 * Z**2 * (-(1 - theta) * parts[0] + theta * parts[1])
+    variance = p * (1 - p) / n + (1 - theta) ** 2 * parts[0] + theta**2 * parts[1]
+    half = Z * math.sqrt(variance) / gain
+    return theta + shift - half, theta + shift + half
+
+
+def test_rogan_gladen_is_the_formula_of_the_paper():
+    rng = np.random.default_rng(3)
+    for seed in range(20):
+        judge, human, weights = simulated(rng, 0.6, 0.9, 0.8, 300, 150, apart=True)
+        found = rogan_gladen(judge, human, weights=weights)
+        said, true = judge[:150], human[:150]
+        sens = sum(said[true == 1]) / sum(true == 1)
+        spec = sum(1 - said[true == 0]) / sum(true == 0)
+        rate = judge[150:].mean()
+        assert found.value == pytest.approx((rate + spec - 1) / (sens + spec - 1)), seed
+        low, high = paper_interval(judge[150:], said, true)
+        assert found.low == pytest.approx(low, abs=0.03)
+        assert found.high == pytest.approx(high, abs=0.03)
+
+
+def test_the_interval_has_the_rates_that_a_scan_does_not_reject():
+    """Fieller by definition: each rate is tested with variances summed in loops."""
+    rng = np.random.default_rng(5)
+    judge, human, weights = simulated(rng, 0.5, 0.8, 0.75, 120, 60)
+    clusters = np.repeat(np.arange(40), 3)
+    found = rogan_gladen(judge, human, clusters, weights)
+    labels = {1: [], 0: []}
+    for said, true in zip(judge, human, strict=True):
+        if not math.isnan(true):
+            labels[int(true)].append(said)
+    q = {label: (sum(given) + 1) / (len(given) + 2) for label, given in labels.items()}
+    mean = sum(judge) / len(judge)
+
+    def rejected(rate):
+        sums = {}
+        for said, true, cluster in zip(judge, human, clusters.tolist(), strict=True):
+            part = (said - mean) / len(judge)
+            if true == 1:
+                part -= rate * (said - q[1]) / (len(labels[1]) + 2)
+            elif true == 0:
+                part -= (1 - rate) * (said - q[0]) / (len(labels[0]) + 2)
+            sums[cluster] = sums.get(cluster, 0) + part
+        for label, factor in ((1, rate), (0, 1 - rate)):
+            for added in (0, 1):
+                sums[label, added] = -factor * (added - q[label]) / (len(labels[label]) + 2)
+        variance = sum(v * v for v in sums.values()) * len(sums) / (len(sums) - 1)
+        gap = mean - q[0] - rate * (q[1] - q[0])
+        return abs(gap) > 2.0930240544 * math.sqrt(variance)  # t of 19: 20 clusters have labels
+
+    inside = [rate / 1000 for rate in range(1001) if not rejected(rate / 1000)]
+    assert found.low == pytest.approx(inside[0], abs=0.0011)
+    assert found.high == pytest.approx(inside[-1], abs=0.0011)
+
+
+def test_a_judge_that_guesses_is_not_corrected():
+    judge, human = [1, 0] * 50 + [1] * 100, [1, 1, 0, 0] * 25 + [NAN] * 100
+    found = rogan_gladen(judge, human)
+    assert math.isnan(found.value)
+    assert "withheld" in found.reason
+    assert judge_gain(judge, human).value == 1
+    assert "positive" in rogan_gladen([1, 0], [0, 0]).reason
+    assert "negative" in rogan_gladen([1, 0], [1, NAN]).reason
+
+
+def test_prediction_powered_inference_is_that_of_the_paper():
+    """Angelopoulos et al. (2023): mean on the rest plus mean error on the sample."""
+    rng = random.Random(1)
+    judge = [rng.random() for _ in range(3000)]
+    human = [min(1, max(0, j + rng.gauss(-0.1, 0.1))) for j in judge[:1000]] + [NAN] * 2000
+    found = prediction_powered_mean(judge, human, power=1.0)
+    errors = [h - j for h, j in zip(human[:1000], judge, strict=False)]
+    rest = judge[1000:]
+    value = sum(rest) / 2000 + sum(errors) / 1000
+
+    def variance(some):
+        mean = sum(some) / len(some)
+        return sum((x - mean) ** 2 for x in some) / len(some)
+
+    spread = math.sqrt(variance(rest) / 2000 + variance(errors) / 1000)
+    assert found.value == pytest.approx(value)
+    assert found.high - found.low == pytest.approx(2 * Z * spread, rel=0.02)
+    # The weight with the smallest variance is at least as good, and labels alone are worse.
+    best = prediction_powered_mean(judge, human)
+    people = prediction_powered_mean(judge, human, power=0.0)
+    assert best.width <= found.width * 1.001 < people.width
+    assert people.value == pytest.approx(sum(human[:1000]) / 1000)
+
+
+def test_the_spread_over_clusters_is_that_of_statsmodels():
+    rng = np.random.default_rng(2)
+    clusters = rng.integers(0, 30, 200)
+    values = (rng.random(200) < 0.2 + 0.6 * (clusters % 2)).astype(float)
+    found = naive_rate(values, clusters)
+    fit = sm.OLS(values, np.ones(200)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    assert (found.high - found.low) / 2 / Z == pytest.approx(fit.bse[0])
+    group = rng.random(200) < 0.5
+    found = clustered_difference(values, group, clusters)
+    design = np.stack([np.ones(200), group], axis=1)
+    fit = sm.OLS(values, design).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    assert found.value == pytest.approx(fit.params[1])
+    assert found.high - found.low == pytest.approx(2 * 2.045 * fit.bse[1], rel=0.05)
+
+
+def test_a_rate_has_wilsons_interval_of_the_effective_number():
+    hits = [1] * 17 + [0] * 3
+    found = clustered_rate(hits)
+    assert (found.low, found.high) == pytest.approx(proportion_confint(17, 20, method="wilson"))
+    # Four copies of an item tell what one does.
+    copies = clustered_rate(np.repeat(hits, 4), np.repeat(np.arange(20), 4))
+    assert copies.width == pytest.approx(found.width, rel=0.05)
+    assert clustered_rate(np.repeat(hits, 4)).width < 0.6 * found.width
+    assert clustered_rate([]).reason == "no label"
+
+
+@pytest.mark.parametrize("statistic", [krippendorff_alpha, cohen_kappa])
+def test_agreement_draws_whole_clusters(statistic):
+    rng = np.random.default_rng(4)
+    first = rng.integers(0, 2, 40)
+    second = np.where(rng.random(40) < 0.8, first, 1 - first)
+
+    def given(one, other):
+        return (one, other) if statistic is cohen_kappa else (np.stack([one, other], axis=1),)
+
+    alone = statistic(*given(first, second), seed=1)
+    each = statistic(*given(first, second), clusters=np.arange(40), seed=1)
+    assert each == alone
+    four = np.repeat(first, 4), np.repeat(second, 4)
+    copies = statistic(*given(*four), clusters=np.repeat(np.arange(40), 4), seed=1)
+    assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.03)
+    assert "one cluster" in statistic(*given(*four), clusters=np.zeros(160)).reason
+    with pytest.raises(InputError, match="3 clusters of 160"):
+        statistic(*given(*four), clusters=[1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (rogan_gladen, ([1, 2], [1, 0])),
+        (rogan_gladen, ([1, 0], [1, 0.5])),
+        (rogan_gladen, ([1, 0], [1])),
+        (rogan_gladen, ([1, 0], [1, 0], None, [0, 0])),
+        (rogan_gladen, ([1, 0], [1, 0], [0])),
+        (prediction_powered_mean, (["a"], [1])),
+        (clustered_difference, ([3], [True])),
+        (naive_rate, ([NAN],)),
+    ],
+)
+def test_what_is_no_label_is_refused(function, given):
+    with pytest.raises(InputError):
+        function(*given)
+
+
+JUDGES = [(0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.9, 0.9), (0.9, 0.95, 0.8)]
+
+
+def coverage(draws, truth, sens, spec, *, alike=1):
+    """How often each interval has the truth; items of a cluster have the same labels."""
+    rng = np.random.default_rng(11)
+    hits = dict.fromkeys(("naive", "ppi", "rg", "apart"), 0)
+    shown = dict.fromkeys(hits, 0)
+    for _ in range(draws):
+        sides = [simulated(rng, truth, sens, spec, 200, 100, apart=apart) for apart in (0, 1)]
+        (judge, human, weights), (judge2, human2, weights2) = (
+            [np.repeat(part, alike) for part in side] for side in sides
+        )
+        clusters = np.repeat(np.arange(len(judge) // alike), alike)
+        clusters2 = np.repeat(np.arange(len(judge2) // alike), alike)
+        found = {
+            "naive": naive_rate(judge, clusters),
+            "ppi": prediction_powered_mean(judge, human, clusters),
+            "rg": rogan_gladen(judge, human, clusters, weights),
+            "apart": rogan_gladen(judge2, human2, clusters2, weights2),
+        }
+        for name, each in found.items():
+            shown[name] += not math.isnan(each.value)
+            hits[name] += each.low <= truth <= each.high
+    return {name: hits[name] / max(1, shown[name]) for name in hits}, shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("truth", "sens", "spec"), JUDGES)
+def test_corrected_intervals_cover_and_naive_ones_do_not(truth, sens, spec):
+    found, shown = coverage(1500, truth, sens, spec)
+    assert 0.93 <= found["ppi"] <= 0.975
+    if sens + spec > 1.3:
+        assert 0.93 <= found["rg"] <= 0.98
+        assert 0.93 <= found["apart"] <= 0.98
+    else:
+        assert shown["rg"] < 800  # mostly withheld
+    assert found["naive"] < 0.85
+    if spec < 0.7:
+        assert found["naive"] < 0.25
+
+
+@pytest.mark.slow
+def test_intervals_cover_where_items_of_a_question_are_alike():
+    found, _ = coverage(1000, 0.7, 0.95, 0.6, alike=3)
+    assert 0.93 <= found["ppi"] <= 0.98
+    assert 0.93 <= found["rg"] <= 0.98
