@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -26,7 +27,13 @@ from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.mean_bounds import mean_interval
 
-__all__ = ["DEFAULT_MEASURES", "AnswerEvaluation", "evaluate_answers", "judged_answers"]
+__all__ = [
+    "DEFAULT_MEASURES",
+    "OVERLAP_MEASURES",
+    "AnswerEvaluation",
+    "evaluate_answers",
+    "judged_answers",
+]
 
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
@@ -103,7 +110,7 @@ class AnswerEvaluation(Evaluation):
         return Table(
             columns=tuple(columns[n] for n in shown),
             rows=tuple(tuple(row[n] for n in shown) for row in rows),
-            title=f"{self.run_name} (judge: {self.stamp})",
+            title=f"{self.run_name}: {many(len(self.query_ids), 'question')}, judge {self.stamp}",
             notes=self.notes,
             digits=3,
         )
@@ -359,12 +366,11 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
     if parts:
         what = f"verdicts are missing: {', '.join(parts)}; values count them as not given"
         yield Finding("", "warning", what, fix="judge the rest")
+    undefined: dict[tuple[str, int], list[str]] = {}
     for column, measure in enumerate(measures):
-        reasons: dict[str, int] = {}
-        for row in scores:
-            if row[column].reason:
-                reasons[row[column].reason] = reasons.get(row[column].reason, 0) + 1
-        for reason, count in reasons.items():
-            yield Finding(
-                "", "info", f"{measure} is undefined for {many(count, 'question')}: {reason}"
-            )
+        reasons = Counter(row[column].reason for row in scores if row[column].reason)
+        for pair in reasons.items():
+            undefined.setdefault(pair, []).append(str(measure))
+    for (reason, count), names in undefined.items():
+        text = f"{many(count, 'question')} undefined, since {reason}: {', '.join(names)}"
+        yield Finding("", "info", text)

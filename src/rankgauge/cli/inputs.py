@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
 
 import rankgauge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["located", "queries_of", "read_evaluations", "read_runs", "told_apart"]
+__all__ = [
+    "chat_model", "located", "queries_of", "read_evaluations", "read_runs", "settings_of",
+    "told_apart",
+]  # fmt: skip
 
 _MARK = '"rankgauge/evaluation/'
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
@@ -74,3 +82,36 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
     from pathlib import Path
 
     return Path(text)
+
+
+@contextmanager
+def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
+    """The language model of these options; None if none is given."""
+    if not any(value is not None for value in given.values()):
+        yield None
+        return
+    if given["url"] is None or given["model"] is None:
+        raise click.UsageError("a language model needs both --url URL and --model NAME")
+    from rankgauge.llm import ChatModel
+
+    model = ChatModel(**given)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:
+    """KEY=VALUE; what reads as a plain number, true or false is one."""
+    found: dict[str, str | float | bool] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key or key in found:
+            raise click.BadParameter(
+                f"got {pair!r}, wanted KEY=VALUE, each key once", param_hint="--set"
+            )
+        if _NUMBER.fullmatch(value):
+            found[key] = float(value) if "." in value else int(value)
+        else:
+            found[key] = {"true": True, "false": False}.get(value, value)
+    return found
