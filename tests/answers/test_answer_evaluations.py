@@ -205,7 +205,7 @@ def test_a_report_shows_the_answers_of_several_systems_side_by_side():
     assert "prompt (v1 → v2)" in page
     assert "judge: ann, a person" in page
     text = render(pair)
-    assert "two: judge ann, a person" in text
+    assert "two: 30 questions" in text
     assert "Faithfulness" in text
 
 

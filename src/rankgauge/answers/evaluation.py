@@ -110,7 +110,7 @@ class AnswerEvaluation(Evaluation):
         return Table(
             columns=tuple(columns[n] for n in shown),
             rows=tuple(tuple(row[n] for n in shown) for row in rows),
-            title=f"{self.run_name}: {many(len(self.query_ids), 'question')}, judge {self.stamp}",
+            title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
             notes=self.notes,
             digits=3,
         )

@@ -50,27 +50,31 @@ def read_runs(
 
 
 def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
-    """The evaluations in these files of JSON; none if the first file is something else."""
+    """The evaluations in these files, one a line of JSON; none if the first has something else."""
     from pathlib import Path
 
-    def read(path: str) -> str:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-
-    first = Path(paths[0])
-    if first.suffix != ".json" or not first.is_file() or _MARK not in read(paths[0])[:200]:
+    if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
         return []
-    found = []
+    found, where = [], []
     for path in paths:
         try:
-            found.append(rankgauge.Evaluation.from_json(read(path)))
+            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+            every = [rankgauge.Evaluation.from_json(line) for line in lines if line.strip()]
         except OSError as error:
             raise rankgauge.InputError(
-                f"cannot be read: {error.strerror or error}", where=path, fix="give its path"
+                f"cannot be read: {error.strerror or error}", where=path, fix="check the path"
             ) from None
         except rankgauge.RankgaugeError as error:
-            raise type(error)(error.what, where=path, fix=error.fix) from None
-    names = told_apart([one.run_name for one in found], paths)
+            raise rankgauge.InputError(error.what, where=path, fix=error.fix) from None
+        found += every
+        where += [path] * len(every)
+    names = told_apart([one.run_name for one in found], where)
     return [replace(one, run_name=name) for one, name in zip(found, names, strict=True)]
+
+
+def _start(path: str) -> str:
+    with open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
+        return stream.read(200).decode("utf-8", "replace")
 
 
 def queries_of(text: str) -> Literal["all", "intersection"] | Path:

@@ -25,8 +25,12 @@ from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Part, Section
 
 _WIDTH = 79
-_FIRST = 6  # measures of answers on one screen
-_CAUSES = 4  # causes on one screen
+# Measures of answers on one screen.
+_FIRST = (
+    "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
+    "NotStated", "TokenF1", "KPrecision",
+)  # fmt: skip
+_CAUSES = 3  # causes on one screen
 _WORST = 3  # examples of each cause
 _BAR = 12
 _TEXT = 1_200  # characters of an answer or context
@@ -200,7 +204,7 @@ def _blocks(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[T
         yield replace(table, notes=())
         if table.notes:
             yield "".join(_wrapped(f"• {note}") for note in table.notes)
-    more = "" if options.full else " (--full shows all measures, causes and groups)"
+    more = "" if options.full else " (evaluate --full shows all measures, causes and groups)"
     yield _wrapped(f"Next: {_next_step(found)}{more}")
 
 
@@ -215,7 +219,8 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
     table = found.table()
     retrieval = [row for row in table.rows if row[0] == "retrieval"]
     generation = [row for row in table.rows if row[0] != "retrieval"]
-    shown = retrieval + (generation if full else generation[:_FIRST])
+    some = [row for row in generation if row[1] in _FIRST]
+    shown = retrieval + (generation if full or not some else some)
     yield replace(
         table,
         columns=table.columns[1:],
@@ -266,7 +271,7 @@ def _compared(
         columns=("measure", *(each.run_name for each in systems)),
         rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
         notes=(
-            *(f"{each.run_name}: judge {each.stamp}" for each in systems),
+            *(f"{each.run_name}: {many(len(each.query_ids), 'question')}" for each in systems),
             *evaluations.notes_of(systems),
         ),
         digits=3,
