@@ -137,6 +137,7 @@ def evaluate(
             return
         found = [each.evaluate(measures) for each in judged]
         shown = [each.diagnose(measures) for each in judged] if full else found
+    chosen = rankgauge.reports.Options(full=full)
     if output is not None:
         write_whole(output, "".join(f"{each.to_json()}\n" for each in found))
     if save:
@@ -144,7 +145,7 @@ def evaluate(
         for each in found:
             entry = history.add(each, label=label, settings=dict(each.settings))
             tell(f"saved as {entry.id} in {history.where}")
-    print_result(shown, format)
+    print_result(shown, format, chosen)
     if format == "table" and not full:
         say("Next: --full says whether retrieval or generation limits the answers\n")
 
