@@ -139,7 +139,7 @@ class Blame(Result):
         if not stages:
             return f"no fault was found in {many(len(self.answers), 'answer')}"
         stage, count = next(iter(stages.items()))
-        return f"{stage} limits {count} of {many(len(self.answers), 'answer')}, more than any stage"
+        return f"{stage} limits {count} of {many(len(self.answers), 'answer')}, more than any other stage"
 
     def _data(self) -> dict[str, Any]:
         return {
