@@ -86,7 +86,8 @@ class JudgedAnswer:
     Attributes:
         record: The record.
         claims: Its claims.
-        labels: The label of each item by relation; None where the verdict is missing.
+        labels: The label of each item by relation (of a criterion, ``criterion NAME``); None where
+            the verdict is missing.
     """
 
     record: AnswerRecord
@@ -94,17 +95,25 @@ class JudgedAnswer:
     labels: Mapping[str, Sequence[str | None]]
 
     @classmethod
-    def of(cls, record: AnswerRecord, claims: ClaimSet, labels: Mapping[str, str]) -> JudgedAnswer:
+    def of(
+        cls,
+        record: AnswerRecord,
+        claims: ClaimSet,
+        labels: Mapping[str, str],
+        criteria: Mapping[str, str] = MappingProxyType({}),
+    ) -> JudgedAnswer:
         """Look up the verdicts.
 
         Args:
             record: The record.
             claims: Its claims.
             labels: The label that counts for each key of an item.
+            criteria: Criteria of the user, each a name and its wording.
         """
         found: dict[str, list[str | None]] = {}
-        for item in items_of(record, claims):
-            found.setdefault(item.relation, []).append(labels.get(item.key))
+        for item in items_of(record, claims, criteria):
+            relation = f"{item.relation} {item.name}".rstrip()
+            found.setdefault(relation, []).append(labels.get(item.key))
         return cls(record, claims, found)
 
     def known(self, relation: str, label: str = "supported") -> Ternary:
@@ -388,6 +397,12 @@ def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
     return found if known.sure[0] else Score(math.nan, found.low, found.high)
 
 
+def _criterion(judged: JudgedAnswer, name: str) -> Score:
+    if not (judged.record.answer or "").strip():
+        raise _Undefined("there is no answer")
+    return _share(judged.known(f"criterion {name}", "met"))
+
+
 _Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
 
 # Each measure with the relations whose verdicts it needs.
@@ -481,6 +496,14 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
     return int(good.sum()) / len(rows)
 
 
+def _scorer(measure: Measure) -> tuple[_Scorer, tuple[str, ...]]:
+    """How a measure is computed, and the relations whose verdicts it needs."""
+    if measure.name != "Criterion":
+        return SCORES[measure.name]
+    name = str(measure.arguments["name"])
+    return (lambda judged: _criterion(judged, name)), (f"criterion {name}",)
+
+
 def score(measure: Measure, judged: JudgedAnswer) -> Score:
     """Return the value of a measure for one question.
 
@@ -488,7 +511,7 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         measure: A measure of answers.
         judged: A record with its claims and verdicts.
     """
-    scorer, relations = SCORES[measure.name]
+    scorer, relations = _scorer(measure)
     missing = judged.missing(*relations)
     like = measure.arguments.get("like")
     if like is not None:

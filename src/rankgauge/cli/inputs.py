@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -14,8 +15,12 @@ import rankgauge
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["chat_model", "located", "queries_of", "read_runs", "settings_of", "told_apart"]
+__all__ = [
+    "chat_model", "located", "queries_of", "read_evaluations", "read_runs", "settings_of",
+    "told_apart",
+]  # fmt: skip
 
+_MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
@@ -42,6 +47,34 @@ def read_runs(
         runs.append(run if k is None else rankgauge.cut(run, k, duplicates="best"))
     names = told_apart([run.name for run in runs], paths)
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
+
+
+def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
+    """The evaluations in these files, one a line of JSON; none if the first has something else."""
+    from pathlib import Path
+
+    if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
+        return []
+    found, where = [], []
+    for path in paths:
+        try:
+            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+            every = [rankgauge.Evaluation.from_json(line) for line in lines if line.strip()]
+        except OSError as error:
+            raise rankgauge.InputError(
+                f"cannot be read: {error.strerror or error}", where=path, fix="check the path"
+            ) from None
+        except rankgauge.RankgaugeError as error:
+            raise rankgauge.InputError(error.what, where=path, fix=error.fix) from None
+        found += every
+        where += [path] * len(every)
+    names = told_apart([one.run_name for one in found], where)
+    return [replace(one, run_name=name) for one, name in zip(found, names, strict=True)]
+
+
+def _start(path: str) -> str:
+    with open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
+        return stream.read(200).decode("utf-8", "replace")
 
 
 def queries_of(text: str) -> Literal["all", "intersection"] | Path:
