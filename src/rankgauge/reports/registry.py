@@ -30,11 +30,15 @@ _MODULES = {
     "Explanation": "explanations",
     "Exploration": "benchmarks",
     "GateResult": "gates",
+    "JudgingAgreement": "judging",
+    "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
+    "Relevance": "judging",
     "Reproduction": "reconciliations",
     "RunDiff": "diffs",
     "TieReport": "comparisons",
     "Trend": "histories",
+    "VoteReport": "judging",
 }
 
 
