@@ -29,6 +29,9 @@ demo: .venv/runtime.stamp ## run two retrievers over the bundled sample: which i
 demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
 	.venv/bin/rankgauge judge demo --open
 
+demo-answers: .venv/runtime.stamp ## evaluate answers of two prompts: is it retrieval or the prompt?
+	.venv/bin/rankgauge answers demo
+
 test: check ## what must be green before a commit: check, tests but the slow ones, doctests, docs
 	.venv/bin/python -m pytest $(PARALLEL) -m "not slow" --doctest-modules tests src docs README.md
 	@$(MAKE) --no-print-directory docs
@@ -178,4 +181,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean

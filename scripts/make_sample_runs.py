@@ -49,12 +49,8 @@ def write_run(tag: str, scores: dict[str, dict[str, float]]) -> None:
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def main() -> None:
-    """Make both runs."""
-    docs = read_jsonl("corpus.jsonl")
-    queries = read_jsonl("queries.jsonl")
-    write_run("keyword", {q: keyword_scores(docs, text) for q, text in queries.items()})
-
+def rank_bm25(docs: dict[str, str], queries: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Score all documents for each query by BM25, rounded."""
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25(k1=1.2, b=0.75)
     tokens = bm25s.tokenize(
@@ -70,7 +66,15 @@ def main() -> None:
         values = index.get_scores(known) if known else [0.0] * len(docs)
         # Rounded before sorting, so that the order in the file follows the printed scores.
         bm25[query_id] = {d: round(float(v), 6) for d, v in zip(docs, values, strict=True)}
-    write_run("bm25", bm25)
+    return bm25
+
+
+def main() -> None:
+    """Make both runs."""
+    docs = read_jsonl("corpus.jsonl")
+    queries = read_jsonl("queries.jsonl")
+    write_run("keyword", {q: keyword_scores(docs, text) for q, text in queries.items()})
+    write_run("bm25", rank_bm25(docs, queries))
 
 
 if __name__ == "__main__":

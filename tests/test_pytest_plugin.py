@@ -131,3 +131,26 @@ def test_a_hint_names_the_option_of_pytest(tried):
     done = tried(GATE.replace("QRELS", "{{**QRELS, 'new': {{'d'}}}}").format(run="GOOD"))
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*renew it with pytest --rankgauge-update-baseline*"])
+
+
+def test_an_evaluation_of_answers_is_gated_and_written_as_a_baseline(pytester):
+    pytester.makepyfile(
+        """
+        from rankgauge import Evaluation
+
+        def ev(value):
+            ids = [f"q{n}" for n in range(30)]
+            return Evaluation.from_values("a", ids, {"Faithfulness": [value] * 30})
+
+        RULES = {"measures": {"Faithfulness": {"margin": 0.02}}}
+
+        def test_same(rankgauge):
+            rankgauge.gate(ev(1.0), rules=RULES, baseline="b.json", allow_uncalibrated=True)
+
+        def test_worse(rankgauge, request):
+            if not request.config.getoption("--rankgauge-update-baseline"):
+                rankgauge.gate(ev(0.0), rules=RULES, baseline="b.json", allow_uncalibrated=True)
+        """
+    )
+    pytester.runpytest_subprocess("--rankgauge-update-baseline").assert_outcomes(passed=2)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1, failed=1)

@@ -60,7 +60,7 @@ class Gatekeeper:
         the tests.
 
         Args:
-            qrels: The judgments; or an evaluation, and no run.
+            qrels: The judgments; or an evaluation, such as one of answers, and no run.
             run: The run.
             rules: The rules; without, those of ``pyproject.toml``.
             baseline: A baseline or its path; without, the path in the rules. None holds contracts
@@ -73,7 +73,7 @@ class Gatekeeper:
         Returns:
             The result; None where a baseline was written instead.
         """
-        from rankgauge import Baseline, GateRules, RankgaugeError, gate
+        from rankgauge import Baseline, Evaluation, GateRules, RankgaugeError, gate
 
         wanted = GateRules.find(self._root) if rules is None else GateRules.of(self._path(rules))
         held = (
@@ -81,7 +81,11 @@ class Gatekeeper:
         )
         held = self._path(held)
         if self._request.config.getoption(_UPDATE) and isinstance(held, str | os.PathLike):
-            made = Baseline.from_run(qrels, run, wanted, noise=noise)
+            made = (
+                Baseline.from_evaluation(qrels, noise=noise)
+                if isinstance(qrels, Evaluation)
+                else Baseline.from_run(qrels, run, wanted, noise=noise)
+            )
             made.write(held)
             self._say(f"wrote {held}")
             return None

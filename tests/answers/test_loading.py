@@ -339,6 +339,22 @@ def test_what_holds_no_records_is_refused(source: Any) -> None:
         AnswerSet.of(source)
 
 
+def test_spans_with_parts_of_other_kinds_are_read_as_far_as_they_are_spans() -> None:
+    spans = {"scopeSpans": [None, {"spans": ["x", {"traceId": 3, "attributes": [4, {"key": 5}]}]}]}
+    for row in (
+        {"resourceSpans": [spans, 1], "question": "a?"},
+        {"attributes": {"retrieval": {"documents": [{"document": 3}, None, "x"]}}},
+        {"retrieval.documents": {1, 2}},
+    ):
+        with pytest.raises(InputError):
+            AnswerSet.of([row])
+
+
+def test_a_reference_without_questions_is_refused() -> None:
+    with pytest.raises(InputError, match="reference: there is no question"):
+        AnswerSet.of([ROW], reference=[])
+
+
 def test_long_contexts_other_scripts_and_empty_texts_are_read(tmp_path: Path) -> None:
     row = {
         "question": "尼罗河有多长", "answer": "", "contexts": ["長い" * 2_000_000, "", "مرحبا"],

@@ -319,4 +319,6 @@ def test_faithfulness_and_its_two_complements_are_a_slow_loop_and_add_up_to_one(
 def test_every_declared_measure_has_a_function():
     from rankgauge import list_measures
 
-    assert {measure.name for measure in list_measures("verdicts")} == set(SCORES)
+    assert {measure.name for measure in list_measures("verdicts")} == {
+        *SCORES, "Criterion",
+    }  # fmt: skip

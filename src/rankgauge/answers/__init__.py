@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         diagnose_answers as diagnose_answers,
     )
     from rankgauge.answers.evaluation import (
+        DEFAULT_MEASURES as DEFAULT_MEASURES,
+        OVERLAP_MEASURES as OVERLAP_MEASURES,
         AnswerEvaluation as AnswerEvaluation,
         evaluate_answers as evaluate_answers,
         judged_answers as judged_answers,
@@ -72,10 +74,14 @@ if TYPE_CHECKING:
     from rankgauge.answers.scores import (
         JudgedAnswer as JudgedAnswer,
         Score as Score,
+        Ternary as Ternary,
         score as score,
     )
     from rankgauge.answers.store import (
         VerdictStore as VerdictStore,
+    )
+    from rankgauge.answers.verdict_files import (
+        read_verdicts as read_verdicts,
     )
     from rankgauge.answers.verdicts import (
         Claim as Claim,
@@ -97,15 +103,17 @@ __all__, __getattr__, __dir__ = lazy_names(
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
         "corrected_means": "CorrectedMean CorrectedMeans correct_means",
         "diagnosis": "AnswerDiagnosis diagnose_answers",
-        "evaluation": "AnswerEvaluation evaluate_answers judged_answers",
+        "evaluation": "DEFAULT_MEASURES OVERLAP_MEASURES AnswerEvaluation evaluate_answers "
+        "judged_answers",
         "judges": "CallableJudge Judge MissingVerdict RuleJudge",
         "loading": "answer_questions read_answers",
         "model_judge": "ClaimExtraction ModelJudge extract_claims",
         "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",
-        "scores": "JudgedAnswer Score score",
+        "scores": "JudgedAnswer Score Ternary score",
         "store": "VerdictStore",
+        "verdict_files": "read_verdicts",
         "verdicts": "Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
     },
 )

@@ -139,7 +139,8 @@ class Blame(Result):
         if not stages:
             return f"no fault was found in {many(len(self.answers), 'answer')}"
         stage, count = next(iter(stages.items()))
-        return f"{stage} limits {count} of {many(len(self.answers), 'answer')}, more than any stage"
+        most = ", more than any other stage" if len(stages) > 1 else ""
+        return f"{stage} limits {count} of {many(len(self.answers), 'answer')}{most}"
 
     def _data(self) -> dict[str, Any]:
         return {

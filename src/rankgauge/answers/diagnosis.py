@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from rankgauge.answers.attribution import Blame, blame
 from rankgauge.answers.calibration import Calibration
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import (
-    DEFAULT_MEASURES,
     AnswerEvaluation,
     evaluate_answers,
     judged_answers,
+    mean_intervals,
+    span,
 )
 from rankgauge.answers.records import AnswerRecord, AnswerSet
+from rankgauge.answers.scores import JudgedAnswer
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
 from rankgauge.core.arguments import number
 from rankgauge.core.text import many
@@ -28,7 +29,6 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
-from rankgauge.stats.mean_bounds import mean_interval
 
 _AT_LEAST = 0.5
 _DECIDING = ("R", "Success")
@@ -47,24 +47,33 @@ class AnswerDiagnosis(Result):
         blame: For each question the first step that failed.
         retrieval_first: Why retrieval should be fixed before the prompt or the model; empty if
             there is no such reason.
+        judged: The answers with their claims and labels.
+        verdicts: The verdict that counts by the key of its item, with quote and reason; empty if
+            only labels were given.
     """
+
+    _schema = "rankgauge/answer-diagnosis/1"
 
     answers: AnswerEvaluation
     retrieval: Evaluation | None
     qualities: tuple[Quality, ...]
     blame: Blame
     retrieval_first: tuple[str, ...]
+    judged: tuple[JudgedAnswer, ...] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def table(self) -> Table:
         """Return the measures of both stages, retrieval first."""
         rows: list[tuple[Cell, ...]] = []
+        intervals = mean_intervals(self.retrieval) if self.retrieval else {}
         for each in self.qualities:
-            interval = _interval(self.retrieval, str(each.measure)) if self.retrieval else None
+            interval = span(intervals[str(each.measure)])
             rows.append(
                 ("retrieval", str(each.measure), each.mean, interval, each.level, each.attainable)
             )
+        own = mean_intervals(self.answers)
         for name, mean in self.answers.mean().items():
-            rows.append(("generation", name, mean, _interval(self.answers, name), None, None))
+            rows.append(("generation", name, mean, span(own[name]), None, None))
         return Table(
             columns=("stage", "measure", "mean", "95% CI", "band", "attainable"),
             rows=tuple(rows),
@@ -85,14 +94,20 @@ class AnswerDiagnosis(Result):
             yield f"{many(count, 'verdict')} missing for {name}: between {low:.3f} and {high:.3f}"
 
     def data_table(self) -> Table:
-        """Return the same rows with the bounds of each interval."""
-        return self.table()
+        """Return the same rows with the ends of each interval in columns of their own."""
+        both = {} if self.retrieval is None else mean_intervals(self.retrieval)
+        both |= mean_intervals(self.answers)
+        return Table(
+            columns=("stage", "measure", "mean", "low", "high", "band", "attainable"),
+            rows=tuple((*row[:3], *both[str(row[1])], *row[4:]) for row in self.table().rows),
+        )
 
     def summary(self) -> str:
         """Return which stage to fix first, and why."""
         if self.retrieval_first:
             return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
-        return self.blame.summary().capitalize()
+        said = self.blame.summary()
+        return said[:1].upper() + said[1:]
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -102,10 +117,10 @@ class AnswerDiagnosis(Result):
         }  # fmt: skip
 
 
-def diagnose_answers(
+def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     answers: AnswerSet,
     verdicts: Mapping[str, str] | Iterable[Verdict],
-    measures: Any = DEFAULT_MEASURES,
+    measures: Any = None,
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
@@ -113,6 +128,7 @@ def diagnose_answers(
     bands: Any = None,
     attainable: float = _AT_LEAST,
     k: int = 5,
+    criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerDiagnosis:
     """Measure retrieval and generation, and tell which of them limits the answers.
 
@@ -122,13 +138,14 @@ def diagnose_answers(
     Args:
         answers: The answers of one system. Rankings are measured where `gold` is known.
         verdicts: As for :func:`evaluate_answers`.
-        measures: Names of measures of answers.
+        measures: Names of measures of answers; without, as :func:`evaluate_answers`.
         claims: Gives the claims of a record.
         judge: Who judged, as for :func:`evaluate_answers`.
         calibration: The calibration of the judge, or its path.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval comes first.
         k: The cut-off.
+        criteria: As for :func:`evaluate_answers`.
 
     Raises:
         InputError: If there are no answers.
@@ -137,12 +154,18 @@ def diagnose_answers(
     given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
     labels = given if isinstance(given, Mapping) else counted_labels(given)
     evaluation = evaluate_answers(
-        answers, given, measures, claims=claims, judge=judge, calibration=calibration
-    )
-    found = blame(judged_answers(answers, labels, claims), answers.system)
+        answers, given, measures, claims=claims, judge=judge, calibration=calibration,
+        criteria=criteria,
+    )  # fmt: skip
+    judged = tuple(judged_answers(answers, labels, claims, criteria))
+    found = blame(judged, answers.system)
+    reasons = {}
+    if not isinstance(given, Mapping):
+        reasons = {each.key: each for each in given if each.label == labels.get(each.key)}
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers if each.gold}
     if not qrels:
-        return AnswerDiagnosis(evaluation, None, (), found, _poor_contexts(evaluation, bands, k))
+        first = _poor_contexts(evaluation, bands, k)
+        return AnswerDiagnosis(evaluation, None, (), found, first, judged, reasons)
     chosen = Bands.of(bands, k=k)
     names = [str(measure) for measure in chosen.measures]
     run = {each.id: _ranking(each) for each in answers if each.gold}
@@ -150,8 +173,9 @@ def diagnose_answers(
     best = evaluate(qrels, {query: list(gold) for query, gold in qrels.items()}, names)
     rated = qualities(retrieval.mean(), best.mean(), chosen)
     return AnswerDiagnosis(
-        evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable))
-    )
+        evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable)), judged,
+        reasons,
+    )  # fmt: skip
 
 
 def _ranking(record: AnswerRecord) -> list[str]:
@@ -173,19 +197,7 @@ def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[st
 def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[str, ...]:
     """Without known documents, the claims that the contexts support take the place of recall."""
     recall = evaluation.mean().get("ContextRecall", math.nan)
-    band = next(band for band in Bands.of(bands, k=k) if band.measure.name == "R")
-    if band.level(recall) != "Poor":
+    band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
+    if band is None or band.level(recall) != "Poor":
         return ()
     return (f"the contexts support {recall:.0%} of the claims of the references: Poor",)
-
-
-def _interval(evaluation: Evaluation, name: str) -> str | None:
-    """The interval of a mean over questions; None where there are too few values or no spread."""
-    column = [str(measure) for measure in evaluation.measures].index(name)
-    values = evaluation.per_query[:, column]
-    known = values[~np.isnan(values)]
-    if len(known) < 2 or known.min() == known.max():
-        return None
-    low, high = mean_interval(known)
-    worst, best = evaluation.measures[column].declaration.bounds
-    return f"{max(low, worst):.3f} to {min(high, best):.3f}"

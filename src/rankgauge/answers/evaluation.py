@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,16 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats.mean_bounds import mean_interval
 
-__all__ = ["DEFAULT_MEASURES", "AnswerEvaluation", "evaluate_answers", "judged_answers"]
+__all__ = [
+    "DEFAULT_MEASURES",
+    "OVERLAP_MEASURES",
+    "AnswerEvaluation",
+    "evaluate_answers",
+    "judged_answers",
+]
 
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
@@ -33,6 +43,10 @@ DEFAULT_MEASURES = (
 OVERLAP_MEASURES = (
     "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip
+# The relations whose verdicts each measure needs.
+_RELATIONS = {name: relations for name, (_, relations) in SCORES.items()} | {
+    "Criterion": ("criterion",)
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +66,22 @@ class AnswerEvaluation(Evaluation):
     scores: Sequence[Sequence[Score]] = ()
     judge: Mapping[str, Any] = field(default_factory=dict)
 
+    def _data(self) -> dict[str, Any]:
+        scores = [[list(each[1:]) for each in row] for row in self.scores]
+        return super()._data() | {"judge": dict(self.judge), "scores": scores}
+
+    @classmethod
+    def _own_fields(cls, data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+        rows = data["scores"]
+        if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
+            raise ValueError("there is not one score for each value")
+        values = data["values"]
+        scores = [
+            [_read_score([value, *each]) for value, each in zip(*pair, strict=True)]
+            for pair in zip(values, rows, strict=True)
+        ]
+        return {"judge": dict(data["judge"]), "scores": tuple(map(tuple, scores))}
+
     @property
     def stamp(self) -> str:
         """Who judged, and on how many labels of people that judge was calibrated."""
@@ -67,6 +97,24 @@ class AnswerEvaluation(Evaluation):
             found[str(measure)] = (low, high)
         return found
 
+    def table(self) -> Table:
+        """Return the mean of each measure with its interval, and what is missing of it."""
+        missing, bounds, intervals = self.missing(), self.bounds(), mean_intervals(self)
+        rows: list[tuple[Cell, ...]] = []
+        for column, (name, mean) in enumerate(self.mean().items()):
+            defined = sum(not row[column].reason for row in self.scores)
+            ends = bounds[name] if missing[name] else (math.nan, math.nan)
+            rows.append((name, mean, *map(span, (intervals[name], ends)), defined))
+        shown = [0, 1, 2, 3, 4] if any(missing.values()) else [0, 1, 2, 4]
+        columns = ("measure", "mean", "95% CI", "if all were judged", "questions")
+        return Table(
+            columns=tuple(columns[n] for n in shown),
+            rows=tuple(tuple(row[n] for n in shown) for row in rows),
+            title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
+            notes=self.notes,
+            digits=3,
+        )
+
     def missing(self) -> dict[str, int]:
         """Return for each measure how many verdicts are missing."""
         return {
@@ -75,10 +123,42 @@ class AnswerEvaluation(Evaluation):
         }
 
 
+def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    """Return for each measure the 95% interval of its mean over questions.
+
+    As :func:`rankgauge.stats.mean_interval`, within the bounds of the measure; NaN for fewer than
+    two values, or equal ones.
+    """
+    found = {}
+    for column, measure in enumerate(evaluation.measures):
+        values = evaluation.per_query[:, column]
+        known = values[~np.isnan(values)]
+        low = high = math.nan
+        if len(known) > 1 and known.min() < known.max():
+            low, high = mean_interval(known)
+            least, most = measure.declaration.bounds
+            low, high = max(low, least), min(high, most)
+        found[str(measure)] = (low, high)
+    return found
+
+
+def span(ends: tuple[float, float]) -> str | None:
+    """Return an interval as text; None for NaN."""
+    return None if math.isnan(ends[0]) else f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
+def _read_score(data: Sequence[Any]) -> Score:
+    """A score from JSON, where NaN is null."""
+    *numbers, missing, reason = data
+    value, low, high = (math.nan if each is None else float(each) for each in numbers)
+    return Score(value, low, high, int(missing), str(reason))
+
+
 def judged_answers(
     answers: AnswerSet,
     labels: Mapping[str, str],
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
+    criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> list[JudgedAnswer]:
     """Return each record with its claims and the verdicts on it.
 
@@ -86,8 +166,9 @@ def judged_answers(
         answers: The answers of one system.
         labels: The label that counts for each key of an item.
         claims: Gives the claims of a record.
+        criteria: Criteria of the user, each a name and its wording.
     """
-    return [JudgedAnswer.of(record, claims(record), labels) for record in answers]
+    return [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
 
 
 def evaluate_answers(
@@ -99,6 +180,7 @@ def evaluate_answers(
     judge: Mapping[str, Any] | None = None,
     calibration: Calibration | str | os.PathLike[str] | None = None,
     encoder: Any = None,
+    criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerEvaluation:
     """Measure answers by the verdicts on them.
 
@@ -118,6 +200,8 @@ def evaluate_answers(
         calibration: The calibration of the judge, or its path. Without, or for another judge or
             prompt, the values are marked as uncalibrated.
         encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
+        criteria: Criteria of the user, each a name and its wording, as they were judged. Each is a
+            measure more: ``Criterion(name=polite)`` is the share of answers that meet it.
 
     Raises:
         InputError: If there are no answers.
@@ -133,12 +217,13 @@ def evaluate_answers(
     """
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="give at least one")
-    chosen = answer_measures(
-        (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
-    )
+    own = [f"Criterion(name={name})" for name in criteria]
+    asked = (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
+    chosen = tuple(dict.fromkeys((*answer_measures(asked), *answer_measures(own))))
+    _check_criteria(chosen, criteria)
     given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
     labels = given if isinstance(given, Mapping) else counted_labels(given)
-    judged = judged_answers(answers, labels, claims)
+    judged = judged_answers(answers, labels, claims, criteria)
     similar = _similar(answers, chosen, encoder)
     columns = {measure: _scores(measure, judged, similar) for measure in chosen}
     if measures is None:
@@ -150,8 +235,8 @@ def evaluate_answers(
     chosen = tuple(columns)
     stamped = stamp_judge(
         judge,
-        {} if isinstance(given, Mapping) else _judges(given, answers, claims),
-        {str(each): SCORES[each.name][1] for each in chosen if each.name in SCORES},
+        {} if isinstance(given, Mapping) else _judges(given, answers, claims, criteria),
+        {str(m): _RELATIONS[m.name] for m in chosen if m.name in _RELATIONS},
         calibration,
     )
     scores = list(zip(*columns.values(), strict=True))
@@ -164,7 +249,7 @@ def evaluate_answers(
         per_query=per_query,
         undefined=np.isnan(per_query),
         policies=Policies(),
-        counts={"queries": len(answers)},
+        counts={"queries": len(answers)} | _unjudged(chosen, scores),
         groups=groups if any(groups) else None,
         settings={**answers.settings, "judge": stamped},
         findings=(
@@ -177,12 +262,23 @@ def evaluate_answers(
     )
 
 
+def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) -> None:
+    """Refuse the measure of a criterion without wording: nothing could be looked up."""
+    for measure in measures:
+        if measure.name == "Criterion" and measure.arguments["name"] not in criteria:
+            name = measure.arguments["name"]
+            raise InputError(
+                f"the criterion {name!r} has no wording", where="criteria",
+                fix=f'give it: criteria={{"{name}": "The answer ..."}}',
+            )  # fmt: skip
+
+
 def answer_measures(measures: Any) -> tuple[Measure, ...]:
     """Return measures by name; refuse those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
-        if measure.name not in {*SCORES, *OVERLAPS, *SIMILARITIES}:
+        if measure.name not in {*_RELATIONS, *OVERLAPS, *SIMILARITIES}:
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
                 fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
@@ -216,16 +312,28 @@ def _scores(
     return [score(measure, each) for each in judged]
 
 
+def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
+    """For each measure how many questions have no verdict at all; only where there are some."""
+    found = {
+        f"unjudged {measure}": sum(
+            math.isnan(row[column].value) and not row[column].reason for row in scores
+        )
+        for column, measure in enumerate(measures)
+    }
+    return {name: count for name, count in found.items() if count}
+
+
 def _judges(
     verdicts: Iterable[Verdict],
     answers: AnswerSet,
     claims: Callable[[AnswerRecord], ClaimSet],
+    criteria: Mapping[str, str],
 ) -> dict[str, set[tuple[str, str]]]:
     """Name and prompt of the judges whose verdicts on each relation count."""
     latest = {each.key: (each.judge, each.prompt) for each in verdicts}
     found: dict[str, set[tuple[str, str]]] = {}
     for record in answers:
-        for item in items_of(record, claims(record)):
+        for item in items_of(record, claims(record), criteria):
             if item.key in latest:
                 found.setdefault(item.relation, set()).add(latest[item.key])
     return found
@@ -233,7 +341,7 @@ def _judges(
 
 def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
     """The stamp as a note: a warning unless the judge is calibrated for every judged measure."""
-    judged = {str(measure) for measure in measures if measure.name in SCORES}
+    judged = {str(measure) for measure in measures if measure.name in _RELATIONS}
     if judged <= set(judge["calibrated"]):
         if judged:
             yield Finding("", "info", f"judge: {judge['stamp']}")
@@ -243,16 +351,26 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
+    missing = {m: sum(row[n].missing for row in scores) for n, m in enumerate(measures)}
+    none = _unjudged(measures, scores)
+    parts = [
+        f"{measure} {count}"
+        + (
+            f" (all of {many(empty, 'question')})"
+            if (empty := none.get(f"unjudged {measure}"))
+            else ""
+        )
+        for measure, count in missing.items()
+        if count
+    ]
+    if parts:
+        what = f"verdicts are missing: {', '.join(parts)}; values count them as not given"
+        yield Finding("", "warning", what, fix="judge the rest")
+    undefined: dict[tuple[str, int], list[str]] = {}
     for column, measure in enumerate(measures):
-        missing = sum(row[column].missing for row in scores)
-        if missing:
-            what = f"{measure}: {many(missing, 'verdict')} missing"
-            yield Finding("", "warning", what, fix="judge the rest")
-        reasons: dict[str, int] = {}
-        for row in scores:
-            if row[column].reason:
-                reasons[row[column].reason] = reasons.get(row[column].reason, 0) + 1
-        for reason, count in reasons.items():
-            yield Finding(
-                "", "info", f"{measure} is undefined for {many(count, 'question')}: {reason}"
-            )
+        reasons = Counter(row[column].reason for row in scores if row[column].reason)
+        for pair in reasons.items():
+            undefined.setdefault(pair, []).append(str(measure))
+    for (reason, count), names in undefined.items():
+        text = f"{many(count, 'question')} undefined, since {reason}: {', '.join(names)}"
+        yield Finding("", "info", text)

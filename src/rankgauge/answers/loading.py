@@ -107,6 +107,11 @@ def read_answers(
     if not rows:
         raise InputError("there is no record", where=name, fix=f"give at least one: {_EXAMPLE}")
     known = None if reference is None else _records(reference, texts, {}, answers=False)
+    if known == []:
+        raise InputError(
+            "there is no question", where="reference",
+            fix='give at least one: {"question": "...", "reference": "..."}',
+        )  # fmt: skip
     rows = _numbered(rows)
     notes = []
     if unread:

@@ -126,7 +126,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     """Ask a judge for the verdicts that measures need and the store does not have.
 
     An item is judged again if its text, the judge or the version of the prompt is another. Verdicts
-    are stored as they come, at least four times a second; a verdict that is missing is counted, and
+    are stored as they come, about four times a second; a verdict that is missing is counted, and
     the next call asks for it.
 
     Args:
@@ -168,6 +168,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         }
         for replicate in range(integer("replicates", replicates))
     ]
+    texts = {item.key: (item.relation, item.record, item.target) for item in items}
     tally = _Tally(sum(map(len, todo)), progress)
     model = judge if isinstance(judge, ModelJudge) else None
     start = None if model is None else model.model.usage()
@@ -182,7 +183,8 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
                 spent = (model.model.usage() - start).cost or 0.0
                 left = None if max_cost is None else max(0.0, max_cost - spent)
                 outcomes = model.judge(some, replicate, max_cost=left)
-            as_they_come(tally.verdicts(outcomes, waiting, judge, replicate), store.add)
+            found = tally.verdicts(outcomes, waiting, judge, replicate)
+            as_they_come(found, store.add, lambda verdict: texts[verdict.key])
         if model is not None and start is not None:
             usage = model.model.usage() - start
     elif model is not None:

@@ -26,24 +26,24 @@ __all__ = ["SCORES", "UNITS", "JudgedAnswer", "Score", "score", "units"]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
-class Known(NamedTuple):
+class Ternary(NamedTuple):
     """Truth values of which some are unknown: certainly true, and possibly true."""
 
     sure: Bools
     possible: Bools
 
-    def __and__(self, other: Known) -> Known:
-        return Known(self.sure & other.sure, self.possible & other.possible)
+    def __and__(self, other: Ternary) -> Ternary:
+        return Ternary(self.sure & other.sure, self.possible & other.possible)
 
-    def __or__(self, other: Known) -> Known:
-        return Known(self.sure | other.sure, self.possible | other.possible)
+    def __or__(self, other: Ternary) -> Ternary:
+        return Ternary(self.sure | other.sure, self.possible | other.possible)
 
-    def __invert__(self) -> Known:
-        return Known(~self.possible, ~self.sure)
+    def __invert__(self) -> Ternary:
+        return Ternary(~self.possible, ~self.sure)
 
-    def any(self, axis: int = 1) -> Known:
+    def any(self, axis: int = 1) -> Ternary:
         """Whether any is true along an axis of a matrix."""
-        return Known(
+        return Ternary(
             np.logical_or.reduce(self.sure, axis=axis),
             np.logical_or.reduce(self.possible, axis=axis),
         )
@@ -56,9 +56,9 @@ class Known(NamedTuple):
             np.array([label is None or label == wanted for label in labels], dtype=bool),
         )
 
-    def reshaped(self, rows: int, columns: int) -> Known:
+    def reshaped(self, rows: int, columns: int) -> Ternary:
         """The same as a matrix."""
-        return Known(self.sure.reshape(rows, columns), self.possible.reshape(rows, columns))
+        return Ternary(self.sure.reshape(rows, columns), self.possible.reshape(rows, columns))
 
 
 class Score(NamedTuple):
@@ -86,7 +86,8 @@ class JudgedAnswer:
     Attributes:
         record: The record.
         claims: Its claims.
-        labels: The label of each item by relation; None where the verdict is missing.
+        labels: The label of each item by relation (of a criterion, ``criterion NAME``); None where
+            the verdict is missing.
     """
 
     record: AnswerRecord
@@ -94,24 +95,32 @@ class JudgedAnswer:
     labels: Mapping[str, Sequence[str | None]]
 
     @classmethod
-    def of(cls, record: AnswerRecord, claims: ClaimSet, labels: Mapping[str, str]) -> JudgedAnswer:
+    def of(
+        cls,
+        record: AnswerRecord,
+        claims: ClaimSet,
+        labels: Mapping[str, str],
+        criteria: Mapping[str, str] = MappingProxyType({}),
+    ) -> JudgedAnswer:
         """Look up the verdicts.
 
         Args:
             record: The record.
             claims: Its claims.
             labels: The label that counts for each key of an item.
+            criteria: Criteria of the user, each a name and its wording.
         """
         found: dict[str, list[str | None]] = {}
-        for item in items_of(record, claims):
-            found.setdefault(item.relation, []).append(labels.get(item.key))
+        for item in items_of(record, claims, criteria):
+            relation = f"{item.relation} {item.name}".rstrip()
+            found.setdefault(relation, []).append(labels.get(item.key))
         return cls(record, claims, found)
 
-    def known(self, relation: str, label: str = "supported") -> Known:
+    def known(self, relation: str, label: str = "supported") -> Ternary:
         """Whether each item of a relation has a label."""
-        return Known.of(self.labels.get(relation, ()), label)
+        return Ternary.of(self.labels.get(relation, ()), label)
 
-    def matrix(self, relation: str, label: str = "supported") -> Known:
+    def matrix(self, relation: str, label: str = "supported") -> Ternary:
         """The same for claims against contexts: a row for each claim."""
         columns = len(self.record.contexts)
         flat = self.known(relation, label)
@@ -156,17 +165,17 @@ def _contexts(judged: JudgedAnswer) -> int:
     return len(judged.record.contexts)
 
 
-def _share(known: Known) -> Score:
+def _share(known: Ternary) -> Score:
     count = len(known.sure)
     low, high = int(known.sure.sum()) / count, int(known.possible.sum()) / count
     return Score(low, low, high)
 
 
-def _none(count: int) -> Known:
-    return Known(np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
+def _none(count: int) -> Ternary:
+    return Ternary(np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
 
 
-def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Known:
+def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Ternary:
     """Whether some context supports each claim; without contexts none does."""
     count = _answer_claims(judged) if claims == "answer" else _reference_claims(judged)
     if not judged.record.contexts:
@@ -174,7 +183,7 @@ def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Known
     return judged.matrix(f"{claims}-context").any()
 
 
-def _contradicted_by_context(judged: JudgedAnswer) -> Known:
+def _contradicted_by_context(judged: JudgedAnswer) -> Ternary:
     count = _answer_claims(judged)
     if not judged.record.contexts:
         return _none(count)
@@ -182,14 +191,14 @@ def _contradicted_by_context(judged: JudgedAnswer) -> Known:
     return contradicted & ~_supported_by_context(judged)
 
 
-def _useful(judged: JudgedAnswer) -> Known:
+def _useful(judged: JudgedAnswer) -> Ternary:
     """Whether each context supports a claim of the reference."""
     _contexts(judged)
     _reference_claims(judged)
     return judged.matrix("reference-context").any(axis=0)
 
 
-def _correct(judged: JudgedAnswer) -> Known:
+def _correct(judged: JudgedAnswer) -> Ternary:
     """Whether the reference supports each claim of the answer."""
     _answer_claims(judged)
     if not (judged.record.reference or "").strip():
@@ -245,7 +254,7 @@ def _answer_relevance(judged: JudgedAnswer) -> Score:
     return _share(judged.known("answer-question", "relevant"))
 
 
-def _covered(judged: JudgedAnswer) -> Known:
+def _covered(judged: JudgedAnswer) -> Ternary:
     """Whether the answer supports each claim of the reference; without an answer it does not."""
     count = _reference_claims(judged)
     if not (judged.record.answer or "").strip():
@@ -274,13 +283,13 @@ def _harmonic_mean(one: float, other: float) -> float:
     return 2 * one * other / (one + other) if one + other else 0.0
 
 
-def _noise(judged: JudgedAnswer) -> tuple[Known, Known]:
+def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
     """Whether each wrong claim comes from a useful context, and whether only from others."""
     wrong = ~_correct(judged)
     useful, support = _useful(judged), judged.matrix("answer-context")
-    by_useful = Known(support.sure & useful.sure, support.possible & useful.possible).any()
+    by_useful = Ternary(support.sure & useful.sure, support.possible & useful.possible).any()
     other = ~useful
-    by_other = Known(support.sure & other.sure, support.possible & other.possible).any()
+    by_other = Ternary(support.sure & other.sure, support.possible & other.possible).any()
     return wrong & by_useful, wrong & by_other & ~by_useful
 
 
@@ -336,7 +345,7 @@ def _citation_recall(judged: JudgedAnswer) -> Score:
     if not columns:
         return _share(_none(count))
     support = judged.matrix("answer-context")
-    return _share(Known(support.sure[:, columns], support.possible[:, columns]).any())
+    return _share(Ternary(support.sure[:, columns], support.possible[:, columns]).any())
 
 
 def _nuggets(judged: JudgedAnswer, *, vital: bool, strict: bool) -> Score:
@@ -357,18 +366,18 @@ def _nuggets(judged: JudgedAnswer, *, vital: bool, strict: bool) -> Score:
     return Score(least, least, most)
 
 
-def _abstains(judged: JudgedAnswer) -> Known:
+def _abstains(judged: JudgedAnswer) -> Ternary:
     if judged.record.answer is None:
         raise _Undefined("there is no answer")
     if not judged.record.answer.strip():
-        return Known(np.ones(1, dtype=bool), np.ones(1, dtype=bool))
+        return Ternary(np.ones(1, dtype=bool), np.ones(1, dtype=bool))
     return judged.known("abstention", "abstains")
 
 
-def _answerable(judged: JudgedAnswer) -> Known:
+def _answerable(judged: JudgedAnswer) -> Ternary:
     given = judged.record.answerable
     if given is not None:
-        return Known(np.array([given]), np.array([given]))
+        return Ternary(np.array([given]), np.array([given]))
     return judged.known("answerability", "answerable")
 
 
@@ -385,6 +394,12 @@ def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
         raise _Undefined(f"the question is {'not ' if answerable else ''}answerable")
     found = _abstention(judged)
     return found if known.sure[0] else Score(math.nan, found.low, found.high)
+
+
+def _criterion(judged: JudgedAnswer, name: str) -> Score:
+    if not (judged.record.answer or "").strip():
+        raise _Undefined("there is no answer")
+    return _share(judged.known(f"criterion {name}", "met"))
 
 
 _Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
@@ -427,7 +442,7 @@ SCORES: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = MappingProxyType({
 
 
 # What the share is of, for measures that are the share of one kind of units.
-UNITS: Mapping[str, Callable[[JudgedAnswer], Known]] = MappingProxyType({
+UNITS: Mapping[str, Callable[[JudgedAnswer], Ternary]] = MappingProxyType({
     "ContextRelevance": lambda judged: judged.known("context-question", "relevant"),
     "ContextPrecision": _useful,
     "ContextRecall": lambda judged: _supported_by_context(judged, "reference"),
@@ -440,7 +455,7 @@ UNITS: Mapping[str, Callable[[JudgedAnswer], Known]] = MappingProxyType({
 })  # fmt: skip
 
 
-def units(measure: Measure, judged: JudgedAnswer) -> Known:
+def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
     """Return whether each unit (claim, context, answer) counts for a measure of `UNITS`.
 
     There are none if the measure is undefined for the question.
@@ -480,6 +495,14 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
     return int(good.sum()) / len(rows)
 
 
+def _scorer(measure: Measure) -> tuple[_Scorer, tuple[str, ...]]:
+    """How a measure is computed, and the relations whose verdicts it needs."""
+    if measure.name != "Criterion":
+        return SCORES[measure.name]
+    name = str(measure.arguments["name"])
+    return (lambda judged: _criterion(judged, name)), (f"criterion {name}",)
+
+
 def score(measure: Measure, judged: JudgedAnswer) -> Score:
     """Return the value of a measure for one question.
 
@@ -487,7 +510,7 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         measure: A measure of answers.
         judged: A record with its claims and verdicts.
     """
-    scorer, relations = SCORES[measure.name]
+    scorer, relations = _scorer(measure)
     missing = judged.missing(*relations)
     like = measure.arguments.get("like")
     if like is not None:

@@ -222,23 +222,27 @@ class VerdictStore:
 def as_they_come(
     results: Generator[_Result, None, None],
     keep: Callable[[list[_Result]], object],
+    together: Callable[[_Result], object] = id,
     *,
     every: float = 0.25,
 ) -> None:
     """Keep results in groups, of so many seconds each, since storing one waits for the disk.
 
-    What came before an error or Ctrl-C is kept.
+    What came before an error or Ctrl-C is kept. Successive results for which `together` is equal
+    are kept at once: they may come from one call, and a run that goes on repeats calls as they were
+    only if all or none of their items have a verdict.
     """
     some: list[_Result] = []
     kept = time.monotonic()
     try:
         with closing(results):
             for result in results:
-                some.append(result)
-                if time.monotonic() - kept >= every:
+                late = time.monotonic() - kept >= every
+                if some and late and together(some[-1]) != together(result):
                     keep(some)
                     some = []
                     kept = time.monotonic()
+                some.append(result)
     finally:
         if some:
             keep(some)

@@ -86,7 +86,8 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(inner, f"{name}.")
         elif isinstance(inner, Sequence) and inner and isinstance(inner[0], Mapping):
             for number, each in enumerate(inner):
-                yield from _flat(each, f"{name}.{number}.")
+                if isinstance(each, Mapping):
+                    yield from _flat(each, f"{name}.{number}.")
         else:
             yield name, inner
 

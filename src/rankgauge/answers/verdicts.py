@@ -97,7 +97,7 @@ class Item:
 
     @property
     def key(self) -> str:
-        """The hash of relation and texts: equal items share a verdict."""
+        """A hash of relation and texts, by which equal items share a verdict."""
         parts = (self.relation, self.name, self.subject, self.target)
         text = "".join(f"{len(part)}:{part}" for part in parts)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

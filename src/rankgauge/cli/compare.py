@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import read_evaluations, read_runs
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -77,7 +77,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Compare each RUN with the first one (or with --baseline) on the judgments QRELS.
 
     Prints means side by side, differences with their 95% interval, p-value, effect size and
-    win/tie/loss, and in words what can be said and what cannot.
+    win/tie/loss, and in words what can be said and what cannot. Evaluations in JSON, such as those
+    of answers, are compared without judgments: rankgauge compare old.json new.json.
 
     \b
     Examples:
@@ -85,12 +86,18 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge compare qrels.txt bm25.run dense.run hybrid.run -m nDCG@10 -m AP --short
       rankgauge compare qrels.txt *.run --all-pairs --test tukey-hsd
     """  # noqa: D301 - click reads the \b
-    with working(f"comparing {len(runs)} runs"):
+    alone = read_evaluations([qrels, *runs])
+    with working(f"comparing {len(alone) or len(runs)} runs"):
+        judgments: Any = alone
+        if not alone and (measures or tested):
+            judgments = rankgauge.evaluation.read_judgments(
+                qrels, (*measures, *tested), format=qrels_format
+            )
+        elif not alone:
+            judgments = rankgauge.read_qrels(qrels, format=qrels_format)
         comparison = rankgauge.compare(
-            rankgauge.evaluation.read_judgments(qrels, (*measures, *tested), format=qrels_format)
-            if measures or tested
-            else rankgauge.read_qrels(qrels, format=qrels_format),
-            read_runs(runs, run_format),
+            judgments,
+            None if alone else read_runs(runs, run_format),
             measures or None,
             tested=tested or None,
             baseline=baseline,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, told_apart
+from rankgauge.cli.inputs import located, settings_of, told_apart
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -193,7 +192,7 @@ class _Keeping(NamedTuple):
                     "--history, --label, --set and --date are for --save: add it"
                 )
             return None
-        return cls(rankgauge.History.open(store), label, _settings(pairs), date)
+        return cls(rankgauge.History.open(store), label, settings_of(pairs), date)
 
     def failure_of(
         self,
@@ -216,22 +215,3 @@ class _Keeping(NamedTuple):
         except rankgauge.RankgaugeError as error:
             return error
         return None
-
-
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-
-
-def _settings(pairs: Iterable[str]) -> dict[str, str | float | bool]:
-    """KEY=VALUE; what reads as a plain number, true or false is one."""
-    found: dict[str, str | float | bool] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key or key in found:
-            raise click.BadParameter(
-                f"got {pair!r}, wanted KEY=VALUE, each key once", param_hint="--set"
-            )
-        if _NUMBER.fullmatch(value):
-            found[key] = float(value) if "." in value else int(value)
-        else:
-            found[key] = {"true": True, "false": False}.get(value, value)
-    return found

@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import read_evaluations, read_runs
 from rankgauge.cli.output import print_result, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -23,7 +24,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 
 
 @click.command(short_help="Say whether a run may replace the one before.")
-@click.argument("qrels", metavar="QRELS|PLAN")
+@click.argument("qrels", metavar="QRELS|PLAN|EVALUATION")
 @click.argument("run", metavar="RUN|NAME", required=False)
 @click.option(
     "--rules", metavar="FILE",
@@ -39,6 +40,10 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
     help="A second baseline that stays, such as that of a release. Without: as the rules say.",
 )  # fmt: skip
 @click.option("--update-baseline", is_flag=True, help="Write the baseline from RUN, and end.")
+@click.option(
+    "--allow-uncalibrated", is_flag=True,
+    help="Gate answers also by a judge that was not compared with labels of people.",
+)  # fmt: skip
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
 @click.option(
     "--noise", multiple=True, metavar="RUN",
@@ -63,6 +68,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     baseline: str | None,
     anchor: str | None,
     update_baseline: bool,  # noqa: FBT001 - click passes by name
+    allow_uncalibrated: bool,  # noqa: FBT001 - click passes by name
     strict: bool,  # noqa: FBT001 - click passes by name
     noise: tuple[str, ...],
     latency: tuple[str, str] | None,
@@ -76,6 +82,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     Of a PLAN (a TOML file, or a folder: see rankgauge bench) the retriever NAME is run, or what it
     answered before is used; of a plan with one retriever, that one.
+
+    An EVALUATION in JSON, such as one of answers, is gated alone, by its values.
 
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
     broken. INCONCLUSIVE: neither can be said, more queries would decide. IDENTICAL: no change.
@@ -93,7 +101,12 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge gate plan.toml dense
     """  # noqa: D301 - click reads the \b
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
-    if run is None or _is_plan(qrels, run):
+    alone = read_evaluations([qrels]) if run is None else []
+    judgments: Any
+    found: Any
+    if alone:
+        judgments, found = alone[0], None
+    elif run is None or _is_plan(qrels, run):
         judgments, found = _planned(qrels, run)
     else:
         judgments = rankgauge.read_qrels(qrels, format=qrels_format)
@@ -102,7 +115,11 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     path = baseline or wanted.baseline
     if update_baseline:
         with working("evaluating"):
-            made = rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
+            made = (
+                rankgauge.Baseline.from_evaluation(alone[0])
+                if alone
+                else rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
+            )
         made.write(path)
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
         said = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
@@ -119,6 +136,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             anchor=anchor or wanted.anchor,
             noise=repeats,
             latency=latency,
+            allow_uncalibrated=allow_uncalibrated,
         )
     print_result(result, "table")
     report_options = rankgauge.reports.Options(strict=strict)

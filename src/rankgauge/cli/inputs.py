@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
 
 import rankgauge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["located", "queries_of", "read_runs", "told_apart"]
+__all__ = [
+    "chat_model", "located", "queries_of", "read_evaluations", "read_runs", "settings_of",
+    "told_apart",
+]  # fmt: skip
+
+_MARK = '"rankgauge/evaluation/'
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
@@ -38,6 +49,34 @@ def read_runs(
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 
+def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
+    """The evaluations in these files, one a line of JSON; none if the first has something else."""
+    from pathlib import Path
+
+    if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
+        return []
+    found, where = [], []
+    for path in paths:
+        try:
+            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+            every = [rankgauge.Evaluation.from_json(line) for line in lines if line.strip()]
+        except OSError as error:
+            raise rankgauge.InputError(
+                f"cannot be read: {error.strerror or error}", where=path, fix="check the path"
+            ) from None
+        except rankgauge.RankgaugeError as error:
+            raise rankgauge.InputError(error.what, where=path, fix=error.fix) from None
+        found += every
+        where += [path] * len(every)
+    names = told_apart([one.run_name for one in found], where)
+    return [replace(one, run_name=name) for one, name in zip(found, names, strict=True)]
+
+
+def _start(path: str) -> str:
+    with open(path, "rb") as stream:  # noqa: PTH123 - a path may be anything
+        return stream.read(200).decode("utf-8", "replace")
+
+
 def queries_of(text: str) -> Literal["all", "intersection"] | Path:
     """Which queries count, as the option has it."""
     if text == "all":
@@ -47,3 +86,36 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
     from pathlib import Path
 
     return Path(text)
+
+
+@contextmanager
+def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
+    """The language model of these options; None if none is given."""
+    if not any(value is not None for value in given.values()):
+        yield None
+        return
+    if given["url"] is None or given["model"] is None:
+        raise click.UsageError("a language model needs both --url URL and --model NAME")
+    from rankgauge.llm import ChatModel
+
+    model = ChatModel(**given)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:
+    """KEY=VALUE; what reads as a plain number, true or false is one."""
+    found: dict[str, str | float | bool] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key or key in found:
+            raise click.BadParameter(
+                f"got {pair!r}, wanted KEY=VALUE, each key once", param_hint="--set"
+            )
+        if _NUMBER.fullmatch(value):
+            found[key] = float(value) if "." in value else int(value)
+        else:
+            found[key] = {"true": True, "false": False}.get(value, value)
+    return found

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import chat_model, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
@@ -99,54 +98,6 @@ def _draws(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_DRAW):
         command = option(command)
     return command
-
-
-# The language model: options of `pool` and `ask-model`, by the name of the argument of `ChatModel`.
-_MODEL = (
-    click.option(
-        "--url", metavar="URL",
-        help="The language model: the address of its API without /chat/completions.",
-    ),
-    click.option("--model", metavar="NAME", help="The name of the language model."),
-    click.option(
-        "--key-env", metavar="NAME", help="The environment variable that holds the key of the API."
-    ),
-    click.option(
-        "--input-price", type=float, metavar="X", help="The price of a million input tokens."
-    ),
-    click.option(
-        "--output-price", type=float, metavar="X", help="The price of a million output tokens."
-    ),
-    click.option(
-        "--max-cost", type=float, metavar="X", help="Make no call that could cost more in all."
-    ),
-    click.option(
-        "--cache", metavar="FILE", help="Keep replies in this file; a known request costs nothing."
-    ),
-)  # fmt: skip
-
-
-def _chat(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_MODEL):
-        command = option(command)
-    return command
-
-
-@contextmanager
-def _chat_model(given: dict[str, Any]) -> Iterator[Any]:
-    """The language model of these options; None if none is given."""
-    if not any(value is not None for value in given.values()):
-        yield None
-        return
-    if given["url"] is None or given["model"] is None:
-        raise click.UsageError("a language model needs both --url URL and --model NAME")
-    from rankgauge.llm import ChatModel
-
-    model = ChatModel(**given)
-    try:
-        yield model
-    finally:
-        model.close()
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
@@ -280,7 +231,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
     "--random", type=click.IntRange(0), default=0, metavar="N",
     help="Documents drawn for each question from outside its pool, to estimate what it misses.",
 )  # fmt: skip
-@_chat
+@options.language_model
 @options.run_format
 @options.seed("Decides which random documents are drawn.")
 @options.output_format()
@@ -312,7 +263,7 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
     from rankgauge.judging import JudgingProject, build_pool
 
     with (
-        _chat_model(chat) as model,
+        chat_model(chat) as model,
         working("building the pool"),
         JudgingProject(project) as opened,
     ):
@@ -475,7 +426,7 @@ def invite(project: str, name: str, role: str) -> None:
 
 @judge.command("ask-model", short_help="Give a language model the tasks that people answered.")
 @_project
-@_chat
+@options.language_model
 @click.option("--name", metavar="NAME", help="The name of the judge.  [default: the model]")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Send at most N tasks.")
 @options.output_format()
@@ -491,7 +442,7 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject, ask_model as ask
 
-    with _chat_model(chat) as model, JudgingProject(project) as opened:
+    with chat_model(chat) as model, JudgingProject(project) as opened:
         if model is None:
             raise click.UsageError("name the language model: --url URL --model NAME")
         with working(f"asking {chat['model']}"):

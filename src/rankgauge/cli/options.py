@@ -16,6 +16,7 @@ __all__ = [
     "collection",
     "full",
     "label",
+    "language_model",
     "measure",
     "measures",
     "order",
@@ -158,3 +159,35 @@ def policies(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_POLICIES):
         made = option(made)
     return made
+
+
+# By the name of the argument of `ChatModel`.
+_MODEL: tuple[_Option, ...] = (
+    click.option(
+        "--url", metavar="URL",
+        help="The language model: the address of its API without /chat/completions.",
+    ),
+    click.option("--model", metavar="NAME", help="The name of the language model."),
+    click.option(
+        "--key-env", metavar="NAME", help="The environment variable that holds the key of the API."
+    ),
+    click.option(
+        "--input-price", type=float, metavar="X", help="The price of a million input tokens."
+    ),
+    click.option(
+        "--output-price", type=float, metavar="X", help="The price of a million output tokens."
+    ),
+    click.option(
+        "--max-cost", type=float, metavar="X", help="Make no call that could cost more in all."
+    ),
+    click.option(
+        "--cache", metavar="FILE", help="Keep replies in this file; a known request costs nothing."
+    ),
+)  # fmt: skip
+
+
+def language_model(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a language model, which `chat_model` takes as one mapping."""
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command

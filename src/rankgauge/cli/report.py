@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located
+from rankgauge.cli.inputs import located, read_evaluations
 from rankgauge.cli.output import check_writable, tell, write_whole
 from rankgauge.cli.progress import working
 
@@ -17,7 +17,7 @@ __all__ = ["report"]
 
 @click.command(short_help="Write a report as one HTML file.")
 @click.argument("qrels", metavar="QRELS")
-@click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
     "A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
     "Success and nDCG at 1, 3, 5, 10 and RR."
@@ -59,7 +59,8 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Write what is to be said of each RUN on the judgments QRELS as one HTML file.
 
     It holds all it needs and loads nothing: tables that can be sorted, plots, the worst queries
-    with their rankings, and how everything was made.
+    with their rankings, and how everything was made. Evaluations in JSON, such as those of answers,
+    need no judgments: rankgauge report answers.json.
 
     \b
     Examples:
@@ -67,11 +68,14 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge report qrels.txt bm25.run dense.run --collection data -o report.html
       rankgauge report qrels.txt bm25.run dense.run --collection data --diagnose dense
     """  # noqa: D301 - click reads the \b
+    alone = read_evaluations([qrels, *runs])
+    if not runs and not alone:
+        raise click.UsageError("name a run: rankgauge report QRELS RUN")
     check_writable(output)
     with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
         page = rankgauge.html_report(
-            located(qrels, qrels_format),
-            [located(run, run_format) for run in runs],
+            (alone if len(alone) > 1 else alone[0]) if alone else located(qrels, qrels_format),
+            None if alone else [located(run, run_format) for run in runs],
             measures or None,
             baseline=baseline,
             collection=collection,

@@ -35,7 +35,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -455,15 +455,28 @@ def _compared(
     faulty = {e.run_name for e in evaluations if explaining(e.findings)}
     found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded))
     own = findings_of_evaluations(evaluations, seeded, found)
+    changes = list(_setting_changes(evaluations, seeded.baseline))
+    several = [change for change in changes if change.severity == "warning"]
     made = Comparison(
         evaluations=tuple(evaluations),
         design=seeded,
         differences=found,
         sentences=(),
-        findings=tuple(dict.fromkeys([*own, *more])),
+        findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
     said = (f"no verdict on {run}: {fault}" for run, fault in made.withheld)
-    return replace(made, sentences=(*said, *sentences(evaluations, seeded, found)))
+    one = (str(change) for change in changes if change.severity == "info")
+    return replace(made, sentences=(*said, *sentences(evaluations, seeded, found), *one))
+
+
+def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:
+    """Which settings of answers changed from the baseline to each other evaluation."""
+    before = next(e for e in evaluations if e.run_name == baseline)
+    for e in evaluations:
+        if e is not before:
+            found = settings_change(e, before.settings, baseline, e.run_name)
+            if found:
+                yield found
 
 
 def _withheld(d: Difference, faulty: Collection[str]) -> Difference:

@@ -336,6 +336,12 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "the p-value may be too small",
                 "rely on the interval, or judge more queries",
             ),
+            FindingKind(
+                "C112", "several-settings-changed", "warning",
+                "more than one setting changed between two evaluations of answers, or the judge",
+                "the difference cannot be attributed to one of the changes",
+                "change one at a time, with the same judge",
+            ),
         )
     }
 )  # fmt: skip

@@ -98,6 +98,12 @@ def _choice(*choices: str) -> Callable[[Any], str]:
     return read
 
 
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]{0,60}", value):
+        raise ValueError(value)
+    return value
+
+
 _EXPONENTIAL = {"exp", "exponential", "exp-log2", "burges"}
 _LINEAR = {"linear", "log2"}
 
@@ -182,6 +188,10 @@ VOCABULARY: Mapping[str, Param] = {
         Param(
             "mult", "how many times R ranks are looked at, R being all relevant documents",
             "a number > 0", _between(0, 1e6),
+        ),
+        Param(
+            "name", "the name of a criterion of the user",
+            "letters, digits, hyphens and underscores", _word,
         ),
         Param("noise", "the worth of another document retrieved", "a number", _worth),
         Param(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
+_OF_ANSWERS = ("verdicts", "answers")  # what measures of generated answers read
 
 
 @dataclass(frozen=True)
@@ -383,6 +384,7 @@ class Evaluation(Result):
                     [Finding(**found) for found in data.get("findings", ())],
                 ),
                 **_profile_of(data, shape),
+                **cls._own_fields(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
@@ -390,6 +392,12 @@ class Evaluation(Result):
             raise InputError(
                 f"this is no evaluation in JSON: {error}", fix="give what to_json() wrote"
             ) from None
+
+    @classmethod
+    def _own_fields(cls, data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+        """What JSON says of the fields of a subclass."""
+        del data, shape
+        return {}
 
     def table(self) -> Table:
         """Measures and their means, with the notes."""
@@ -441,6 +449,8 @@ class Evaluation(Result):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):
             return NotImplemented
+        if type(self) is not type(other):
+            return False
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(other, part.name)
             if isinstance(mine, np.ndarray):
@@ -462,6 +472,61 @@ def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tu
 def _finding_of_note(note: str) -> Finding:
     text = note.removeprefix("WARNING: ")
     return Finding("", "info" if text == note else "warning", text)
+
+
+def of_answers(evaluation: Evaluation) -> bool:
+    """Return whether the values are of generated answers."""
+    return any(measure.declaration.reads in _OF_ANSWERS for measure in evaluation.measures)
+
+
+def judge_name(settings: Mapping[str, Any]) -> str | None:
+    """Return the name and prompt of the judge of answers; None if unknown."""
+    judge = settings.get("judge")
+    if isinstance(judge, Mapping):
+        judge = " ".join(str(judge[part]) for part in ("name", "prompt") if judge.get(part))
+    return str(judge) if judge else None
+
+
+def settings_change(
+    one: Evaluation, settings: Mapping[str, Any], before: str, after: str
+) -> Finding | None:
+    """Return which settings of answers changed from `settings` to those of an evaluation.
+
+    None without a change, where settings are unknown, and of runs: the settings of two retrievers
+    have little in common.
+
+    Args:
+        one: The later evaluation.
+        settings: Settings of the earlier one.
+        before: What the earlier one is called.
+        after: What the later one is called.
+
+    Returns:
+        A finding of severity ``info`` if one setting changed; ``warning`` if several did, so that
+        nobody can tell which of them made the difference, or if the judge did.
+    """
+    if not settings or not of_answers(one):
+        return None
+    now = dict(one.settings) | {"judge": judge_name(one.settings)}
+    settings = dict(settings) | {"judge": judge_name(settings)}
+    names = [n for n in dict.fromkeys([*settings, *now]) if settings.get(n) != now.get(n)]
+    if not names:
+        return None
+    said = ", ".join(f"{n} ({settings.get(n, 'none')} → {now.get(n, 'none')})" for n in names)
+    if len(names) == 1 and names != ["judge"]:
+        return Finding("", "info", f"from {before} to {after} one setting changed: {said}")
+    if len(names) == 1:
+        return Finding(
+            "C112", "warning",
+            f"from {before} to {after} the judge changed: {said}: the difference may come from it",
+            fix="judge both with the same judge",
+        )  # fmt: skip
+    return Finding(
+        "C112", "warning",
+        f"from {before} to {after} {len(names)} things changed: {said}: the difference cannot be "
+        "attributed to one of them",
+        fix="change one at a time",
+    )  # fmt: skip
 
 
 def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:

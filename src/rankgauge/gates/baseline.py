@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import combinations
 from typing import Any
@@ -23,7 +23,7 @@ from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
 
@@ -134,6 +134,8 @@ class Baseline:
         measures: Measure to fingerprint of its definition.
         queries: Query to values, first documents and fingerprint of the judgments, sorted.
         noise: Differences between repeated runs of the same system; None if not measured.
+        settings: Of generated answers the versions of prompt, model, retrieval and judge; empty of
+            a run.
 
     Example:
         >>> made = Baseline.from_run({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]})
@@ -147,6 +149,7 @@ class Baseline:
     measures: Mapping[str, str]
     queries: Mapping[str, BaselineQuery]
     noise: Noise | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_run(
@@ -235,6 +238,7 @@ class Baseline:
             depth=None if run is None else int(np.diff(run.table.offsets).max(initial=0)),
             measures={str(m): _definition(m, evaluation) for m in evaluation.measures},
             queries=dict(sorted(queries.items())),
+            settings=dict(evaluation.settings) if of_answers(evaluation) else {},
         )
 
     def empty(self) -> list[str]:
@@ -274,13 +278,16 @@ class Baseline:
     def to_json(self) -> str:
         """The file: JSON with one line a query; the same baseline gives the same bytes."""
         heads = {**self._heads(), "fingerprints": self._prints()}
-        top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in _KEYS[:-1])
+        keys = [key for key in (*_KEYS[:-1], "settings") if key in heads]
+        top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in keys)
         return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
         """What is above the lines, but for the fingerprints."""
         noise = self.noise
-        return {
+        # Only of answers: the file of a run stays as it was.
+        settings = {"settings": dict(self.settings)} if self.settings else {}
+        return settings | {
             "schema": f"{_SCHEMA}{_VERSION}",
             "rankgauge": self.version,
             "run": self.run_name,
@@ -450,6 +457,7 @@ def _built(data: Mapping[str, Any]) -> Baseline:
         measures={name: str(data["measures"][name]) for name in names},
         queries=dict(sorted(queries.items())),
         noise=noise,
+        settings=dict(data.get("settings", {})),
     )
 
 

@@ -22,6 +22,7 @@ from rankgauge.core.text import many, some
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
+from rankgauge.evaluation.result import judge_name
 from rankgauge.gates.baseline import Baseline, Noise
 from rankgauge.gates.result import GateCheck, GateNumbers, GateVerdict, QueryLoss, shown_margin
 from rankgauge.gates.rules import GatedMeasure, GateRules
@@ -235,6 +236,18 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
         )
     if not both:
         return f"no query of the {kind} is judged now; renew it with {_RENEW}"
+    judges = [judge_name(one.settings) for one in (stored, new)]
+    if None not in judges and judges[0] != judges[1]:
+        return (
+            f"{judges[1]} judged, but {judges[0]} judged the {kind}: judge the answers of both "
+            "with the same judge, and renew the baseline"
+        )
+    return _redefined(kind, stored, new, rules)
+
+
+def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
+    """Why judgments, definitions or depth differ; empty if they do not."""
+    both = set(new.queries) & set(stored.queries)
     other = [q for q in sorted(both) if _rejudged(stored, new, q)]
     if other:
         return (

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.findings import INPUT_KINDS
+from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.gates.baseline import Baseline, Noise, input_faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
@@ -128,11 +128,18 @@ def gate(
         references.append(Reference(kind, stored, queries))
     checks += loss_checks(references, new, wanted, noise=known, truth=truth, run=found)
     checks += latency_checks(wanted.latency, latency)
+    changes = list(_changes(references, evaluation))
     return GateResult(
         run_name=new.run_name,
         checks=tuple(checks),
-        notes=tuple(_notes(references, new, wanted, known)),
-        warnings=tuple(_warnings(references, new, truth)),
+        notes=(
+            *_notes(references, new, wanted, known),
+            *(str(c) for c in changes if c.severity == "info"),
+        ),
+        warnings=(
+            *_warnings(references, new, truth),
+            *(str(c) for c in changes if c.severity != "info"),
+        ),
     )
 
 
@@ -153,6 +160,16 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         why = f"{failure}: the run is broken or incomplete, and "
         yield _refused("queries without a ranking", why)
         return
+    queries = len(evaluation.query_ids)
+    for gated in rules.measures:
+        # Of answers: a question of which nothing was judged is not in the mean.
+        unjudged = evaluation.counts.get(f"unjudged {gated.measure}", 0)
+        if unjudged > rules.max_failed * queries:
+            why = (
+                f"{many(unjudged, 'question')} of {queries} have no verdict for {gated.measure}, "
+                f"more than max_failed = {rules.max_failed:g} allows: judge the rest; "
+            )
+            yield _refused("questions without a verdict", why)
     for fault in input_faults(evaluation):
         yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 
@@ -315,6 +332,15 @@ def _notes(
             "queries vary, each by itself; wider if they vary together); queries that differ by "
             "less than these runs do count as ties"
         )
+
+
+def _changes(references: Iterable[Reference], evaluation: Evaluation) -> Iterator[Finding]:
+    """Which settings of answers changed."""
+    for reference in references:
+        before = reference.stored
+        found = settings_change(evaluation, before.settings, before.run_name, evaluation.run_name)
+        if found:
+            yield found
 
 
 def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -> Iterator[str]:

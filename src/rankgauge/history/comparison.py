@@ -18,7 +18,7 @@ from rankgauge.comparison.differences import (
 )
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
@@ -282,6 +282,9 @@ def _notes(
     if before.weighted or after.weighted:
         yield "weights of queries are left out: every query counts the same here"
     yield from units([d.measure for d in found])
+    change = settings_change(other, one.settings, str(before.id), str(after.id))
+    if change:
+        yield change.note
     fewer = [f"{d.measure} {d.queries}" for d in found if d.queries < shared]
     if fewer:
         yield (

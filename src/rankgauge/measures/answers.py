@@ -142,6 +142,17 @@ _declare(
     "RightAbstention",
     "Whether the system abstains where the collection cannot answer; undefined for others.",
 )
+register(
+    Declaration(
+        "Criterion",
+        "Whether the answer meets a criterion of the user, by its name: `Criterion(name=polite)`. "
+        "Undefined without an answer.",
+        {},
+        required=("name",),
+        undefined="skip",
+        reads="verdicts",
+    )
+)
 
 
 def _overlap(name: str, doc: str, *, low: float = 0.0) -> None:

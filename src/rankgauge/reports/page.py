@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
 from rankgauge.core.escaping import templates
@@ -30,7 +31,9 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.plots import PLOTS, plot, plot_measures
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Looked, Queries
@@ -45,7 +48,7 @@ _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
 
 def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     qrels: Any,
-    runs: Mapping[str, Any] | Iterable[Any],
+    runs: Mapping[str, Any] | Iterable[Any] | None = None,
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     result: Evaluation | Comparison | None = None,
@@ -64,7 +67,8 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     colour. The same input gives the same bytes, so there is no date in it but the one given.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, an evaluation,
+            several of the same queries, a comparison of them, or a diagnosis of answers.
         runs: One or more: a mapping of name to run, or runs with names of their own (a path is
             named by its file). Each is anything that :meth:`Run.of` takes.
         measures: What is shown, the first is the primary one. As `compare` has them if left out.
@@ -93,6 +97,11 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         >>> page.splitlines()[0], "<h1>mine</h1>" in page
         ('<!DOCTYPE html>', True)
     """
+    if runs is None:
+        return _report_of_values(
+            qrels, (measures, result, collection, diagnosed), baseline=baseline, title=title,
+            date=date, sections=sections, plots=plots,
+        )  # fmt: skip
     judged = prepare_judgments(qrels, COMPARED if measures is None else measures)
     truth, named = Qrels.of(judged), _named(runs)
     if result is not None and (measures is not None or baseline is not None):
@@ -130,6 +139,53 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         sections=(*why, *sections),
         inputs=_inputs(qrels, truth, runs, named),
     )
+
+
+def _report_of_values(
+    given: Any,
+    others: Iterable[Any],
+    *,
+    baseline: str | None,
+    title: str,
+    date: str,
+    sections: Iterable[Section],
+    plots: bool | None,
+) -> str:
+    """A report on values alone, whatever produced them."""
+    if any(other is not None for other in others):
+        raise InputError(
+            "there are no runs", where="html_report",
+            fix="give judgments and runs; or evaluations alone, without measures, result, "
+            "collection and diagnosed",
+        )  # fmt: skip
+    drawn = find_spec("matplotlib") is not None if plots is None else plots
+    texts = Collection()
+    conclusions: tuple[tuple[str, str], ...] = ()
+    own: list[Section] = []
+    if isinstance(given, AnswerDiagnosis):
+        texts = Collection.of({}, {each.record.id: each.record.question for each in given.judged})
+        conclusions = tuple(answer_conclusions(given))
+        own = list(answer_sections(given))
+        result: Any = given.answers
+    else:
+        found = (given,) if isinstance(given, Result) else tuple(given)
+        result = found[0] if len(found) == 1 else compare(found, baseline=baseline)
+    comparison = result if isinstance(result, Comparison) else None
+    evaluations = (result,) if comparison is None else comparison.evaluations
+    if not all(isinstance(one, Evaluation) for one in evaluations):
+        raise InputError(
+            f"got {type(given).__name__} without runs", where="html_report",
+            fix="give html_report(qrels, runs), or evaluations",
+        )  # fmt: skip
+    report = _Report(
+        Qrels.of({}), {}, comparison, evaluations, texts, drawn, plots is None and not drawn,
+        conclusions, own,
+    )  # fmt: skip
+    rows = ((e.run_name, len(e.query_ids), len(e.measures)) for e in evaluations)
+    return report.page(
+        title=title or report.heading, date=date, sections=tuple(sections),
+        inputs=Table(("evaluation", "queries", "measures"), tuple(rows)),
+    )  # fmt: skip
 
 
 def _texts(collection: Any) -> Collection:
@@ -217,6 +273,8 @@ class _Report:
     texts: Collection
     plots: bool
     lacking: bool
+    conclusions: tuple[tuple[str, str], ...] = ()  # instead of those that values alone allow
+    first: Sequence[Section] = ()  # before the values
 
     @property
     def primary(self) -> Measure:
@@ -262,11 +320,16 @@ class _Report:
 
     def _bottom_line(self) -> Iterator[tuple[str, str]]:
         """Which run, why the other is worse, what to do next; each with its heading."""
+        if self.conclusions:
+            yield from self.conclusions
+            return
         verdict, *more = self._verdict()
         # Of two runs the first sentence names the better one; the second has the difference, too.
         yield "Result", verdict
         if more:
             yield "Difference", more[0]
+        if not self.runs:
+            return
         try:
             found = self._diagnosed(self._end("worst"))
         except (InputError, UnknownName):
@@ -293,7 +356,7 @@ class _Report:
             bottom_line=list(self._bottom_line()),
             verdict=self._verdict()[2:],
             warnings=self._warnings(),
-            sections=[*self._sections(), *map(self._without_plots, sections)],
+            sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
             queries=queries.table(),
             looked=list(self._looked(queries)),
             inputs=inputs,
@@ -329,7 +392,8 @@ class _Report:
         facts = [many(queries, "query"), many(len(self.evaluations), "run")]
         if self.comparison:
             facts.append(f"baseline {self.base}")
-        return [*facts, f"primary measure {self.primary}"]
+        stamps = dict.fromkeys(e.stamp for e in self.evaluations if isinstance(e, AnswerEvaluation))
+        return [*facts, f"primary measure {self.primary}", *(f"judge: {one}" for one in stamps)]
 
     def _verdict(self) -> tuple[str, ...]:
         if self.comparison:
@@ -375,7 +439,7 @@ class _Report:
         else:
             table = replace(self.evaluations[0].table(), title="Means by measure", notes=())
             yield Section("Means", (table, *self._plots("means")))
-        if self.plots:
+        if self.plots and self.runs:
             yield Section("Ranks of relevant documents", tuple(self._curves()))
         if self.plots and self.comparison:
             yield Section("Queries and runs", tuple(self._plots("heat-map")))
@@ -438,6 +502,8 @@ class _Report:
 
     def _looked(self, queries: Queries) -> Iterator[tuple[str, str, list[Looked]]]:
         """Headings with queries to look at."""
+        if not self.runs:
+            return
         lost = queries.losses(_MOST_LOOKED)
         if lost:
             said = "The run that loses most decides; the largest loss first."

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FORMATS: tuple[str, ...] = get_args(Format)
 # Results whose report is more than their table, each with its module.
 _MODULES = {
+    "AnswerDiagnosis": "answers",
+    "AnswerEvaluation": "answers",
     "BenchmarkComparison": "benchmarks",
     "BenchmarkRun": "benchmarks",
     "CheckResult": "checks",

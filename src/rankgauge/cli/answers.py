@@ -1,0 +1,423 @@
+"""``rankgauge answers``: evaluate generated answers, and tell which stage limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.inputs import chat_model, settings_of
+from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
+from rankgauge.cli.progress import working
+from rankgauge.core.escaping import for_terminal
+
+if TYPE_CHECKING:
+    from rankgauge.answers import AnswerSet
+
+__all__ = ["answers"]
+
+_ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+_PRIMARY = "Completeness"
+
+
+@click.group(short_help="Evaluate generated answers; tell retrieval from generation.")
+def answers() -> None:
+    """Evaluate the answers of a RAG system, and tell which stage limits them.
+
+    FILE has a record for each question: question, contexts, answer, reference. The names of ragas,
+    deepeval, RAGChecker, TREC RAG and OpenInference are read, too.
+
+    \b
+    Examples:
+      rankgauge answers demo
+      rankgauge answers evaluate answers.jsonl --reference questions.jsonl
+    """  # noqa: D301 - click reads the \b
+
+
+def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of answers and of who judges them, which `_judged` takes."""
+    for option in reversed((
+        click.option(
+            "--reference", metavar="FILE",
+            help="Questions with reference answers and what else is known, joined by id.",
+        ),
+        click.option("--system", metavar="NAME", help="Of several systems, the one to use."),
+        options.collection("The texts of contexts, where FILE has only their ids."),
+        click.option(
+            "--verdicts", metavar="STORE|FILE",
+            help="A store of verdicts (SQLite, or postgresql://...), to which a model adds; or a "
+            "file of verdicts with key, label and judge. Without: rules judge, word by word.",
+        ),
+        click.option("--judge", metavar="NAME", help="Use the verdicts of this judge only."),
+        options.language_model,
+        click.option(
+            "--claims", type=click.Choice(["sentences", "model"]), default="sentences",
+            show_default=True, help="What the claims are: sentences, or extracted by the model.",
+        ),
+        click.option(
+            "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+            help="How often the model judges each item; the label of most counts.",
+        ),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _values(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of measures and of what is known of the judge."""
+    for option in reversed((
+        click.option(
+            "--person", is_flag=True, help="The verdicts are those of people: no calibration."
+        ),
+        click.option(
+            "--calibration", metavar="FILE", help="How the judge agrees with people: calibrate -o."
+        ),
+        click.option(
+            "--set", "pairs", multiple=True, metavar="KEY=VALUE",
+            help="What made the answers, such as prompt=2 or retrieval=bm25; again for more.",
+        ),
+        options.measures(
+            "A measure of answers, such as Faithfulness; again for more. Without: the judged "
+            "values, and overlap where it is defined."
+        ),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@answers.command(short_help="Evaluate the answers of a file.")
+@click.argument("file", metavar="FILE")
+@_inputs
+@_values
+@click.option("--dry-run", is_flag=True, help="Ask the model nothing; print calls and cost.")
+@click.option("--full", is_flag=True, help="Show both stages, and what limits the answers.")
+@options.output_format()
+@click.option("-o", "--output", metavar="FILE", help="Also write the evaluations as JSON lines.")
+@options.save
+@options.store
+@options.label
+def evaluate(
+    *,
+    file: str,
+    measures: tuple[str, ...],
+    dry_run: bool,
+    full: bool,
+    format: str,
+    output: str | None,
+    save: bool,
+    store: str | None,
+    label: str,
+    **given: Any,
+) -> None:
+    """Evaluate the answers of FILE; of several systems in it, each.
+
+    Without a language model, rules judge: they compare words, numbers and negations, and are no
+    better than that. With --url and --model a model judges what the store does not have yet; a
+    command that was interrupted goes on where it ended. Overlap with the reference is shown beside.
+
+    \b
+    Examples:
+      rankgauge answers evaluate answers.jsonl
+      rankgauge answers evaluate answers.jsonl --reference questions.jsonl --full
+      rankgauge answers evaluate answers.jsonl --verdicts people.jsonl -m Faithfulness
+      rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small \\
+          --verdicts verdicts.db --dry-run
+    """  # noqa: D301 - click reads the \b
+    if (store or label) and not save:
+        raise click.UsageError("--history and --label are for --save: add it")
+    if output is not None:
+        check_writable(output)
+    with _judged(file, measures, given, dry_run=dry_run) as judged:
+        if dry_run:
+            return
+        found = [each.evaluate(measures) for each in judged]
+        shown = [each.diagnose(measures) for each in judged] if full else found
+    chosen = rankgauge.reports.Options(full=full)
+    if output is not None:
+        write_whole(output, "".join(f"{each.to_json()}\n" for each in found))
+    if save:
+        history = rankgauge.History.open(store)
+        for each in found:
+            entry = history.add(each, label=label, settings=dict(each.settings))
+            tell(f"saved as {entry.id} in {history.where}")
+    print_result(shown, format, chosen)
+    if format == "table" and not full:
+        say("Next: --full says whether retrieval or generation limits the answers\n")
+
+
+@answers.command(short_help="Say whether a new prompt or model may replace the one before.")
+@click.argument("file", metavar="FILE")
+@_inputs
+@_values
+@click.option(
+    "--rules",
+    metavar="FILE",
+    help=f"A TOML file of rules. Without: {_PRIMARY} (or the first -m) with a margin of 0.02.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    default="answers-baseline.json",
+    show_default=True,
+    help="What the answers are compared with.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write the baseline from FILE, and end.")
+@click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
+@click.option(
+    "--allow-uncalibrated",
+    is_flag=True,
+    help="Accept a judge that was not compared with people.",
+)
+def gate(
+    *,
+    file: str,
+    measures: tuple[str, ...],
+    rules: str | None,
+    baseline: str,
+    update_baseline: bool,
+    strict: bool,
+    allow_uncalibrated: bool,
+    **given: Any,
+) -> int:
+    """Compare the answers of FILE with a baseline: PASS, FAIL or INCONCLUSIVE.
+
+    A judge that was not compared with people is refused unless --allow-uncalibrated accepts it;
+    measures of overlap need no judge. Exit codes are those of rankgauge gate.
+
+    \b
+    Examples:
+      rankgauge answers gate v1.jsonl --calibration calibration.json --update-baseline
+      rankgauge answers gate v2.jsonl --calibration calibration.json
+    """  # noqa: D301 - click reads the \b
+    chosen = measures or (_PRIMARY,)
+    wanted = rankgauge.GateRules.of(
+        rules or {"measures": {name: {"margin": 0.02} for name in chosen}}
+    )
+    with _judged(file, chosen, given) as judged:
+        if len(judged) > 1:
+            raise click.UsageError("FILE has several systems: name one with --system")
+        found = judged[0].evaluate(chosen)
+    if update_baseline:
+        made = rankgauge.Baseline.from_evaluation(found)
+        made.write(baseline)
+        means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
+        wrote = f"wrote {baseline}: {made.run_name}, {len(made.queries)} questions, {means}"
+        say(f"{for_terminal(wrote)}\n")
+        return 0
+    result = rankgauge.gate(
+        found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
+    )
+    print_result(result, "table", rankgauge.reports.Options(strict=strict))
+    return result.exit_code(strict=strict)
+
+
+@answers.command(short_help="Compare a judge with people.")
+@click.argument("file", metavar="FILE")
+@_inputs
+@click.option(
+    "--human",
+    metavar="FILE|STORE",
+    required=True,
+    help="Verdicts of people on all items of a random sample of the questions: label, judge, and "
+    "key or record, relation, row, column; or a store.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write the calibration, for --calibration.")
+@options.measures("A measure to correct for the errors of the judge; again for more.")
+@options.seed("The seed of the intervals of kappa and alpha.")
+@options.output_format()
+def calibrate(
+    *,
+    file: str,
+    human: str,
+    output: str | None,
+    measures: tuple[str, ...],
+    seed: int,
+    format: str,
+    **given: Any,
+) -> None:
+    """Compare the verdicts of a judge on the answers of FILE with those of people.
+
+    Means are corrected for the errors of the judge. 100 labels are a start.
+
+    \b
+    Examples:
+      rankgauge answers calibrate answers.jsonl --human people.jsonl -o calibration.json
+      rankgauge answers evaluate answers.jsonl --calibration calibration.json
+    """  # noqa: D301 - click reads the \b
+    from rankgauge import answers as package
+
+    if output is not None:
+        check_writable(output)
+    with _judged(file, (), given) as judged:
+        sets, claims = [each.answers for each in judged], judged[0].claims
+        verdicts = {verdict: None for each in judged for verdict in each.verdicts}
+        if human.endswith(_ROWS):
+            people = package.read_verdicts(human, sets, claims=claims)
+        else:
+            with package.VerdictStore(human) as store:
+                people = store.verdicts()
+        judges = {verdict.judge for verdict in verdicts}
+        people = [verdict for verdict in people if verdict.judge not in judges]
+        found = package.calibrate(sets, verdicts, people, claims=claims, seed=seed)
+        means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
+    if output is not None:
+        found.write(output)
+    print_result(found, format)
+    if format in {"table", "markdown"}:
+        say("\n")
+    if format != "csv":  # a file of CSV is one table
+        print_result(means, format)
+
+
+@answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
+@options.output_format()
+def demo(format: str) -> None:
+    """Evaluate the answers of two prompts to 20 questions about the bundled sample.
+
+    The rules judge. Both stages are shown, and what limits the answers of each prompt.
+    """
+    from rankgauge.sample import sample_path
+
+    known = str(sample_path("answers/questions.jsonl"))
+    given = dict.fromkeys(("system", "collection", "verdicts", "judge", "url", "model"))
+    shown = []
+    for prompt in ("1", "2"):
+        file = str(sample_path(f"answers/prompt-{prompt}.jsonl"))
+        pairs = ("retrieval=bm25", f"prompt={prompt}")
+        asked: dict[str, Any] = {**given, "reference": known, "pairs": pairs}
+        with _judged(file, (), asked | {"claims": "sentences", "replicates": 1}) as judged:
+            shown += [each.diagnose(()) for each in judged]
+    print_result(shown, format)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The answers of a system with verdicts and claims."""
+
+    answers: AnswerSet
+    verdicts: Sequence[Any]
+    claims: Callable[[Any], Any]
+    judge: Mapping[str, Any] | None = None
+    calibration: str | None = None
+
+    def evaluate(self, measures: Sequence[str]) -> Any:
+        """The evaluation of the answers."""
+        from rankgauge.answers import evaluate_answers
+
+        return evaluate_answers(
+            self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
+            calibration=self.calibration,
+        )  # fmt: skip
+
+    def diagnose(self, measures: Sequence[str]) -> Any:
+        """Both stages."""
+        from rankgauge.answers import diagnose_answers
+
+        return diagnose_answers(
+            self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
+            calibration=self.calibration,
+        )  # fmt: skip
+
+
+@contextmanager
+def _judged(
+    file: str, measures: Sequence[str], given: dict[str, Any], *, dry_run: bool = False
+) -> Iterator[list[_Judged]]:
+    """The answers of each system of a file, judged."""
+    from rankgauge.answers import read_answers
+
+    parts = ("reference", "system", "collection", "verdicts", "judge", "claims", "replicates")
+    own = {name: given.pop(name, None) for name in (*parts, "pairs", "person", "calibration")}
+    with chat_model(given) as model:
+        if model is not None and (own["verdicts"] or "").endswith(_ROWS):
+            raise click.UsageError("a model adds to a store: --verdicts verdicts.db")
+        if model is None and (dry_run or own["claims"] == "model" or own["replicates"] > 1):
+            raise click.UsageError(
+                "--dry-run, --claims model and --replicates are for a model: --url and --model"
+            )
+        if model is not None and own["verdicts"] is None:
+            raise click.UsageError("say where the model's verdicts are stored: --verdicts FILE")
+        with working(f"reading {file}"):
+            sets = read_answers(
+                file, system=own["system"], reference=own["reference"], texts=_texts(own)
+            )
+        settings = settings_of(own["pairs"] or ())
+        with working(f"judging {file}"):
+            found = [
+                _judged_by(model, replace(each, settings=settings), measures, own, dry_run=dry_run)
+                for each in sets
+            ]
+    person = {"person": True} if own["person"] else {}
+    yield [replace(each, judge=person, calibration=own["calibration"]) for each in found]
+
+
+def _texts(own: Mapping[str, Any]) -> Mapping[str, str] | None:
+    if own["collection"] is None:
+        return None
+    documents = rankgauge.Collection.read(own["collection"]).documents
+    return {key: document.text for key, document in documents.items()}
+
+
+def _judged_by(
+    model: Any,
+    answers: AnswerSet,
+    measures: Sequence[str],
+    own: Mapping[str, Any],
+    *,
+    dry_run: bool,
+) -> _Judged:
+    from rankgauge import answers as package
+
+    where = own["verdicts"]
+    if where is None:
+        judge = package.RuleJudge()
+        items = {
+            item.key: item
+            for record in answers
+            for item in package.items_of(record, package.sentence_claims(record))
+        }
+        outcomes = judge.judge(list(items.values()))
+        found = [each for each in outcomes if isinstance(each, package.Verdict)]
+        return _with(answers, found, judge.name)
+    if where.endswith(_ROWS):
+        found = package.read_verdicts(where)
+        return _with(answers, found, own["judge"])
+    claims = package.sentence_claims
+    with package.VerdictStore(where) as store:
+        name = own["judge"]
+        if model is not None:
+            asked = package.ModelJudge(model)
+            name = asked.name
+            if own["claims"] == "model":
+                extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
+                tell(extracted.summary())
+                claims = extracted.claims
+            judged = package.judge_answers(
+                answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
+                claims=claims, replicates=own["replicates"], dry_run=dry_run,
+            )  # fmt: skip
+            tell(judged.summary())
+            if dry_run:
+                return _Judged(answers, (), claims)
+        return _with(answers, store.verdicts(), name, claims)
+
+
+def _with(
+    answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
+) -> _Judged:
+    """The answers with the verdicts of one judge, or of all."""
+    from rankgauge.answers import sentence_claims
+
+    chosen = [each for each in verdicts if judge is None or each.judge == judge]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(each.judge for each in verdicts)) or "none"
+        raise rankgauge.InputError(
+            f"there are no verdicts of {judge or 'anyone'}", where="verdicts",
+            fix=f"judges: {known}",
+        )  # fmt: skip
+    return _Judged(answers, chosen, claims or sentence_claims)

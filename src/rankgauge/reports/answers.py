@@ -1,0 +1,286 @@
+"""Answers as a report: both stages, what limits the answers, and the worst of them."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from rankgauge.answers import (
+    AnswerDiagnosis,
+    AnswerEvaluation,
+    Blame,
+    BlamedAnswer,
+    JudgedAnswer,
+    items_of,
+)
+from rankgauge.answers.attribution import CAUSES
+from rankgauge.core.escaping import for_terminal
+from rankgauge.core.text import many
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports import evaluations
+from rankgauge.reports.registry import Options, Report
+from rankgauge.reports.sections import Details, Part, Section
+
+_WIDTH = 79
+# Measures of answers on one screen.
+_FIRST = (
+    "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
+    "NotStated", "TokenF1", "KPrecision",
+)  # fmt: skip
+_CAUSES = 3  # causes on one screen
+_WORST = 3  # examples of each cause
+_BAR = 12
+_TEXT = 1_200  # characters of an answer or context
+_ROWS = 40  # claims of one answer
+# The label that decides on a claim, the first that some context has.
+_DECIDING = ("supported", "contradicted", "not stated")
+
+
+def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
+    """Yield the parts of a report on answers: both stages, causes, groups, the worst answers.
+
+    Args:
+        found: Made by :func:`rankgauge.answers.diagnose_answers`.
+    """
+    yield Section("Retrieval and generation", (_stages(found),))
+    parts: list[Part] = [_causes(found.blame)]
+    if len(found.blame.by_group()) > 1:
+        parts.append(_groups(found.blame))
+    yield Section("What limits the answers", tuple(parts))
+    worst = tuple(_examples(found))
+    if worst:
+        yield Section("The worst answers of each cause", worst)
+
+
+def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
+    """Yield headings and conclusions of a diagnosis of answers, the next step last."""
+    yield "Result", found.summary()
+    for reason in found.retrieval_first[1:]:
+        yield "Also", reason
+    yield "Judge", found.answers.stamp
+    yield "Next step", _next_step(found)
+
+
+def _stages(found: AnswerDiagnosis) -> Table:
+    return replace(found.table(), title="Measures of both stages", notes=tuple(_doubts(found)))
+
+
+def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
+    yield f"judge: {found.answers.stamp}"
+    if found.retrieval is None:
+        yield "rankings were not measured: no documents with the answer are known (gold)"
+    missing = {name: count for name, count in found.answers.missing().items() if count}
+    if missing:
+        name, count = max(missing.items(), key=lambda pair: pair[1])
+        low, high = found.answers.bounds()[name]
+        most = f"{many(count, 'verdict')} missing for {name}: its mean is between"
+        yield f"{most} {low:.3f} and {high:.3f}"
+
+
+def _causes(blame: Blame) -> Table:
+    """Causes with a bar for the number of questions."""
+    most = max(blame.totals().values(), default=1)
+    rows = tuple(
+        (*row[:3], "█" * math.ceil(_BAR * int(str(row[2])) / most), *row[3:])
+        for row in blame.table().rows
+    )
+    return Table(
+        columns=("cause", "stage", "questions", "", "gain at most", "fix"),
+        rows=rows,
+        title=f"First step that failed, of {many(len(blame.answers), 'question')}",
+        notes=(
+            "gain at most: of mean answer correctness, if all answers with this cause were correct",
+        ),
+        digits=3,
+    )
+
+
+def _groups(blame: Blame) -> Table:
+    causes = list(blame.totals())
+    rows: list[tuple[Cell, ...]] = []
+    for group, totals in blame.by_group().items():
+        known = [
+            each.correctness
+            for each in blame.answers
+            if each.group == group and not math.isnan(each.correctness)
+        ]
+        mean = math.fsum(known) / len(known) if known else None
+        counts = (totals.get(cause, 0) for cause in causes)
+        rows.append((group or "none", sum(totals.values()), mean, *counts))
+    return Table(
+        columns=("group", "questions", "correctness", *causes),
+        rows=tuple(rows),
+        title="By group",
+        digits=3,
+    )
+
+
+def _examples(found: AnswerDiagnosis) -> Iterator[Details]:
+    """The worst answers of each cause: question, answer, contexts, claims and verdicts."""
+    judged = {each.record.id: each for each in found.judged}
+    for cause in found.blame.totals():
+        if cause not in CAUSES:
+            continue
+        for each in found.blame.worst(cause, _WORST):
+            known = "" if math.isnan(each.correctness) else f"; correctness {each.correctness:.2f}"
+            yield Details(
+                f"{cause}: {each.question} {_short(each.text, 90)}{known}",
+                tuple(_example(found, each, judged.get(each.question))),
+            )
+
+
+def _example(
+    found: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer | None
+) -> Iterator[Part]:
+    if blamed.evidence:
+        yield f"Why: {blamed.evidence}"
+    if judged is None:
+        return
+    record = judged.record
+    for role, text in record.history:
+        yield f"Before ({role}): {_short(text)}"
+    yield f"Question: {_short(record.question)}"
+    yield f"Answer: {_short(record.answer) if record.answer else 'none'}"
+    if record.reference:
+        yield f"Reference: {_short(record.reference)}"
+    if record.contexts:
+        yield Table(
+            columns=("context", "text"),
+            rows=tuple((each.id, _short(each.text)) for each in record.contexts),
+            title="Contexts",
+        )
+    rows = tuple(_claim_rows(found, judged))
+    if rows:
+        more = len(rows) - _ROWS
+        yield Table(
+            columns=("claim", "of", "verdict", "source", "quote", "reason"),
+            rows=rows[:_ROWS],
+            title="Claims and verdicts",
+            notes=(f"{many(more, 'claim')} more",) if more > 0 else (),
+        )
+
+
+def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[Cell, ...]]:
+    """For each claim the verdict that decides, with the context and the quote."""
+    contexts = judged.record.contexts
+    for name, relation in (("answer", "answer-context"), ("reference", "reference-context")):
+        rows: dict[int, list[tuple[str | None, int, str]]] = {}
+        claims: dict[int, str] = {}
+        every = items_of(judged.record, judged.claims)
+        items = [item for item in every if item.relation == relation]
+        for item, label in zip(items, judged.labels.get(relation, ()), strict=True):
+            rows.setdefault(item.row, []).append((label, item.column, item.key))
+            claims[item.row] = item.subject
+        for row, verdicts in rows.items():
+            chosen = next((v for want in _DECIDING for v in verdicts if v[0] == want), None)
+            label, column, key = chosen or (None, 0, "")
+            verdict = found.verdicts.get(key)
+            decides = label in _DECIDING[:2]
+            yield (
+                _short(claims[row], 300), name, label or "not judged",
+                contexts[column].id if decides else "",
+                verdict.quote if verdict and decides else "", verdict.reason if verdict else "",
+            )  # fmt: skip
+
+
+def _short(text: str, most: int = _TEXT) -> str:
+    text = " ".join(text[: 4 * most].split()) if len(text) > 4 * most else " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# ---- terminal
+
+
+def _blocks(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Table | str]:
+    if format != "table":
+        yield from _long(found)
+        return
+    yield _wrapped(found.summary() + ".")
+    for table in _screen(found, full=options.full):
+        # Notes are wrapped: a screen has 80 columns.
+        yield replace(table, notes=())
+        if table.notes:
+            yield "".join(_wrapped(f"• {note}") for note in table.notes)
+    more = "" if options.full else " (evaluate --full shows all measures, causes and groups)"
+    yield _wrapped(f"Next: {_next_step(found)}{more}")
+
+
+def _long(found: AnswerDiagnosis) -> Iterator[Table]:
+    yield replace(found.table(), notes=(found.summary(), *_doubts(found)))
+    yield found.blame.table()
+    if len(found.blame.by_group()) > 1:
+        yield _groups(found.blame)
+
+
+def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
+    table = found.table()
+    retrieval = [row for row in table.rows if row[0] == "retrieval"]
+    generation = [row for row in table.rows if row[0] != "retrieval"]
+    some = [row for row in generation if row[1] in _FIRST]
+    shown = retrieval + (generation if full or not some else some)
+    yield replace(
+        table,
+        columns=table.columns[1:],
+        rows=tuple(row[1:] for row in shown),
+        notes=tuple(_doubts(found)),
+    )
+    causes = [row for row in found.blame.table().rows if row[1]]
+    causes.sort(key=lambda row: -int(str(row[2])))
+    if causes:
+        columns = ("cause", "stage", "questions", "gain at most")
+        yield Table(
+            columns, tuple(row[:4] for row in causes[: None if full else _CAUSES]), digits=3
+        )
+    if full:
+        yield Table(("cause", "fix"), tuple((row[0], row[4]) for row in causes))
+        if len(found.blame.by_group()) > 1:
+            yield _groups(found.blame)
+
+
+def _next_step(found: AnswerDiagnosis) -> str:
+    if found.retrieval_first:
+        return "improve retrieval: rankgauge diagnose"
+    totals = {cause: n for cause, n in found.blame.totals().items() if cause in CAUSES}
+    if not totals:
+        return "judge more questions"
+    cause = max(totals, key=lambda name: totals[name])
+    return f"{CAUSES[cause][1]}, for {many(totals[cause], 'answer')}"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(for_terminal(text), _WIDTH, subsequent_indent="  ") + "\n"
+
+
+# ---- evaluations of one or more systems
+
+
+def _compared(
+    systems: Sequence[AnswerEvaluation], format: str, options: Options
+) -> Iterable[Table | str]:
+    """One system with its intervals; several side by side."""
+    if options.per_query:
+        return _PLAIN.blocks(systems, format, options)
+    if len(systems) == 1:
+        return [systems[0].table()]
+    means = [each.mean() for each in systems]
+    names = dict.fromkeys(name for mean in means for name in mean)
+    table = Table(
+        columns=("measure", *(each.run_name for each in systems)),
+        rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
+        notes=(
+            *(f"{each.run_name}: {many(len(each.query_ids), 'question')}" for each in systems),
+            *evaluations.notes_of(systems),
+        ),
+        digits=3,
+    )
+    return [table]
+
+
+_PLAIN = evaluations.REPORTS[Evaluation]
+REPORTS = {
+    AnswerDiagnosis: Report(_blocks),
+    AnswerEvaluation: replace(_PLAIN, blocks=_compared),
+}

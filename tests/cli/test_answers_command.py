@@ -1,0 +1,177 @@
+"""``rankgauge answers``: evaluate, gate and demo."""
+
+import json
+import re
+
+import pytest
+from command import run
+
+from rankgauge.answers import AnswerSet, VerdictStore, items_of, read_verdicts, sentence_claims
+from rankgauge.sample import sample_path
+
+QUESTIONS = sample_path("answers/questions.jsonl")
+FIRST, SECOND = (sample_path(f"answers/prompt-{number}.jsonl") for number in (1, 2))
+VERDICTS = sample_path("answers/verdicts.jsonl")
+
+
+def answers(command, *words, code=0):
+    done = run("answers", command, *words)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def means(done):
+    return {each["name"]: each["mean"] for each in json.loads(done.stdout)["measures"]}
+
+
+def test_the_demo_shows_both_stages_causes_and_the_judge():
+    shown = answers("demo").stdout
+    for part in ("P@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
+        assert shown.count(f"\n{part} ") == 2
+    assert shown.count("judge: rules, uncalibrated") == 2
+    assert "Generation limits 13 of 20 answers" in shown
+    assert "Retrieval limits 3 of 20 answers" in shown
+    assert re.search(r"answered though unanswerable +generation +2 ", shown)
+    assert re.search(r"used but contradicted +generation +3 ", shown)
+
+
+def test_the_default_shows_means_numbers_of_questions_the_judge_and_the_next_step():
+    shown = answers("evaluate", FIRST, "--reference", QUESTIONS).stdout
+    assert shown.startswith("prompt-1: 20 questions\n")
+    assert shown.count("judge: rules, uncalibrated") == 1
+    assert "--full" in shown
+    full = answers("evaluate", FIRST, "--reference", QUESTIONS, "--full").stdout
+    assert "retrieved but cut" in full
+    assert "ContextIdRecall" in full
+
+
+def test_a_reader_agrees_with_the_faults_that_were_written_into_the_answers():
+    """Counted by hand from the list in the README of the sample."""
+    words = ("--reference", QUESTIONS, "--verdicts", VERDICTS, "--as", "json")
+    some = ("-m", "Completeness", "-m", "CitationPrecision", "-m", "Abstention")
+    first = means(answers("evaluate", FIRST, *words, "-m", "Completeness", "-m", "Abstention"))
+    # Of 18 references: q02 q13 q17 q18 q25 whole; q05 1/3, q08 1/2, q15 1/3, q21 1/2, q23 1/3,
+    # q26 2/3; q09 q10 q11 q14 q20 q24 q30 none.
+    assert first["Completeness"] == pytest.approx(
+        (5 + 1 / 3 + 0.5 + 1 / 3 + 0.5 + 1 / 3 + 2 / 3) / 18
+    )
+    assert first["Abstention"] == pytest.approx(1 / 20)
+    second = means(answers("evaluate", SECOND, *words, *some))
+    assert second["Completeness"] == pytest.approx(15 / 18)
+    assert second["Abstention"] == pytest.approx(5 / 20)
+    # Of 15 answers with citations, q17 cites a wrong context, q26 has one of three to nothing.
+    assert second["CitationPrecision"] == pytest.approx((13 + 0 + 2 / 3) / 15)
+
+
+def test_every_item_of_the_sample_has_a_verdict_of_the_reader():
+    keys = {verdict.key for verdict in read_verdicts(VERDICTS)}
+    for path in (FIRST, SECOND):
+        for record in AnswerSet.of(path, reference=QUESTIONS):
+            assert {item.key for item in items_of(record, sentence_claims(record))} <= keys
+
+
+def test_missing_verdicts_are_bounds(tmp_path):
+    some = tmp_path / "some.jsonl"
+    some.write_text("".join(VERDICTS.read_text().splitlines(keepends=True)[:50]))
+    shown = answers("evaluate", FIRST, "--reference", QUESTIONS, "--verdicts", some).stdout
+    assert "if all were judged" in shown
+    assert "WARNING" in shown
+    assert "missing" in shown
+
+
+def test_verdicts_of_a_store_are_used_by_judge(tmp_path):
+    with VerdictStore(tmp_path / "v.db") as store:
+        store.create()
+        store.add(read_verdicts(VERDICTS))
+    words = (FIRST, "--reference", QUESTIONS, "--verdicts", tmp_path / "v.db", "-m", "Completeness")
+    assert "judge: reader, uncalibrated" in answers("evaluate", *words, "--judge", "reader").stdout
+    refused = answers("evaluate", *words, "--judge", "ann", code=2).stderr
+    assert "there are no verdicts of ann" in refused
+    assert "judges: reader" in refused
+
+
+def test_two_systems_are_shown_and_written(tmp_path):
+    rows = [
+        json.loads(line) | {"system": name}
+        for name, path in (("a", FIRST), ("b", SECOND))
+        for line in path.read_text().splitlines()
+    ]
+    both = tmp_path / "both.jsonl"
+    both.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "out.jsonl"
+    words = ("-m", "KPrecision", "--set", "prompt=1", "-o", out)
+    shown = answers("evaluate", both, *words).stdout
+    assert "a: 20 questions" in shown
+    assert "b: 20 questions" in shown
+    written = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(each["run"], each["settings"]["prompt"]) for each in written] == [("a", 1), ("b", 1)]
+
+
+def test_a_prompt_change_is_gated_and_saved(tmp_path):
+    baseline = tmp_path / "baseline.json"
+    words = ("--reference", QUESTIONS, "-m", "Completeness", "--baseline", baseline)
+    accepted = (*words, "--allow-uncalibrated")
+    answers("gate", FIRST, *accepted, "--update-baseline")
+    refused = answers("gate", SECOND, *words, code=2).stderr
+    assert "the judge of Completeness is not calibrated" in refused
+    assert answers("gate", SECOND, *accepted).stdout.startswith("PASS: prompt-2")
+    answers("gate", SECOND, *accepted, "--update-baseline")
+    failed = answers("gate", FIRST, *accepted, code=1).stdout
+    assert failed.startswith("FAIL: prompt-1")
+    overlap = ("--reference", QUESTIONS, "-m", "TokenF1", "--baseline", tmp_path / "f1.json")
+    answers("gate", FIRST, *overlap, "--update-baseline")
+
+
+def test_a_judge_is_compared_with_people_and_then_gated(tmp_path):
+    calibration, baseline = tmp_path / "calibration.json", tmp_path / "baseline.json"
+    known = ("--reference", QUESTIONS)
+    shown = answers("calibrate", FIRST, *known, "--human", VERDICTS, "-o", calibration).stdout
+    assert "Calibration of rules" in shown
+    assert "answer-question is uncalibrated" in shown
+    words = (*known, "--calibration", calibration, "--baseline", baseline)
+    answers("gate", FIRST, *words, "--update-baseline")
+    assert answers("gate", SECOND, *words).stdout.startswith("PASS: prompt-2")
+    refused = answers("gate", SECOND, *words, "-m", "AnswerRelevance", code=2).stderr
+    assert "the judge of AnswerRelevance is not calibrated" in refused
+
+
+def test_verdicts_of_people_need_no_calibration():
+    words = ("--reference", QUESTIONS, "--verdicts", VERDICTS, "-m", "Completeness")
+    assert "judge: reader, a person" in answers("evaluate", FIRST, *words, "--person").stdout
+
+
+def test_evaluations_are_saved_in_the_history(tmp_path):
+    store = tmp_path / "history.db"
+    words = ("--reference", QUESTIONS, "-m", "TokenF1", "--save", "--history", store)
+    for number, path in ((1, FIRST), (2, SECOND)):
+        answers("evaluate", path, *words, "--set", f"prompt={number}")
+    done = run("history", "list", "--history", store)
+    assert done.returncode == 0, done.stderr
+    assert "prompt-1" in done.stdout
+    assert "prompt-2" in done.stdout
+
+
+WRONG = {
+    "--dry-run": "are for a model",
+    "--claims model": "are for a model",
+    "--label x": "are for --save",
+    "--url http://localhost:1/v1": "needs both --url URL and --model NAME",
+    "--url http://localhost:1/v1 --model m": "say where the model's verdicts are stored",
+    "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model adds to a store",
+    "-m nDCG@10": "is not a measure of answers",
+    "-m AnswerSimilarity": "needs an encoder",
+    "--reference none.jsonl": "there is no such file",
+    "-o no/folder.json": "there is no folder",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_does_not_fit_is_refused_with_a_fix(words):
+    assert WRONG[words] in answers("evaluate", FIRST, *words.split(), code=2).stderr
+
+
+def test_a_dry_run_sends_nothing(tmp_path):
+    model = ("--url", "http://localhost:1/v1", "--model", "m", "--verdicts", tmp_path / "v.db")
+    done = answers("evaluate", FIRST, "--reference", QUESTIONS, *model, "--dry-run")
+    assert "dry run, nothing was sent" in done.stderr
+    assert "calls" in done.stderr
