@@ -75,6 +75,16 @@ def split_sentences(text: str) -> list[str]:
     return [part for part in sentences if any(char.isalnum() for char in part)]
 
 
+def without_marks(sentence: str) -> str:
+    """Return a sentence without citation marks such as ``[1, 2]``.
+
+    Example:
+        >>> without_marks("It rains [2].")
+        'It rains.'
+    """
+    return _MARK.sub("", sentence)
+
+
 def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
     """Return the citations ``[1]``, ``[2, 3]`` of an answer; numbers count the contexts from 1.
 
@@ -86,7 +96,7 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
     """
     found = []
     for sentence in split_sentences(answer):
-        text = _MARK.sub("", sentence)
+        text = without_marks(sentence)
         for mark in _MARK.finditer(sentence):
             for number in map(int, mark.group(1).split(",")):
                 known = 1 <= number <= len(contexts)
@@ -122,7 +132,7 @@ def sentence_claims(record: AnswerRecord) -> ClaimSet:
             return None
         if abstains(text):
             return ()
-        return tuple(Claim(_MARK.sub("", sentence)) for sentence in split_sentences(text))
+        return tuple(Claim(without_marks(sentence)) for sentence in split_sentences(text))
 
     reference = claims(record.reference)
     return ClaimSet(claims(record.answer), reference, reference)

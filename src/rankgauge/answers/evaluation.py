@@ -25,7 +25,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.tables import Cell, Table
-from rankgauge.stats.mean_bounds import mean_interval
+from rankgauge.stats.mean_bounds import mean_lower_bound
 
 __all__ = [
     "DEFAULT_MEASURES",
@@ -126,8 +126,9 @@ class AnswerEvaluation(Evaluation):
 def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     """Return for each measure the 95% interval of its mean over questions.
 
-    As :func:`rankgauge.stats.mean_interval`, within the bounds of the measure; NaN for fewer than
-    two values, or equal ones.
+    Two bounds of :func:`rankgauge.stats.mean_lower_bound`, which use that the values have bounds:
+    of values 0 and 1 it is the interval of Clopper and Pearson. NaN for fewer than two values, or
+    equal ones.
     """
     found = {}
     for column, measure in enumerate(evaluation.measures):
@@ -135,9 +136,9 @@ def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
         known = values[~np.isnan(values)]
         low = high = math.nan
         if len(known) > 1 and known.min() < known.max():
-            low, high = mean_interval(known)
             least, most = measure.declaration.bounds
-            low, high = max(low, least), min(high, most)
+            low = max(least, most + mean_lower_bound(known - most, 0.975, least - most))
+            high = min(most, least - mean_lower_bound(least - known, 0.975, least - most))
         found[str(measure)] = (low, high)
     return found
 

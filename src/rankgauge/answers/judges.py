@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from rankgauge.answers.claims import ABSTENTION_RULE, abstains, split_sentences
+from rankgauge.answers.claims import ABSTENTION_RULE, abstains, split_sentences, without_marks
 from rankgauge.answers.verdicts import LABELS, Item, Verdict
 from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import plain_terms, shared
@@ -243,7 +243,7 @@ class RuleJudge:
 def _decide(item: Item) -> tuple[str, str, str] | str:
     """Label, quote and reason; or why the rules cannot judge."""
     if item.relation in SUPPORT or item.relation == "nugget-answer":
-        claim = _Content.of(item.subject)
+        claim = _Content.of(without_marks(item.subject))
         if not claim.terms and not claim.numbers:
             return "the claim has no terms"
         label, quote, reason = _support(claim, _sentences(item.target))
