@@ -87,7 +87,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = {404: "There is no such page.", 405: "This page cannot be used in this way."}
     return error_page(
-        request, what.get(status, "The request is not possible."),
+        request, what.get(status, "This request cannot be handled."),
         where=request.url.path, fix="Go to the start page.", status=status,
     )  # fmt: skip
 
