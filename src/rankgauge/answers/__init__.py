@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         VerdictStore as VerdictStore,
     )
     from rankgauge.answers.verdicts import (
+        LABELS as LABELS,
         Claim as Claim,
         ClaimSet as ClaimSet,
         Item as Item,
@@ -111,6 +112,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "runner": "AnswerJudging judge_answers",
         "scores": "JudgedAnswer Score Ternary score",
         "store": "VerdictStore",
-        "verdicts": "Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
+        "verdicts": "LABELS Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
     },
 )
