@@ -7,6 +7,8 @@ and ``handbook``, which has Markdown files and a table of questions.
 
     python docs/_scripts/consoles.py           say which pages are no longer true
     python docs/_scripts/consoles.py --write   make them true
+
+After these, file names such as docs/howto/gate.md limit it to these pages.
 """
 
 import csv
@@ -103,9 +105,12 @@ def printed(command: str, folder: str) -> str:
 
 
 def main() -> int:
-    """Compare or rewrite all pages."""
+    """Compare or rewrite all pages, or those that are named."""
     stale = 0
+    chosen = {Path(name).resolve() for name in sys.argv[1:] if not name.startswith("--")}
     for path in pages():
+        if chosen and path not in chosen:
+            continue
         before = path.read_text(encoding="utf-8")
         after = run_again(before)
         if before != after:

@@ -58,6 +58,23 @@ def test_agreement_prints_alpha(project):
     assert json.loads(run("judge", "agreement", project, "--as", "json").stdout)["people"] == 2
 
 
+def test_without_judgments_the_next_step_is_said(tmp_path):
+    path = tmp_path / "empty.db"
+    JudgingProject.create(path).close()
+    for command, step in (("relevance", "serve"), ("agreement", "serve"), ("votes", "answers")):
+        done = run("judge", command, path)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert f"Next: rankgauge judge {step} {path}" in done.stderr
+
+
+def test_the_coefficients_of_each_judge_are_listed_in_full_only(project):
+    short = run("judge", "agreement", project).stdout
+    assert max(map(len, short.splitlines())) <= 80
+    assert "--full lists" not in short or len(
+        run("judge", "agreement", project, "--full").stdout.splitlines()
+    ) > len(short.splitlines())
+
+
 def test_size_is_that_of_the_projects_settings_and_pools(project):
     done = run("judge", "size", project, "--difference", "0.05", "--sd", "0.2", "--as", "json")
     told = json.loads(done.stdout)

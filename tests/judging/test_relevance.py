@@ -137,13 +137,25 @@ def test_grades_are_no_choices():
 
 def test_the_result_shows_the_users_numbers_first_and_is_json():
     found = measure_relevance(judged(("abc", "a", {}), ("abd", "none", {})), {"q": "abcde"})
-    assert found.table().columns[2:5] == ("shown", "chosen", "chosen/shown")
+    assert found.table(full=True).columns[2:5] == ("shown", "chosen", "chosen/shown")
+    assert found.table().columns[:3] == ("question", "document", "chosen/shown")
     assert "1 document never shown: unjudged" in str(found)
     assert "2 judgments of 4 documents; 0 of 1 question resolved" in found.summary()
     data = json.loads(found.to_json())
     assert data["documents"][-1]["share"] is None
     assert data["excluded"] == {}
     assert found.to_csv().splitlines()[1].startswith("q,a,2,1,0.5,")
+
+
+def test_the_short_table_has_judged_documents_only_and_fits_a_terminal():
+    names = [f"{number}-a-document-with-a-long-identifier" for number in range(30)]
+    rows = [(names[:3], tuple(names[:1]), {}), (names[3:5], "none", {})]
+    found = measure_relevance(judged(*rows), {"q": names})
+    listed = {row[1] for row in found.table().rows}
+    assert listed == set(names[:5])
+    assert max(map(len, str(found).splitlines())) <= 80
+    assert "25 documents never shown" in str(found)
+    assert len(found.table(full=True).rows) == 30
 
 
 def test_a_poor_fit_is_reported():

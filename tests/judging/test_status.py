@@ -1,7 +1,10 @@
 """How far a project is."""
 
+from dataclasses import replace
+
 import pytest
 
+import rankgauge
 from rankgauge.judging import (
     Candidate,
     Choice,
@@ -10,8 +13,10 @@ from rankgauge.judging import (
     Question,
     Settings,
     Source,
+    measure_relevance,
     project_status,
 )
+from rankgauge.reports import Options
 
 
 @pytest.fixture
@@ -51,5 +56,29 @@ def test_counts_times_and_judges_are_those_of_the_choices(project):
     assert (found.judged, found.left, found.seconds) == (2, 2, 5.0)
     told = {each.name: (each.finished, each.seconds, each.role) for each in found.judges}
     assert told == {"Ann": (3, 5.0, "judge"), "Bo": (0, None, "lead")}
-    assert "not counted: 1 cannot tell" in str(found)
+    assert "not counted: cannot tell 1" in str(found)
     assert "aim for 100" in str(found)
+
+
+def test_many_judges_are_listed_in_full_only(project):
+    for number in range(20):
+        project.add_judge(f"Judge {number}")
+    found = project_status(project)
+    short, full = str(found), rankgauge.reports.render(found, options=Options(full=True))
+    assert "4 of 20 judges" in short
+    assert len(short.splitlines()) <= 20
+    assert full.count("person Judge") == 20
+
+
+def test_a_question_at_its_budget_is_complete_and_not_resolved(project):
+    project.add_candidates(
+        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abc"],
+        [Document(name) for name in "abc"],
+    )
+    project.change_settings(replace(project.settings, budget=3))
+    ann, _ = project.add_judge("Ann")
+    while (task := project.next_task(ann.id)) is not None:
+        project.record(Choice(task.presentation.id, task.presentation.id, ann.id, "none"))
+    found = project_status(project)
+    assert (found.left, found.complete) == (0, 1)
+    assert measure_relevance(project.judgments(), project.pools).resolved == {"q1": False}

@@ -1,11 +1,14 @@
 """Corrected rates: loops from the papers, statsmodels, and simulated judges of known errors."""
 
+import gzip
+import json
 import math
 import random
 
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy.stats import spearmanr
 from statsmodels.stats.proportion import proportion_confint
 
 from rankgauge.errors import InputError
@@ -250,3 +253,25 @@ def test_intervals_cover_where_items_of_a_question_are_alike():
     found, _ = coverage(1000, 0.7, 0.95, 0.6, alike=3)
     assert 0.93 <= found["ppi"] <= 0.98
     assert 0.93 <= found["rg"] <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("rating", "printed"),
+    [("faithfulness", 0.470), ("completeness", 0.264), ("appropriateness", 0.064),
+     ("naturalness", 0.318)],
+)  # fmt: skip
+def test_the_raters_of_mtrag_agree_as_is_known(data_folder, rating, printed):
+    with gzip.open(data_folder / "rag" / "mtrag" / "answers.jsonl.gz", "rt") as stream:
+        rows = [json.loads(line) for line in stream]
+    raters = sorted({name for row in rows for name in row["human"][rating]})
+    table = [[row["human"][rating].get(name, NAN) for name in raters] for row in rows]
+    turns = [f"{row['conversation_id']}-{row['turn']}" for row in rows]
+    found = krippendorff_alpha(table, "ordinal", clusters=turns, draws=200)
+    assert found.value == pytest.approx(printed, abs=0.0006)
+    assert found.low < found.value < found.high
+    if rating == "faithfulness":
+        # The automatic scores, with the mean of the raters.
+        means = [np.mean(list(row["human"][rating].values())) for row in rows]
+        for name, known in (("rl_f", 0.582), ("bert_k_precision", 0.584), ("llm_judge", 0.326)):
+            scores = [row["scores"][name] for row in rows]
+            assert spearmanr(scores, means).statistic == pytest.approx(known, abs=0.0006)

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from rankgauge.answers.loading import (
         answer_questions as answer_questions,
         read_answers as read_answers,
-        read_verdicts as read_verdicts,
     )
     from rankgauge.answers.model_judge import (
         ClaimExtraction as ClaimExtraction,
@@ -81,6 +80,9 @@ if TYPE_CHECKING:
     from rankgauge.answers.store import (
         VerdictStore as VerdictStore,
     )
+    from rankgauge.answers.verdict_files import (
+        read_verdicts as read_verdicts,
+    )
     from rankgauge.answers.verdicts import (
         LABELS as LABELS,
         Claim as Claim,
@@ -105,13 +107,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "evaluation": "DEFAULT_MEASURES OVERLAP_MEASURES AnswerEvaluation evaluate_answers "
         "judged_answers",
         "judges": "CallableJudge Judge MissingVerdict RuleJudge",
-        "loading": "answer_questions read_answers read_verdicts",
+        "loading": "answer_questions read_answers",
         "model_judge": "ClaimExtraction ModelJudge extract_claims",
         "overlap": "context_spans",
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",
         "scores": "JudgedAnswer Score Ternary score",
         "store": "VerdictStore",
+        "verdict_files": "read_verdicts",
         "verdicts": "LABELS Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
     },
 )

@@ -118,7 +118,7 @@ def correct_means(
     answers: AnswerSet | Iterable[AnswerSet],
     judge: Iterable[Verdict],
     human: Iterable[Verdict],
-    measures: Any = DEFAULT_MEASURES,
+    measures: Any = None,
     *,
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     level: float = 0.95,
@@ -135,7 +135,8 @@ def correct_means(
         answers: The answers of one system or several.
         judge: Verdicts of one judge.
         human: Verdicts of people.
-        measures: Names of measures of answers.
+        measures: Names of measures of answers; without, those of `DEFAULT_MEASURES` that can be
+            corrected.
         claims: Gives the claims of a record.
         level: Confidence of the intervals.
 
@@ -153,7 +154,7 @@ def correct_means(
     found = []
     for number, each in enumerate(sets):
         said, true = (
-            evaluate_answers(each, labels, measures, claims=claims)
+            evaluate_answers(each, labels, measures or DEFAULT_MEASURES, claims=claims)
             for labels in (by_judge, by_people)
         )
         for column, measure in enumerate(said.measures):
@@ -174,7 +175,8 @@ def correct_means(
                     prediction_powered_mean(*given, power=0.0, level=level),
                 )
             )
-    return CorrectedMeans(tuple(found))
+    corrected = [each for each in found if each.method]
+    return CorrectedMeans(tuple(found if measures or not corrected else corrected))
 
 
 def _rogan_gladen(

@@ -16,7 +16,7 @@ from typing import Any
 from rankgauge.answers.claims import cited
 from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
 from rankgauge.answers.traces import is_span, records_of_spans
-from rankgauge.answers.verdicts import LABELS, Verdict, quote_occurs
+from rankgauge.answers.verdicts import quote_occurs
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.frames import listed, short
@@ -24,7 +24,7 @@ from rankgauge.formats.lines import source_name
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.named_rows import named_rows, parts_of
 
-__all__ = ["FIELDS", "answer_questions", "read_answers", "read_verdicts"]
+__all__ = ["FIELDS", "answer_questions", "read_answers"]
 
 # The names of each part, the one to recommend first. Of several in a record the first is read.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -163,36 +163,6 @@ def answer_questions(
         found.append(replace(each, record=_merged(answered, each.record)))
     _check(found)
     return AnswerSet(system, tuple(each.record for each in found))
-
-
-def read_verdicts(source: Any) -> list[Verdict]:
-    """Read verdicts from a file, a data frame or records with ``key``, ``label`` and ``judge``.
-
-    Args:
-        source: As for :func:`read_answers`; ``quote``, ``reason``, ``prompt`` and ``time`` are
-            read, too.
-
-    Raises:
-        InputError: If a verdict lacks a part or has an unknown label; the message has its line.
-
-    Example:
-        >>> [verdict.label for verdict in read_verdicts([{"key": "k", "label": "supported"}])]
-        ['supported']
-    """
-    known = {label for labels in LABELS.values() for label in labels}
-    found = []
-    for place, row in named_rows(source, "verdicts", ("verdicts",)):
-        if row.get("label") not in known or not isinstance(row.get("key"), str):
-            raise InputError(
-                f"got key {short(row.get('key'))} and label {short(row.get('label'))}", where=place,
-                fix=f"give the key of an item, and one of: {', '.join(sorted(known))}",
-            )  # fmt: skip
-        judge, prompt, quote, reason, time = (
-            "" if _is_missing(row.get(part)) else str(row[part])
-            for part in ("judge", "prompt", "quote", "reason", "time")
-        )
-        found.append(Verdict(row["key"], row["label"], judge, prompt, quote, reason, time=time))
-    return found
 
 
 def _name(source: Any) -> str:

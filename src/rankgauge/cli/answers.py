@@ -223,42 +223,55 @@ def gate(
     "--human",
     metavar="FILE|STORE",
     required=True,
-    help="Verdicts of people on a random sample of the items: key, label and judge; or the store "
-    "of rankgauge answers label.",
+    help="Verdicts of people on all items of a random sample of the questions: label, judge, and "
+    "key or record, relation, row, column; or a store.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write the calibration, for --calibration.")
+@options.measures("A measure to correct for the errors of the judge; again for more.")
 @options.seed("The seed of the intervals of kappa and alpha.")
 @options.output_format()
 def calibrate(
-    *, file: str, human: str, output: str | None, seed: int, format: str, **given: Any
+    *,
+    file: str,
+    human: str,
+    output: str | None,
+    measures: tuple[str, ...],
+    seed: int,
+    format: str,
+    **given: Any,
 ) -> None:
     """Compare the verdicts of a judge on the answers of FILE with those of people.
+
+    Means are corrected for the errors of the judge. 100 labels are a start.
 
     \b
     Examples:
       rankgauge answers calibrate answers.jsonl --human people.jsonl -o calibration.json
       rankgauge answers evaluate answers.jsonl --calibration calibration.json
     """  # noqa: D301 - click reads the \b
-    from rankgauge.answers import VerdictStore, calibrate as compare_with_people, read_verdicts
+    from rankgauge import answers as package
 
     if output is not None:
         check_writable(output)
-    if human.endswith(_ROWS):
-        people = read_verdicts(human)
-    else:
-        with VerdictStore(human) as store:
-            people = store.verdicts()
     with _judged(file, (), given) as judged:
-        found = compare_with_people(
-            [each.answers for each in judged],
-            {verdict: None for each in judged for verdict in each.verdicts},
-            people,
-            claims=judged[0].claims,
-            seed=seed,
-        )
+        sets, claims = [each.answers for each in judged], judged[0].claims
+        verdicts = {verdict: None for each in judged for verdict in each.verdicts}
+        if human.endswith(_ROWS):
+            people = package.read_verdicts(human, sets, claims=claims)
+        else:
+            with package.VerdictStore(human) as store:
+                people = store.verdicts()
+        judges = {verdict.judge for verdict in verdicts}
+        people = [verdict for verdict in people if verdict.judge not in judges]
+        found = package.calibrate(sets, verdicts, people, claims=claims, seed=seed)
+        means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
     print_result(found, format)
+    if format in {"table", "markdown"}:
+        say("\n")
+    if format != "csv":  # a file of CSV is one table
+        print_result(means, format)
 
 
 @answers.command(short_help="Open a page on which a person gives verdicts.")

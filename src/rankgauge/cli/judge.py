@@ -20,8 +20,6 @@ from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["judge"]
-
 _project = click.argument("project", metavar="PROJECT")
 _collection = click.option(
     "--collection", metavar="FOLDER",
@@ -357,9 +355,10 @@ def serve(
     port: int,
     browser: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
-    """Serve the pages of PROJECT until interrupted (Ctrl-C).
+    """Serve the pages of PROJECT until you press Ctrl-C.
 
-    The link that it prints signs you in as administrator of the project.
+    The link printed signs you in as admin of the project. It works once; each start prints a new
+    one.
 
     \b
     Examples:
@@ -382,7 +381,7 @@ def demo(
     port: int,
     browser: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
-    """Serve a project on the bundled sample: 30 questions to a library help centre.
+    """Serve a project on the bundled sample: 30 questions to a library help center.
 
     Without the file PROJECT it is a temporary one, removed at the end. A file that exists is opened
     again.
@@ -453,14 +452,19 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
 
 @judge.command(short_help="Questions, candidates, tasks judged and left, judges, next step.")
 @_project
+@options.full("Also all judges.")
 @options.output_format()
-def status(project: str, format: str) -> None:
+def status(
+    project: str,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
     """Say how far PROJECT is, and what to do next."""
     from rankgauge.judging import JudgingProject, project_status
 
     with JudgingProject(project) as opened:
         found = project_status(opened)
-    print_result(found, format)
+    print_result(found, format, rankgauge.reports.Options(full=full))
 
 
 for _command in (relevance, agreement, size, answers, votes, export, import_, backup, restore):
@@ -496,6 +500,7 @@ def _value(value: Any) -> str:
 
 def _print(link: str) -> None:
     say(f"{link}\n")
+    tell("The link signs you in as admin and works once. Press Ctrl-C to stop the server.")
 
 
 def _open(link: str) -> None:

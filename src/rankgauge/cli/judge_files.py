@@ -10,8 +10,6 @@ import rankgauge
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
-__all__ = ["backup", "export", "import_", "restore"]
-
 _project = click.argument("project", metavar="PROJECT")
 
 

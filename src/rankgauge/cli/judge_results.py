@@ -11,16 +11,20 @@ from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import print_result, tell
 
-__all__ = ["agreement", "relevance", "size"]
-
 _project = click.argument("project", metavar="PROJECT")
 
 
 @click.command(short_help="How often each document was shown and chosen, and its relevance.")
 @_project
 @click.option("--question", metavar="ID", help="The documents of this question only.")
+@options.full("Also unjudged documents, and the judgments that are not counted.")
 @options.output_format()
-def relevance(project: str, question: str | None, format: str) -> None:
+def relevance(
+    project: str,
+    question: str | None,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
     """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
 
     Beside the share of chosen / shown, with its Wilson interval, is the probability that the
@@ -37,13 +41,21 @@ def relevance(project: str, question: str | None, format: str) -> None:
     found = measure_relevance(judgments, pools, warning=warning)
     if question is not None:
         found.question(question)  # or an error
-    print_result(found, format)
+    if format == "table" and not found.counted:
+        _say_nothing_judged(project)
+        return
+    print_result(found, format, rankgauge.reports.Options(full=full))
 
 
 @click.command(short_help="How well judges agree, with each other and with themselves.")
 @_project
+@options.full("Also the coefficients of each judge, criterion and pair of judges.")
 @options.output_format()
-def agreement(project: str, format: str) -> None:
+def agreement(
+    project: str,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
     """Print how well the judges of PROJECT agree.
 
     Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
@@ -57,7 +69,11 @@ def agreement(project: str, format: str) -> None:
         warning = project_status(opened).warning
         with opened.reading() as stored:
             gold = stored.gold()
-    print_result(measure_agreement(judgments, judges, gold=gold), format)
+    found = measure_agreement(judgments, judges, gold=gold)
+    if format == "table" and not found.rows:
+        _say_nothing_judged(project)
+        return
+    print_result(found, format, rankgauge.reports.Options(full=full))
     if warning:
         tell(warning)
 
@@ -137,3 +153,7 @@ def size(  # noqa: PLR0917 - one parameter an option
         **({"documents": round(statistics.median(sizes))} if sizes else {}),
     )  # fmt: skip
     print_result(plan, format)
+
+
+def _say_nothing_judged(project: str) -> None:
+    tell(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
+import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.output import print_result, tell
-
-__all__ = ["answers", "votes"]
 
 _project = click.argument("project", metavar="PROJECT")
 
@@ -43,8 +42,15 @@ def answers(project: str, file: str) -> None:
     "--kind", type=click.Choice(["person", "application", "model"]), default="person",
     show_default=True, help="Who made the imported votes.",
 )  # fmt: skip
+@options.full("Also the votes without a preference, and all pairs of systems.")
 @options.output_format()
-def votes(project: str, file: str | None, kind: str, format: str) -> None:
+def votes(  # noqa: PLR0917 - one parameter an option
+    project: str,
+    file: str | None,
+    kind: str,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
     """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
 
     Votes of people, applications and models are counted apart, and never as judgments of experts.
@@ -56,4 +62,7 @@ def votes(project: str, file: str | None, kind: str, format: str) -> None:
         if file is not None:
             tell(f"new votes: {import_votes(opened, file, kind=kind):,}")
         found = vote_report(opened)
-    print_result(found, format)
+    if format == "table" and not found.sides and not found.pairs:
+        tell(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
+        return
+    print_result(found, format, rankgauge.reports.Options(full=full))

@@ -14,6 +14,7 @@ from rankgauge.cli.inputs import queries_of
 __all__ = [
     "baseline",
     "collection",
+    "full",
     "label",
     "language_model",
     "measure",
@@ -88,6 +89,11 @@ def measure(text: str) -> _Option:
     return click.option(
         "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=text
     )
+
+
+def full(text: str) -> _Option:
+    """Return the option that prints everything, where a report is short otherwise."""
+    return click.option("--full", is_flag=True, help=text)
 
 
 def collection(text: str) -> _Option:

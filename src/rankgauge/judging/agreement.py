@@ -26,11 +26,10 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
-__all__ = ["AgreementRow", "JudgingAgreement", "measure_agreement"]
-
 _NONE = -1.0  # the code of "none"; documents have 0, 1, ...
 _FEW = 100  # tasks by two people: below, the interval of alpha is wide
 _LEVEL = 0.95
+_MODELS, _LOWEST = 4, 3  # rows of models, and of the judges who agree least, in a short table
 _PAIR = 2  # units that two judges need in common for a kappa
 
 _Task: TypeAlias = tuple[str, frozenset[str]]
@@ -94,21 +93,40 @@ class JudgingAgreement(Result):
             fix="look at the rows there are: str(agreement)",
         )  # fmt: skip
 
-    def table(self) -> Table:
-        """Return one line for each coefficient."""
+    def table(self, *, full: bool = False) -> Table:
+        """Return one line for each coefficient of the people, of repeats, models and hidden tests.
+
+        Args:
+            full: Whether the coefficients of each judge, criterion and pair are listed, too, and
+                why a coefficient or its interval is undefined.
+        """
+        rows = self.rows if full else self._main_rows()
         return Table(
-            columns=("agreement", "of", "on", "tasks", "value", "95% CI", "note"),
+            columns=("agreement", "of", "on", "tasks", "value", "95% CI", "note")[: 6 + full],
             rows=tuple(
                 (
                     row.measure, f"{row.group} {row.name}".strip(), row.scale, row.estimate.units,
                     row.estimate.value, _interval(row.estimate), row.estimate.reason,
-                )
-                for row in self.rows
+                )[: 6 + full]
+                for row in rows
             ),
-            title="Agreement of judges",
+            title=self.summary(),
             digits=2,
-            notes=tuple(self._notes()),
+            notes=tuple(self._notes(rows)),
+            width=80,
+            shortened=frozenset() if full else frozenset({1}),
         )  # fmt: skip
+
+    def _main_rows(self) -> tuple[AgreementRow, ...]:
+        """The coefficients of all people, then those of models and the lowest of judges."""
+        of_all = [row for row in self.rows if row.group in {"people", "repeats"}]
+        models = [row for row in self.rows if row.group == "model"]
+        judges = [row for row in self.rows if row.group == "judge" and row.estimate.defined]
+        lowest = sorted(
+            (row for row in judges if row.measure in {"alpha", "accepted answers"}),
+            key=lambda row: row.estimate.value,
+        )
+        return (*of_all, *models[:_MODELS], *lowest[:_LOWEST])
 
     def data_table(self) -> Table:
         """Return the coefficients with plain values."""
@@ -148,13 +166,18 @@ class JudgingAgreement(Result):
             ],
         }
 
-    def _notes(self) -> Iterator[str]:
-        yield self.summary()
-        if self.tasks < _FEW:
+    def _notes(self, rows: Sequence[AgreementRow]) -> Iterator[str]:
+        if not self.rows:
+            yield "nobody has judged documents yet"
+        elif self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
+        if len(rows) < len(self.rows):
+            more = f"{len(self.rows) - len(rows)} more coefficients of judges, criteria and pairs"
+            yield f"--full lists {more}"
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
-            yield f"{many(open_ones, 'disagreement')} without a final verdict"
+            without = many(open_ones, "disagreement")
+            yield f"{without} without a final verdict: see the page Disagreements"
 
 
 def measure_agreement(

@@ -11,8 +11,6 @@ from typing import Any
 
 from rankgauge.errors import InputError
 
-__all__ = ["CHANGES", "Answer", "next_pair", "pairs_of"]
-
 # In what systems differ.
 CHANGES = ("retrieval", "prompt", "model")
 _UNNAMED = "unnamed system"

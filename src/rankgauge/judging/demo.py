@@ -31,7 +31,7 @@ def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
     """
     if Path(where).exists():
         return JudgingProject(where)
-    project = JudgingProject.create(where, Settings(title="Library help centre"), author="demo")
+    project = JudgingProject.create(where, Settings(title="Library help center"), author="demo")
     project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
     runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
     build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from rankgauge.judging.events import Choice, Judge, Judgment
 
-__all__ = ["DisputedSet", "disputed_sets"]
-
 
 @dataclass(frozen=True, slots=True)
 class DisputedSet:

@@ -9,24 +9,6 @@ from datetime import UTC, datetime
 from rankgauge.core.arguments import choice as one_of, integer, number
 from rankgauge.errors import InputError
 
-__all__ = [
-    "KINDS",
-    "MODES",
-    "OUTCOMES",
-    "ROLES",
-    "Candidate",
-    "Choice",
-    "Document",
-    "GoldTask",
-    "Judge",
-    "Judgment",
-    "Presentation",
-    "Question",
-    "Settings",
-    "Source",
-    "judgments_of",
-]
-
 MODES = ("choice", "graded", "ranking", "yes-no", "answers")
 # What a judge can say of a presentation. The latest choice of a presentation counts.
 OUTCOMES = {

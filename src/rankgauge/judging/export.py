@@ -80,7 +80,7 @@ class JudgmentExport(Result):
         )
         return Table(
             ("grade", "means", "documents"), rows, title=self.summary(),
-            notes=(*self._versions(), *self.about["notes"]),
+            notes=(*self._versions(), *self.about["notes"]), width=80,
         )  # fmt: skip
 
     def summary(self) -> str:

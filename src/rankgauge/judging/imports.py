@@ -95,7 +95,10 @@ class JudgmentImport(Result):
                len(self.skipped))  # fmt: skip
         more = len(self.skipped) - _SHOWN
         notes = [f"skipped: {said}" for said in self.skipped[:_SHOWN]]
-        return Table(columns, (row,), notes=(*notes, *([f"and {more} more"] if more > 0 else [])))
+        return Table(
+            columns, (row,), notes=(*notes, *([f"and {more} more"] if more > 0 else [])), width=80,
+            shortened=frozenset({0}),
+        )  # fmt: skip
 
     def summary(self) -> str:
         """Return how many judgments of how many judges were added."""

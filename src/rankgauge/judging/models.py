@@ -171,7 +171,7 @@ class ModelJudging(Result):
         notes.append("a model is compared with people and never counted as one")
         return Table(
             ("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}",
-            notes=tuple(notes),
+            notes=tuple(notes), width=80,
         )  # fmt: skip
 
     def summary(self) -> str:

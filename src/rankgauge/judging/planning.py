@@ -17,8 +17,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import detectable_difference, moments, queries_needed, units_needed
 
-__all__ = ["JudgingPlan", "plan_judging"]
-
 # What agreement to expect: docs/explain/judging-simulations.md.
 _ALPHA, _NONE = 0.5, 0.4
 _USUAL = (20, 100)  # questions for a first look, and the usual target
@@ -60,7 +58,6 @@ class JudgingPlan(Result):
 
     def table(self) -> Table:
         """Return one line for each number."""
-        enough = "" if self.overlap >= self.overlap_needed else ": too few, raise `overlap`"
         return Table(
             columns=("needed", "number", "because"),
             rows=(
@@ -70,17 +67,16 @@ class JudgingPlan(Result):
                 ),
                 (
                     "tasks for a question", f"{self.tasks:,}",
-                    f"{many(self.documents, 'candidate')}; fewer where it is resolved earlier",
+                    f"{many(self.documents, 'candidate')}; fewer if resolved earlier",
                 ),
                 ("judgments", f"{self.judgments:,}", "of all questions and people, with repeats"),
                 (
                     "sets judged by several", f"{self.overlap_needed:,}",
-                    f"alpha ± {self.agreement:g}; the settings give {self.overlap:,}{enough}",
+                    f"alpha ± {self.agreement:g}; the settings give {self.overlap:,}",
                 ),
                 ("hours", f"{self.hours:,.0f}", "of all people together, at most"),
             ),
-            title="Size of the judgments",
-            notes=tuple(self._notes()),
+            title=self.summary(), notes=tuple(self._notes()), width=80,
         )  # fmt: skip
 
     def data_table(self) -> Table:
@@ -91,7 +87,7 @@ class JudgingPlan(Result):
     def summary(self) -> str:
         """Return questions and judgments in one sentence."""
         return (
-            f"{many(self.questions, 'question')} and {self.judgments:,} judgments find a "
+            f"{many(self.questions, 'question')} and {self.judgments:,} judgments detect a "
             f"difference of {self.difference:g} with {self.power:.0%} power"
         )
 
@@ -99,6 +95,8 @@ class JudgingPlan(Result):
         return asdict(self)
 
     def _notes(self) -> Iterator[str]:
+        if self.overlap < self.overlap_needed:
+            yield f"too few sets are judged by several people ({self.overlap:,}): raise `overlap`"
         for questions in _USUAL:
             found = detectable_difference(self.sd, questions, self.power, self.alpha)
             yield (

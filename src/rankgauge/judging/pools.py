@@ -123,7 +123,8 @@ class PoolReport(Result):
             notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
         return Table(
             ("source", "kind", "questions", "documents", "only there", "new"), rows,
-            title=self._heading(), notes=tuple(filter(None, notes)),
+            title=self._heading(), notes=tuple(filter(None, notes)), width=80,
+            shortened=frozenset({0}),
         )  # fmt: skip
 
     def summary(self) -> str:

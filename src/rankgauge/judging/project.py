@@ -42,8 +42,6 @@ from rankgauge.judging.store import JudgingStore, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JudgingProject", "Progress", "QuestionProgress", "Task", "hash_secret"]
-
 _GUIDELINE = Path(__file__).parent / "guideline.md"
 # A repeat comes after so many other tasks, when the first answer is no longer in mind.
 _REPEAT_AFTER = 10
@@ -74,7 +72,7 @@ class Progress:
         left: Tasks that are left for all judges, at most: questions may be resolved earlier.
         seconds: The median time that this judge needs for a task; None before the first.
         questions: The number of questions.
-        resolved: Questions that need no more tasks.
+        complete: Questions with candidates and no tasks left: resolved, or at their budget.
         last: The identifier of the task that this judge finished last; None before the first.
     """
 
@@ -83,7 +81,7 @@ class Progress:
     left: int
     seconds: float | None
     questions: int
-    resolved: int
+    complete: int
     last: str | None = None
 
 
@@ -684,15 +682,15 @@ class JudgingProject:
                 for each in islice(reversed(own), 50)
                 if (seconds := state.latest[each].seconds) is not None
             )
-            finished = left = resolved = 0
+            finished = left = complete = 0
             for question in state.pools:
                 known = state.known(question, now)
                 finished += known.done
                 left += known.left
-                resolved += not known.left
+                complete += not known.left
             return Progress(
                 len(own), finished, left, times[len(times) // 2] if times else None,
-                len(state.questions), resolved, next(reversed(own), None),
+                len(state.questions), complete, next(reversed(own), None),
             )  # fmt: skip
 
     def vote_progress(self, judge: str) -> Progress:

@@ -175,7 +175,7 @@ def advice(questions: int) -> str:
     if questions >= _TARGET:
         return ""
     first = "enough" if questions >= _FIRST_LOOK else f"{_FIRST_LOOK} are enough"
-    return f"{first} for a first look; aim for {_TARGET}, or what rankgauge judge size says"
+    return f"{first} for a first look; aim for {_TARGET} (see rankgauge judge size)"
 
 
 def _field(query: Query | TextRow, names: tuple[str, ...]) -> str:

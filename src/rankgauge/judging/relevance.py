@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,9 +18,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
-__all__ = ["DocumentRelevance", "Relevance", "measure_relevance"]
-
-_ROWS = 20  # of the table for people
+_ROWS = 8  # of a short table
 # From so many sets on, rates of "none" are compared with the model.
 _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
@@ -82,7 +80,8 @@ class Relevance(Result):
     Attributes:
         documents: By question; within it by share, then times shown, then identifier. Documents
             that were never judged are last.
-        resolved: Whether each question needs no more tasks.
+        resolved: Whether the relevance of each document of a question is known
+            (:func:`is_resolved`; of graded documents: whether all have a grade).
         counted: Judgments that are in the numbers.
         excluded: Judgments that are not, by their status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
@@ -112,33 +111,50 @@ class Relevance(Result):
             )  # fmt: skip
         return tuple(each for each in self.documents if each.question == question)
 
-    def table(self) -> Table:
-        """Return the first documents, shown and chosen first."""
+    def table(self, *, full: bool = False) -> Table:
+        """Return the first judged documents of each question, the best first.
+
+        Args:
+            full: Whether all documents are listed, unjudged ones last, with the interval of
+                chosen/shown and the judgments that are not counted.
+        """
         graded = any(each.grades for each in self.documents)
         chosen = any(each.shown for each in self.documents) or not graded
-        percent = f"{self.level:.0%} CI"
-        columns = ["question", "document"]
+        judged = [each for each in self.documents if each.judged]
+        columns: list[tuple[str, Callable[[DocumentRelevance], Cell]]] = [
+            ("question", lambda each: each.question),
+            ("document", lambda each: each.document),
+        ]
+        level = f"{self.level:.0%} CI"
+        if chosen and full:
+            columns += [
+                ("shown", lambda each: each.shown),
+                ("chosen", lambda each: each.chosen),
+                ("chosen/shown", lambda each: each.share),
+                (level, lambda each: _range(each.share_low, each.share_high)),
+            ]
+        elif chosen:
+            columns.append(("chosen/shown", lambda each: f"{each.chosen}/{each.shown}"))
         if chosen:
-            columns += ["shown", "chosen", "chosen/shown", percent, "relevance (fit)", percent]
+            columns += [
+                ("relevance (fit)", lambda each: each.fit),
+                (level, lambda each: _range(each.fit_low, each.fit_high)),
+            ]
         if graded:
-            columns += ["grades", "mean grade"]
-        rows = []
-        for each in self.documents[:_ROWS]:
-            row: list[Cell] = [each.question, each.document]
-            if chosen:
-                row += [
-                    each.shown, each.chosen, each.share, _range(each.share_low, each.share_high),
-                    each.fit, _range(each.fit_low, each.fit_high),
-                ]  # fmt: skip
-            if graded:
-                row += [len(each.grades), each.mean_grade]
-            rows.append((*row, ", ".join(f"{n} {why}" for why, n in each.excluded.items())))
+            columns += [("grades", lambda each: len(each.grades))] if full or not chosen else []
+            columns.append(("mean grade", lambda each: each.mean_grade))
+        if full:
+            columns.append(("not counted", lambda each: _counts(each.excluded)))
+        shown = self.documents if full else judged[:_ROWS]
         return Table(
-            columns=(*columns, "not counted"),
-            rows=tuple(rows),
-            title="Relevance by choices",
+            columns=tuple(name for name, _ in columns),
+            rows=tuple(tuple(value(each) for _, value in columns) for each in shown),
+            title=self.summary(),
             digits=2,
-            notes=tuple(self._notes()),
+            notes=tuple(self._notes(0 if full else len(judged) - len(shown))),
+            width=80,
+            right=frozenset(n for n, (name, _) in enumerate(columns) if name == "chosen/shown"),
+            shortened=frozenset() if full else frozenset({0, 1}),
         )
 
     def data_table(self) -> Table:
@@ -171,22 +187,23 @@ class Relevance(Result):
             "warning": self.warning,
         }
 
-    def _notes(self) -> Iterable[str]:
-        yield self.summary()
+    def _notes(self, more: int) -> Iterable[str]:
         if self.warning:
             yield self.warning
-        if len(self.documents) > _ROWS:
-            yield f"the first {_ROWS} of {len(self.documents)} documents; CSV and JSON have all"
+        if more:
+            yield (
+                f"{many(more, 'more judged document')}: --full lists all, --question ID those of "
+                "one question"
+            )
         unjudged = sum(not each.judged for each in self.documents)
         if unjudged:
             yield f"{many(unjudged, 'document')} never shown: unjudged"
         if self.excluded:
-            listed = ", ".join(f"{n} {why}" for why, n in self.excluded.items())
-            yield f"not counted: {listed}"
+            yield f"not counted: {_counts(self.excluded)}"
         if any(each.shown for each in self.documents):
             yield (
-                "chosen/shown is lower beside strong documents, and not comparable across "
-                "questions; the fit is"
+                "chosen/shown is lower next to strong documents; only relevance (fit) is "
+                "comparable across questions"
             )
         for rate in self.none_rates:
             if rate.sets >= _SETS and not rate.consistent:
@@ -312,6 +329,10 @@ def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:
     share = 0.0 if math.isnan(each.share) else each.share
     grade = each.mean_grade if each.grades else -math.inf
     return not each.judged, -share, -grade, -each.shown, each.document
+
+
+def _counts(excluded: Mapping[str, int]) -> str:
+    return ", ".join(f"{status} {number}" for status, number in excluded.items())
 
 
 def _range(low: float, high: float) -> str | None:

@@ -12,8 +12,6 @@ import numpy as np
 
 from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
 
-__all__ = ["QuestionState", "fit_question", "is_resolved", "next_documents"]
-
 # Of so many sets of documents, drawn at random, the one is shown that would tell most.
 _SETS = 60
 # A document is resolved if the probability that it is relevant is outside these bounds, and if it

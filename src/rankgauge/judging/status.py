@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from rankgauge.judging.pools import pool_warning
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
+
+_JUDGES = 4  # that are listed, if there are more
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class ProjectStatus(Result):
         candidates: Pairs of question and candidate document.
         judged: Finished tasks that count.
         left: Tasks that are left, at most: questions may be resolved earlier.
-        resolved: Questions with candidates that need no more tasks.
+        complete: Questions with candidates and no tasks left: resolved, or at their budget.
         statuses: The number of presentations by the status of their judgment.
         seconds: The median time of a person for a task; None if no time is known.
         judges: What each judge has done.
@@ -70,43 +72,66 @@ class ProjectStatus(Result):
     candidates: int
     judged: int
     left: int
-    resolved: int
+    complete: int
     statuses: dict[str, int]
     seconds: float | None
     judges: tuple[JudgeStatus, ...]
     next_step: str
     warning: str = ""
 
-    def table(self) -> Table:
-        """Return one line for each part of the project, and one for each judge."""
-        other = ", ".join(
-            f"{number} {status}"
-            for status, number in self.statuses.items()
-            if status != "counted" and number
-        )
-        time = _minutes(self.left * self.seconds) if self.seconds and self.left else ""
+    def table(self, *, full: bool = False) -> Table:
+        """Return one line for each part of the project, and for the judges with most tasks.
+
+        Args:
+            full: Whether all judges are listed.
+        """
+        time = _duration(self.left * self.seconds) if self.seconds and self.left else ""
         rows = [
-            ("questions", self.questions, advice(self.questions)),
+            ("questions", self.questions, ""),
             ("with candidates", self.pooled, many(self.candidates, "pair") + " to judge"),
-            ("resolved", self.resolved, ""),
-            ("tasks judged", self.judged, other and f"not counted: {other}"),
+            ("complete", self.complete, ""),
+            ("tasks judged", self.judged, ""),
             ("tasks left", self.left, f"at most{time}" if self.left else ""),
         ]
+        judges = self.judges
+        if not full and len(judges) > _JUDGES:
+            judges = tuple(sorted(judges, key=lambda each: -each.finished)[:_JUDGES])
         rows += [
-            (f"{each.kind} {each.name}", each.finished, ", ".join(_told(each)))
-            for each in self.judges
+            (f"{each.kind} {each.name}", each.finished, ", ".join(_described(each)))
+            for each in judges
         ]
         return Table(
-            ("what", "number", "detail"), tuple(rows), title=f"{self.title} ({self.mode})",
-            subtitle=self.where, notes=(*filter(None, [self.warning]), f"Next: {self.next_step}"),
+            ("what", "number", "detail"), tuple(rows), title=self._heading(),
+            subtitle=f"{self.title} ({self.mode}): {self.where}",
+            notes=tuple(self._notes(len(judges))),
+            width=80, shortened=frozenset() if full else frozenset({0}),
         )  # fmt: skip
 
     def summary(self) -> str:
         """Return how far the project is, and the next step."""
+        return f"{self.title}: {self._heading()}. Next: {self.next_step}"
+
+    def _heading(self) -> str:
         return (
-            f"{self.title}: {many(self.questions, 'question')}, "
-            f"{many(self.judged, 'task')} judged, {self.left} left. Next: {self.next_step}"
+            f"{many(self.judged, 'task')} judged, {self.left} left; "
+            f"{self.complete} of {many(self.questions, 'question')} complete"
         )
+
+    def _notes(self, judges: int) -> Iterator[str]:
+        if judges < len(self.judges):
+            yield f"{judges} of {len(self.judges)} judges, by tasks; --full lists all"
+        other = ", ".join(
+            f"{status} {number}"
+            for status, number in self.statuses.items()
+            if status != "counted" and number
+        )
+        if other:
+            yield f"not counted: {other}"
+        if advice(self.questions):
+            yield f"{many(self.questions, 'question')}: {advice(self.questions)}"
+        if self.warning:
+            yield self.warning
+        yield f"Next: {self.next_step}"
 
     def _data(self) -> dict[str, Any]:
         return asdict(self)
@@ -151,7 +176,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
         candidates=pairs,
         judged=progress.finished,
         left=progress.left,
-        resolved=progress.resolved,
+        complete=progress.complete,
         statuses=dict(Counter(each.status for each in judgments)),
         seconds=_median(people),
         judges=tuple(
@@ -189,14 +214,14 @@ def _median(judgments: Sequence[Judgment]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _told(judge: JudgeStatus) -> list[str]:
-    told = [judge.role] if judge.kind == "person" else []
+def _described(judge: JudgeStatus) -> list[str]:
+    parts = [judge.role] if judge.kind == "person" else []
     if judge.seconds is not None:
-        told.append(f"{judge.seconds:.1f} s a task")
-    return [*told, *(["access ended"] if judge.revoked else [])]
+        parts.append(f"{judge.seconds:.1f} s a task")
+    return [*parts, *(["access ended"] if judge.revoked else [])]
 
 
-def _minutes(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return (
         f", about {seconds / 3600:.1f} h" if seconds >= 3600 else f", about {seconds / 60:.0f} min"
     )

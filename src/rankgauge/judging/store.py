@@ -30,8 +30,6 @@ from rankgauge.judging.tables import judging_schema
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
-__all__ = ["JudgingStore", "Transaction"]
-
 _PATIENCE = 30.0
 _FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500

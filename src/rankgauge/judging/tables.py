@@ -15,8 +15,6 @@ from rankgauge.core.database import Schema
 if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
-__all__ = ["define_tables", "judging_schema"]
-
 _REVISION = "0001"
 
 

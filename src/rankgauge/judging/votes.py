@@ -21,11 +21,7 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = [
-    "DocumentCredit", "PairVotes", "SideVotes", "VoteReport", "VoteRow", "add_vote",
-    "import_votes", "read_answers", "read_votes", "summarize_votes", "vote_report",
-]  # fmt: skip
-
+_ROWS = 8  # of a short table
 _SIDES = ("left", "right")
 _TIES = ("both good", "both bad", "tie")
 _WINNERS = (*_SIDES, *_TIES, "cannot tell")
@@ -146,23 +142,31 @@ class VoteReport(Result):
     credited: int
     uncredited: Mapping[str, int]
 
-    def table(self) -> Table:
-        """Return a row for each pair of systems and kind of voter."""
+    def table(self, *, full: bool = False) -> Table:
+        """Return a row for each pair of systems and kind of voter.
+
+        Args:
+            full: Whether votes without a preference are listed, too.
+        """
+        kinds = full or len({each.kind for each in self.pairs}) > 1
+        shown = self.pairs if full else self.pairs[:_ROWS]
+        undecided = ("both good", "both bad", "ties", "cannot tell") if full else ()
         rows = tuple(
             (
-                each.system, each.other, each.kind, each.wins, each.losses, each.both_good,
-                each.both_bad, each.ties, each.cannot_tell, each.rate,
-                None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}",
+                each.system, each.other, *((each.kind,) if kinds else ()), each.wins, each.losses,
+                *((each.both_good, each.both_bad, each.ties, each.cannot_tell) if full else ()),
+                each.rate, None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}",
             )
-            for each in self.pairs
+            for each in shown
+        )  # fmt: skip
+        columns = (
+            "system", "other system", *(("voters",) if kinds else ()), "wins", "losses",
+            *undecided, "win rate", "95% CI",
         )  # fmt: skip
         return Table(
-            (
-                "system", "other system", "voters", "wins", "losses", "both good", "both bad",
-                "ties", "cannot tell", "win rate", "95% CI",
-            ),
-            rows, title="A/B votes on answers", notes=tuple(self._notes()), digits=3,
-            right=frozenset({10}),
+            columns, rows, title=self.summary(), digits=3, right=frozenset({len(columns) - 1}),
+            notes=tuple(self._notes(len(self.pairs) - len(shown))), width=80,
+            shortened=frozenset() if full else frozenset({0, 1}),
         )  # fmt: skip
 
     def data_table(self) -> Table:
@@ -179,7 +183,7 @@ class VoteReport(Result):
             "credits": [asdict(each) for each in self.credits],
             "credited": self.credited,
             "uncredited": dict(self.uncredited),
-            "notes": list(self._notes()),
+            "notes": list(self._notes(0)),
         }
 
     def summary(self) -> str:
@@ -195,7 +199,9 @@ class VoteReport(Result):
         other = one.other if best == one.system else one.system
         return f"{text} {best} wins {rate:.1%} against {other} ({one.kind} votes)."
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, more: int) -> Iterator[str]:
+        if more:
+            yield f"{many(more, 'more pair')} of systems: --full lists all"
         yield (
             "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad and ties"
             " are in no rate; the interval treats votes as independent"

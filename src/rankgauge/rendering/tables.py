@@ -27,6 +27,7 @@ _NONE = "–"
 _STAR = "*"
 BEST = f"{_STAR} the best of the runs"
 _WIDE = 10_000
+_LEAST = 8  # columns of a terminal that a text keeps when it is cut
 # Beyond Latin, the letters that are one cell wide and stand in our own tables.
 _NARROW = frozenset("–−•…“”≥≤→↑↓█†‡─")
 
@@ -49,6 +50,8 @@ class Table:
             note explains; CSV and JSON leave it out.
         right: Columns that stand to the right although their numbers are written as text, with as
             many figures as each can bear.
+        shortened: Columns whose texts are cut on a terminal, the longest first, until the table
+            fits `width`.
     """
 
     columns: tuple[str, ...]
@@ -62,6 +65,7 @@ class Table:
     starred: bool = False
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict, hash=False)
     right: frozenset[int] = field(default_factory=frozenset)
+    shortened: frozenset[int] = field(default_factory=frozenset)
 
     def text(self, cell: Cell) -> str:
         """A cell for people."""
@@ -118,9 +122,32 @@ def _is_nan(cell: Cell) -> bool:
 
 def to_terminal(table: Table, *, color: bool = False) -> str:
     """For a terminal: as wide as it needs to be, so that no number is ever cut."""
-    table = table.escaped(for_terminal)
+    table = _cut(table.escaped(for_terminal))
     plain = None if color else _plain(table)
     return _by_rich(table, color=color) if plain is None else plain
+
+
+def _cut(table: Table) -> Table:
+    """The table with the texts of its `shortened` columns cut to fit its width."""
+    if not table.shortened or not table.rows:
+        return table
+    widths = [
+        max(len(name), *(len(table.text(row[number])) for row in table.rows))
+        for number, name in enumerate(table.columns)
+    ]
+    room = table.width - 3 * (len(widths) - 1)
+    while sum(widths) > room and max(widths[n] for n in table.shortened) > _LEAST:
+        widths[max(table.shortened, key=widths.__getitem__)] -= 1
+    rows = tuple(
+        tuple(
+            f"{cell[: widths[number] - 1]}…"
+            if number in table.shortened and isinstance(cell, str) and len(cell) > widths[number]
+            else cell
+            for number, cell in enumerate(row)
+        )
+        for row in table.rows
+    )
+    return replace(table, rows=rows)
 
 
 def _heads(table: Table) -> list[str]:

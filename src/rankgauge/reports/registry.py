@@ -32,11 +32,15 @@ _MODULES = {
     "Explanation": "explanations",
     "Exploration": "benchmarks",
     "GateResult": "gates",
+    "JudgingAgreement": "judging",
+    "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
+    "Relevance": "judging",
     "Reproduction": "reconciliations",
     "RunDiff": "diffs",
     "TieReport": "comparisons",
     "Trend": "histories",
+    "VoteReport": "judging",
 }
 
 

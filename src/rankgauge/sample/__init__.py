@@ -1,4 +1,4 @@
-"""The bundled sample collection: a small test collection about a library help centre.
+"""The bundled sample collection: a small test collection about a library help center.
 
 See ``README.md`` in this directory for the files, the grades and the licence (CC0-1.0).
 """

@@ -19,8 +19,6 @@ from rankgauge.judging import JudgingProject
 from rankgauge.web import judging, people, sessions, teams, votes
 from rankgauge.web.pages import error_page
 
-__all__ = ["judging_app"]
-
 STATIC = Path(__file__).parent / "static"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -12,8 +12,6 @@ from markupsafe import Markup, escape
 
 from rankgauge.judging import Document, Settings
 
-__all__ = ["DisplayedDocument", "displayed", "guideline_html", "highlighted"]
-
 # Words that say nothing about what a question is about.
 _STOP_WORDS = """
 a about after all am an and any are as at be been before but by can could did do does for from had

@@ -18,8 +18,6 @@ from rankgauge.web.pages import PageError, see_other
 from rankgauge.web.teams import differing_choices
 from rankgauge.web.visits import Visit, visited
 
-__all__ = ["routes"]
-
 _SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}
 _MOST_COMMENT = 10_000
 _MOST_SECONDS = 86_400.0

@@ -14,8 +14,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rankgauge.errors import InputError
 from rankgauge.judging import JudgingProject
 
-__all__ = ["PageError", "error_page", "read_body", "read_form", "render", "see_other"]
-
 _MOST_BODY = 1_000_000
 _MOST_FIELDS = 200
 

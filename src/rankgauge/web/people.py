@@ -12,8 +12,6 @@ from rankgauge.judging import ROLES, Judge
 from rankgauge.web.pages import see_other
 from rankgauge.web.visits import ADMINS, LEADS, Visit, visited
 
-__all__ = ["routes"]
-
 
 def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> Response:
     judges = visit.project.judges.values()

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.judging import Judge, JudgingProject, hash_secret
 
-__all__ = ["serve"]
-
 
 def serve(
     project: JudgingProject,

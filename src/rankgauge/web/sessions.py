@@ -20,8 +20,6 @@ from starlette.routing import Route
 from rankgauge.judging import Judge, JudgingProject, hash_secret
 from rankgauge.web.pages import error_page, read_form, render
 
-__all__ = ["RateLimit", "form_token", "is_own_form", "is_own_origin", "routes", "signed_in"]
-
 _COOKIE = "rankgauge_session"
 _DAYS = 30
 

@@ -23,8 +23,6 @@ from rankgauge.web.display import guideline_html
 from rankgauge.web.pages import see_other
 from rankgauge.web.visits import LEADS, Visit, visited
 
-__all__ = ["differing_choices", "routes"]
-
 _MOST_GUIDELINE = 50_000
 
 

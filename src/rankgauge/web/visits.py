@@ -14,8 +14,6 @@ from rankgauge.judging import ROLES, Judge, JudgingProject
 from rankgauge.web.pages import PageError, error_page, read_form, render
 from rankgauge.web.sessions import form_token, is_own_form, signed_in
 
-__all__ = ["ADMINS", "LEADS", "Visit", "visited"]
-
 ADMINS = ("admin",)
 LEADS = ("lead", *ADMINS)
 

@@ -16,8 +16,6 @@ from rankgauge.errors import InputError, StorageError
 from rankgauge.judging import Answer, Choice, JudgingProject, add_vote, hash_secret
 from rankgauge.web.pages import PageError, read_body
 
-__all__ = ["routes"]
-
 _MOST_BODY = 500_000
 _MOST_ID = 100
 _MOST_QUESTION = 500

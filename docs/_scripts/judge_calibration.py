@@ -1,0 +1,342 @@
+"""How well errors of a judge are corrected: simulated judges, and judges on people's labels.
+
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/judge_calibration.py [--write]
+
+``--write`` puts the tables into docs/explain/judge-calibration.md. The folder holds
+``rag/expertqa`` and ``rag/mtrag``. All seeds are fixed.
+"""
+
+import gzip
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    Calibration,
+    Citation,
+    ClaimSet,
+    Context,
+    RuleJudge,
+    Verdict,
+    calibrate,
+    correct_means,
+    items_of,
+)
+from rankgauge.rendering.tables import Table, to_markdown
+from rankgauge.stats import (
+    Estimate,
+    krippendorff_alpha,
+    naive_rate,
+    prediction_powered_mean,
+    rogan_gladen,
+)
+
+PAGE = Path(__file__).parents[1] / "explain" / "judge-calibration.md"
+# The true rate, sensitivity and specificity of simulated judges.
+JUDGES = (
+    (0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.9, 0.9), (0.9, 0.95, 0.8), (0.5, 0.8, 0.8),
+)  # fmt: skip
+SIZES = ((200, 100), (200, 40), (1000, 100))
+MARK = re.compile(r"\s*\[\d+\]")
+RATINGS = ("faithfulness", "completeness", "appropriateness", "naturalness")
+SAMPLES = 100
+SAMPLE = 0.4  # the share of questions with labels of people, where all have them
+
+
+# ---- simulated judges
+
+
+def draw(
+    rng: np.random.Generator, judge: tuple[float, float, float], items: int, labels: int,
+    *, alike: int = 1,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Labels of a judge, of people (NaN from `labels` on), and the question of each item.
+
+    Of a question with several items, the truth of each is with probability 0.5 that of the first.
+    """
+    truth, sens, spec = judge
+    questions = np.repeat(np.arange(items // alike), alike)
+    own, shared = rng.random(len(questions)) < truth, rng.random(items // alike) < truth
+    human = np.where(rng.random(len(questions)) < 0.5, own, shared[questions]).astype(float)
+    right = rng.random(len(questions)) < np.where(human == 1, sens, spec)
+    judged = np.where(right, human, 1 - human)
+    human[labels:] = math.nan
+    return judged, human, questions
+
+
+def simulated(draws: int, alike: int = 1) -> Table:
+    """How often each 95% interval has the true rate."""
+    rows = []
+    for judge in JUDGES:
+        for items, labels in SIZES if alike == 1 else SIZES[:1]:
+            rows.append(coverage(judge, items * alike, labels * alike, draws=draws, alike=alike))
+    columns = (
+        "true rate", "sensitivity", "specificity", "items", "labels", "naive", "people only",
+        "prediction-powered", "Rogan-Gladen", "shown", "Rogan-Gladen, labels elsewhere",
+    )  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def coverage(
+    judge: tuple[float, float, float], items: int, labels: int, *, draws: int, alike: int
+) -> tuple:
+    """A row of the table: coverage and mean width of each interval."""
+    rng = np.random.default_rng(17)
+    found: dict[str, list[Estimate]] = {}
+    for _ in range(draws):
+        judged, human, questions = draw(rng, judge, items, labels, alike=alike)
+        found.setdefault("naive", []).append(naive_rate(judged, questions))
+        given = (judged, human, questions)
+        found.setdefault("people", []).append(prediction_powered_mean(*given, power=0.0))
+        found.setdefault("ppi", []).append(prediction_powered_mean(*given))
+        found.setdefault("rg", []).append(rogan_gladen(*given))
+        # Labels on other items: the labelled ones do not count in the rate.
+        more = draw(rng, judge, labels, labels, alike=alike)
+        parts = [np.concatenate(both) for both in zip(more, draw(rng, judge, items, 0, alike=alike),
+                                                      strict=True)]  # fmt: skip
+        parts[2] = np.repeat(np.arange(len(parts[0]) // alike), alike)
+        weights = np.arange(len(parts[0])) >= labels
+        found.setdefault("elsewhere", []).append(rogan_gladen(*parts, weights))
+    cells = {name: _covered(some, judge[0]) for name, some in found.items()}
+    shown = sum(not math.isnan(each.value) for each in found["rg"]) / draws
+    return (
+        f"{judge[0]:g}", f"{judge[1]:g}", f"{judge[2]:g}", items, labels, cells["naive"],
+        cells["people"], cells["ppi"], cells["rg"], f"{shown:.0%}", cells["elsewhere"],
+    )  # fmt: skip
+
+
+def _covered(some: list[Estimate], truth: float) -> str:
+    shown = [each for each in some if not math.isnan(each.value)]
+    if len(shown) < 0.1 * len(some):
+        return "withheld"
+    inside = sum(each.low <= truth <= each.high for each in shown) / len(shown)
+    return f"{inside:.1%} ({sum(each.width for each in shown) / len(shown):.2f})"
+
+
+# ---- people's labels
+
+
+def read(data: Path, name: str) -> list[dict]:
+    """The records of a file."""
+    with gzip.open(data / "rag" / name / "answers.jsonl.gz", "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+SUPPORT = {"complete": "supported", "partial": "not stated", "incomplete": "not stated"}
+
+
+def expertqa(data: Path) -> tuple[list[AnswerSet], list[Verdict], list[Verdict]]:
+    """The answers of each system, verdicts of the rules, and labels of experts.
+
+    Each claim cites its evidence as one context.
+    """
+    sets: dict[str, list[AnswerRecord]] = {}
+    people, items = [], []
+    for row in read(data, "expertqa"):
+        claims = [each for each in row["claims"] if each["support"] in SUPPORT]
+        if not claims:
+            continue
+        record = AnswerRecord(
+            row["id"], row["question"], row["answer"],
+            tuple(
+                Context(str(n), "\n".join(part["text"] for part in each["evidence"]))
+                for n, each in enumerate(claims)
+            ),
+            citations=tuple(
+                Citation(str(n), MARK.sub("", each["claim"])) for n, each in enumerate(claims)
+            ),
+        )  # fmt: skip
+        sets.setdefault(row["system"], []).append(record)
+        for item in items_of(record, ClaimSet()):
+            if item.relation == "citation-context":
+                label = SUPPORT[claims[item.row]["support"]]
+                people.append(Verdict(item.key, label, "expert"))
+                items.append(item)
+    judged = [each for each in RuleJudge().judge(items) if isinstance(each, Verdict)]
+    return [AnswerSet(name, tuple(some)) for name, some in sorted(sets.items())], judged, people
+
+
+def corrected(data: Path) -> Table:
+    """Citation precision by the rules, and corrected with labels on a sample of the questions."""
+    sets, judged, people = expertqa(data)
+    truth = {each.key: each.label == "supported" for each in people}
+    said = {each.key: each.label == "supported" for each in judged}
+    rng = np.random.default_rng(3)
+    rows = []
+    for one in sets:
+        keys = {r.id: [i.key for i in items_of(r, ClaimSet()) if i.relation == "citation-context"]
+                for r in one}  # fmt: skip
+        true = np.mean([np.mean([truth[key] for key in some]) for some in keys.values()])
+        first, hits, sums = None, np.zeros(3), np.zeros(3)
+        for _ in range(SAMPLES):
+            chosen = rng.random(len(keys)) < SAMPLE
+            known = {key for some, there in zip(keys.values(), chosen, strict=True) if there
+                     for key in some}  # fmt: skip
+            labels = [each for each in people if each.key in known]
+            found = correct_means(one, judged, labels, "CitationPrecision").means[0]
+            units = [
+                (said[key], truth[key] if key in known else math.nan, question, 1 / len(some))
+                for question, some in keys.items() for key in some if key in said
+            ]  # fmt: skip
+            some = (found.judged, found.prediction_powered,
+                    rogan_gladen(*map(np.array, zip(*units, strict=True))))  # fmt: skip
+            first = first or some
+            hits += [each.low <= true <= each.high for each in some]
+            sums += [math.isnan(each.value) for each in some]
+        shown = []
+        for each, hit, gone in zip(first, hits, sums, strict=True):
+            text = f"{interval(each)}; {hit / max(1, SAMPLES - gone):.0%}"
+            shown.append(text if not gone else f"withheld in {gone / SAMPLES:.0%}")
+        rows.append((one.system, len(keys), f"{true:.3f}", *shown))
+    columns = ("system", "questions", "by the experts", "rules", "prediction-powered",
+               "Rogan-Gladen")  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def biases(found: Calibration) -> Table:
+    """The biases of each relation."""
+    return Table(
+        columns=("judge", "group", "difference", "verdict"),
+        rows=tuple(
+            (each.relation, bias.group, interval(bias.difference, sign=True), bias.verdict)
+            for each in found.relations
+            for bias in each.biases
+        ),
+    )
+
+
+def mtrag(data: Path) -> tuple[list[AnswerSet], Calibration]:
+    """MTRAG: answers called faithful, and stored automatic scores of at least one half."""
+    sets: dict[str, list[AnswerRecord]] = {}
+    scores, people = {}, {}
+    for row in read(data, "mtrag"):
+        turn = f"{row['conversation_id']}-{row['turn']}"
+        record = AnswerRecord(turn, row["question"], f"{row['model']}: {row['answer']}")
+        sets.setdefault(row["model"], []).append(record)
+        key = record.answer
+        scores[key] = row["scores"]
+        people[key] = float(np.mean(list(row["human"]["faithfulness"].values()))) >= 3.5
+    answers = [AnswerSet(name, tuple(some)) for name, some in sorted(sets.items())]
+    relations = []
+    for name in ("rl_f", "bert_k_precision", "llm_judge"):
+        judged, human = [], []
+        for one in answers:
+            for record in one:
+                (item,) = (i for i in items_of(record, ClaimSet(), {name: "faithful"})
+                           if i.relation == "criterion")  # fmt: skip
+                labels = ("met", "not met")
+                high = scores[record.answer][name] >= 0.5
+                judged.append(Verdict(item.key, labels[not high], name))
+                human.append(Verdict(item.key, labels[not people[record.answer]], "raters"))
+        relations += calibrate(answers, judged, human, criteria={name: "faithful"}).relations
+    return answers, Calibration(tuple(relations))
+
+
+def ratings(data: Path) -> Table:
+    """Agreement of the raters of MTRAG, with answers and with turns as clusters."""
+    rows = read(data, "mtrag")
+    turns = [f"{row['conversation_id']}-{row['turn']}" for row in rows]
+    raters = sorted({name for row in rows for name in row["human"]["faithfulness"]})
+    out = []
+    for rating in RATINGS:
+        table = [[row["human"][rating].get(name, math.nan) for name in raters] for row in rows]
+        alone = krippendorff_alpha(table, "ordinal")
+        turn = krippendorff_alpha(table, "ordinal", clusters=turns)
+        out.append((
+            rating, f"{alone.value:.3f}", f"[{alone.low:.3f}, {alone.high:.3f}]",
+            f"[{turn.low:.3f}, {turn.high:.3f}]",
+        ))  # fmt: skip
+    columns = ("rating", "ordinal alpha", "95% CI, answers alone", "95% CI, by turn")
+    return Table(columns=columns, rows=tuple(out))
+
+
+def graded(data: Path) -> Table:
+    """Mean faithfulness of each model, from 0 to 1: by people, by rl_f, and corrected."""
+    rows = read(data, "mtrag")
+    rng = np.random.default_rng(5)
+    out = []
+    for model in sorted({row["model"] for row in rows}):
+        some = [row for row in rows if row["model"] == model]
+        human = np.array(
+            [(np.mean(list(row["human"]["faithfulness"].values())) - 1) / 3 for row in some]
+        )
+        judged = np.array([row["scores"]["rl_f"] for row in some])
+        turns = [row["conversation_id"] for row in some]
+        known = np.where(rng.random(len(some)) < SAMPLE, human, math.nan)
+        out.append((
+            model, len(some), int((~np.isnan(known)).sum()), f"{human.mean():.3f}",
+            interval(naive_rate(judged, turns)),
+            interval(prediction_powered_mean(judged, known, turns, power=0.0)),
+            interval(prediction_powered_mean(judged, known, turns)),
+        ))  # fmt: skip
+    columns = ("answers of", "answers", "with labels", "by the raters", "by rl_f", "people only",
+               "prediction-powered")  # fmt: skip
+    return Table(columns=columns, rows=tuple(out))
+
+
+def interval(found: Estimate, *, sign: bool = False) -> str:
+    """A number with its interval."""
+    form = "+.3f" if sign else ".3f"
+    return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
+
+
+def guesses(data: Path) -> Table:
+    """Sensitivity + specificity of each judge."""
+    sets, judged, people = expertqa(data)
+    _, stored = mtrag(data)
+    rows = [("rules, ExpertQA", calibrate(sets, judged, people).relations[0])]
+    rows += [(f"{each.judge}, MTRAG", each) for each in stored.relations]
+    return Table(
+        columns=("judge", "labels", "agreement", "base rate", "kappa", "sensitivity", "specificity",
+                 "sensitivity + specificity", "stamp"),
+        rows=tuple(
+            (
+                name, each.labels, f"{each.agreement.value:.3f}", f"{each.base_rate:.3f}",
+                interval(each.kappa), interval(each.sensitivity), interval(each.specificity),
+                interval(each.gain), "uncalibrated" if each.reason else "calibrated",
+            )
+            for name, each in rows
+        ),
+    )  # fmt: skip
+
+
+def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
+    """The name and the table of each section of the page."""
+    yield "simulated", simulated(draws)
+    yield "clusters", simulated(draws // 2, alike=4)
+    yield "judges", guesses(data)
+    sets, judged, people = expertqa(data)
+    yield "biases", biases(calibrate(sets, judged, people))
+    yield "expertqa", corrected(data)
+    yield "ratings", ratings(data)
+    yield "graded", graded(data)
+
+
+def main(say: Callable[[str], object] = sys.stdout.write) -> None:
+    """Print the tables, or write them into the page."""
+    data = os.environ.get("RANKGAUGE_TEST_DATA", "")
+    if not data:
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
+    page = PAGE.read_text(encoding="utf-8") if "--write" in sys.argv else ""
+    for name, table in tables(Path(data)):
+        text = to_markdown(table)
+        say(f"{name}\n\n{text}\n")
+        if page:
+            marks = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+            page, times = marks.subn(lambda m, text=text: f"{m[1]}\n{text}\n{m[2]}", page)
+            if times != 1:
+                sys.exit(f"the page has {times} places for the table {name}")
+    if page:
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
