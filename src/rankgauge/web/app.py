@@ -69,6 +69,8 @@ class Headers:
         self._policy = f"{_POLICY}; img-src 'self' http: https:" if images else _POLICY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, with the headers added."""
+
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
