@@ -217,6 +217,12 @@ def test_a_perfect_order_of_contexts_is_exactly_one():
     assert value("ContextAP(like=ragas)", each) < 1.0
 
 
+def test_an_abstention_is_not_correct_where_there_is_something_to_say():
+    each = judged(reference_answer=[N, N], answer="I don't know.", contexts=1)
+    assert value("AnswerCorrectness", each) == 0.0
+    assert value("Completeness", each) == 0.0
+
+
 @pytest.mark.parametrize(("name", "kind", "reason"), [
     ("Faithfulness", {"answer": ""}, "there is no answer"),
     ("Faithfulness", {"answer": None}, "there is no answer"),

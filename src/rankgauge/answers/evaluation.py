@@ -235,7 +235,12 @@ def evaluate_answers(
     chosen = tuple(columns)
     stamped = stamp_judge(
         judge,
-        {} if isinstance(given, Mapping) else _judges(given, answers, claims, criteria),
+        {}
+        if isinstance(given, Mapping)
+        # Without a calibration relations do not matter, and hashing every item again takes time.
+        else {"": {(each.judge, each.prompt) for each in given}}
+        if calibration is None
+        else _judges(given, answers, claims, criteria),
         {str(m): _RELATIONS[m.name] for m in chosen if m.name in _RELATIONS},
         calibration,
     )

@@ -83,7 +83,8 @@ _declare(
 )
 _declare(
     "AnswerCorrectness",
-    "The harmonic mean of `Completeness` and `AnswerPrecision`; 0 without an answer.",
+    "The harmonic mean of `Completeness` and `AnswerPrecision`; 0 without an answer and for an "
+    'answer without claims, such as "I don\'t know".',
 )
 _declare(
     "NoiseFromUseful",
