@@ -74,7 +74,6 @@ PICTURES = {
     "yes-no": Picture("Judge 1", "/judge", mode="yes-no"),
     "start": Picture("Judge 1", "/"),
     "help": Picture("Judge 1", "/judge", prepare=_help),
-    "unsaved": Picture("Judge 1", "/judge", prepare=_lose_connection),
     "error": Picture("Judge 1", "/judge/0"),
     "done": Picture("Judge 1", "/judge", mode="done"),
     "join": Picture("", "/join"),
@@ -86,6 +85,8 @@ PICTURES = {
     "verdict": Picture("Lead", "/disagreements", ("wide",), prepare=_open_verdict),
     "votes": Picture("Lead", "/votes", ("wide",)),
     "people": Picture("Admin", "/people", ("wide",)),
+    # The last one: the choice is sent when the browser is closed.
+    "unsaved": Picture("Judge 1", "/judge", prepare=_lose_connection),
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -155,6 +156,20 @@ def test_an_evaluation_of_answers_is_the_same_after_json():
     plain = Evaluation.from_json(ev.to_json())
     assert plain.mean() == ev.mean()
     assert plain != ev
+
+
+@pytest.mark.parametrize("name", ["evaluation-1", "answer-diagnosis-1", "baseline-2"])
+def test_the_json_of_answers_is_valid_by_its_schema(name):
+    jsonschema = pytest.importorskip("jsonschema", reason="schemas need jsonschema")
+    path = Path(rankgauge.__file__).parent / "schemas" / f"{name}.json"
+    given = answers(prompt="v1")
+    found = diagnose_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"})
+    text = {
+        "evaluation-1": found.answers.to_json,
+        "answer-diagnosis-1": found.to_json,
+        "baseline-2": Baseline.from_evaluation(found.answers).to_json,
+    }[name]()
+    jsonschema.validate(json.loads(text), json.loads(path.read_text()))
 
 
 def test_json_of_answers_that_lacks_scores_is_refused():

@@ -39,7 +39,7 @@ def test_a_created_project_has_its_questions_and_names_the_next_step(project):
 def test_creating_a_project_again_is_refused(project):
     done = run("judge", "create", project)
     assert done.returncode == 2
-    assert "there is a judging project already" in done.stderr
+    assert "a judging project already exists" in done.stderr
 
 
 def test_a_missing_project_is_an_error_with_its_fix(tmp_path):
@@ -159,13 +159,16 @@ def test_the_demo_serves_the_page_of_its_link_until_interrupted(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "rankgauge", "judge", "demo", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path) as process:
         try:
             link = process.stdout.readline().strip()
             assert link.startswith(f"http://127.0.0.1:{port}/join/")
             page = fetched(link)
         finally:
             process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+    assert "works once. Press Ctrl-C to stop" in said
     assert "Library help center" in page
     assert list(tmp_path.iterdir()) == []
 

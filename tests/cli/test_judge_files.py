@@ -96,7 +96,7 @@ def test_a_backup_is_restored(name, project, tmp_path):
     assert done.returncode == 0, done.stderr
     again = run("judge", "backup", project, tmp_path / name)
     assert again.returncode == 2
-    assert "there is a file already" in again.stderr
+    assert "this file already exists" in again.stderr
     assert run("judge", "restore", tmp_path / name, tmp_path / "new.db").returncode == 0
     with JudgingProject(project) as one, JudgingProject(tmp_path / "new.db") as other:
         assert one.judgments() == other.judgments()

@@ -17,7 +17,7 @@ def project(tmp_path):
     answers.write_text("id,question,text,retrieval,sources\na,q1,x,v1,d1;d2\nb,q1,y,v2,d3\n")
     done = run("judge", "answers", path, answers)
     assert done.returncode == 0, done.stderr
-    assert "answers: 2, to questions of the project: 1" in done.stderr + done.stdout
+    assert "2 answers, to 1 questions of the project" in done.stderr + done.stdout
     return path
 
 
@@ -26,7 +26,7 @@ def test_votes_are_imported_and_reported(project, tmp_path):
     votes.write_text("question,left,right,winner\nq1,a,b,left\nq1,b,a,both bad\n")
     done = run("judge", "votes", project, "--import", votes, "--kind", "application")
     assert done.returncode == 0, done.stderr
-    assert "new votes: 2" in done.stderr + done.stdout
+    assert "2 new votes" in done.stderr + done.stdout
     assert "application" in done.stdout
     told = json.loads(run("judge", "votes", project, "--as", "json").stdout)
     assert [(each["wins"], each["losses"]) for each in told["pairs"]] == [(1, 0)]

@@ -126,18 +126,18 @@ def test_what_is_there_already_is_never_replaced(tmp_path):
     (tmp_path / "other.txt").write_text("mine")
     for name in ("a.db", "other.txt"):
         before = (tmp_path / name).read_bytes()
-        with pytest.raises(InputError, match="there is a file already"):
+        with pytest.raises(InputError, match="this file already exists"):
             backup(project, tmp_path / name)
         assert (tmp_path / name).read_bytes() == before
     backup(project, tmp_path / "b.db")
-    with pytest.raises(InputError, match="there is a file already"):
+    with pytest.raises(InputError, match="this file already exists"):
         restore(tmp_path / "b.db", tmp_path / "a.db")
 
 
 def test_a_database_with_a_project_is_not_restored_into(postgres, tmp_path):
     project = small(postgres)
     backup(project, tmp_path / "a.jsonl")
-    with pytest.raises(InputError, match="there is a judging project already"):
+    with pytest.raises(InputError, match="a judging project already exists"):
         restore(tmp_path / "a.jsonl", postgres)
 
 
@@ -154,19 +154,19 @@ def _changed(line, **values):
 @pytest.mark.parametrize(
     ("change", "said", "at"),
     [
-        (lambda lines: lines[:-1], "its end is missing", -1),
-        (lambda lines: [*lines[:-3], *lines[-2:]], "its end is missing", -1),
-        (lambda lines: lines[1:], "this is no copy of a judging project", 1),
+        (lambda lines: lines[:-1], "the file is incomplete", -1),
+        (lambda lines: [*lines[:-3], *lines[-2:]], "the file is incomplete", -1),
+        (lambda lines: lines[1:], "this is not a copy of a judging project", 1),
         (lambda lines: [*lines[:5], lines[5][:-9], *lines[6:]], "", 6),
         (lambda lines: [*lines[:3], '{"table": "sqlite_master"}', *lines[3:]], "no table", 4),
         (lambda lines: [lines[0], _changed(lines[1], extra=1), *lines[2:]], "it has", 2),
         (lambda lines: [*lines[:-2], _changed(lines[-2], presentation="x"), lines[-1]],
          "there is no presentation 'x'", -2),
         (lambda lines: [*lines[:-2], _changed(lines[-2], outcome="great"), lines[-1]],
-         "'great' is no outcome of the mode choice", -2),
+         "'great' is not an outcome of the mode choice", -2),
         (lambda lines: [*lines[:-2], _changed(lines[-2], body={}), lines[-1]], "documents", -2),
         (lambda lines: [*lines[:-2], _changed(lines[-2], time=7), lines[-1]], "time is 7", -2),
-        (lambda lines: [], "this is no copy of a judging project", 0),
+        (lambda lines: [], "this is not a copy of a judging project", 0),
     ],
     ids=[
         "cut", "a row missing", "no head", "no JSON", "unknown table", "extra key",

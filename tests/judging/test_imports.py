@@ -169,7 +169,7 @@ def test_a_task_of_the_project_is_not_judged_again_by_an_import(project, tmp_pat
     other.add_questions([Question("q1", "?")])
     name = "00000000-0000-4000-8000-000000000000"
     import_judgments(other, {"q1": {name: {"a": 2, "b": 1}}}, "Ann", preferences=True)
-    with pytest.raises(InputError, match="somebody judged otherwise"):
+    with pytest.raises(InputError, match="somebody judged differently"):
         import_judgments(other, {"q1": {name: {"a": 1, "b": 2}}}, "Bob", preferences=True)
 
 

@@ -178,7 +178,7 @@ def test_undo_opens_the_last_task_and_later_puts_it_off(where):
         ({"judge": "bob"}, "there is no task"),
         ({"documents": ("d99",)}, "was not shown"),
         ({"documents": ()}, "0 documents chosen"),
-        ({"outcome": "great", "documents": ()}, "is no outcome of the mode choice"),
+        ({"outcome": "great", "documents": ()}, "is not an outcome of the mode choice"),
         ({"outcome": "none"}, "1 documents chosen"),
         ({"grades": (1,)}, "grades [1]"),
         ({"comment": "x" * 10_001}, "a comment of 10,001 characters"),

@@ -164,7 +164,7 @@ def test_a_server_without_a_project_says_so(postgres):
 
 def test_a_project_is_created_once(where):
     small(where)
-    with pytest.raises(InputError, match="there is a judging project already"):
+    with pytest.raises(InputError, match="a judging project already exists"):
         JudgingProject.create(where)
     assert len(JudgingProject(where).questions) == 9
 

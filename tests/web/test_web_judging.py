@@ -154,7 +154,7 @@ def test_a_choice_after_the_lease_ended_is_stored(project, client):
     judge = sign_in(client, project)
     task = project.next_task(judge.id, now=datetime.now(UTC) - timedelta(hours=2))
     page = client.get(f"/judge/{task.presentation.id}")
-    assert "Your answer is stored all the same" in page.text
+    assert "Your answer will still be stored" in page.text
     post(client, page, pick="1")
     assert next(each.status for each in project.judgments()) == "counted"
 
@@ -192,7 +192,7 @@ def test_a_task_of_somebody_else_is_unknown(project, client):
         client.post("/judge/none", data={"choice": str(uuid.uuid4()), "pick": "1"}),
     ):
         assert answer.status_code == 404
-        assert "There is no such task of yours" in answer.text
+        assert "You have no such task" in answer.text
     assert judged(project) == []
 
 
@@ -318,13 +318,13 @@ def test_pages_may_load_nothing_from_elsewhere(project, client):
     [
         ({"pick": "9"}, "there is no document 9"),
         ({"pick": "0"}, "there is no document 0"),
-        ({"pick": "²"}, "not what was chosen"),
-        ({"pick": ""}, "not what was chosen"),
+        ({"pick": "²"}, "which is not a choice"),
+        ({"pick": ""}, "which is not a choice"),
         ({"pick": "1", "choice": "x"}, "no identifier"),
         ({"pick": "1", "choice": ""}, "no identifier"),
         ({"pick": "1", "reason": "habit"}, "the reason"),
         ({"pick": "1", "comment": "x" * 10_001}, "10,001 characters"),
-        ({"pick": "both good"}, "is no outcome of the mode choice"),
+        ({"pick": "both good"}, "is not an outcome of the mode choice"),
     ],
 )
 def test_a_corrupted_form_is_refused_and_nothing_is_stored(project, client, fields, message):

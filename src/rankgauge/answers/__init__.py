@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         read_verdicts as read_verdicts,
     )
     from rankgauge.answers.verdicts import (
+        LABELS as LABELS,
         Claim as Claim,
         ClaimSet as ClaimSet,
         Item as Item,
@@ -114,6 +115,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "scores": "JudgedAnswer Score Ternary score",
         "store": "VerdictStore",
         "verdict_files": "read_verdicts",
-        "verdicts": "Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
+        "verdicts": "LABELS Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
     },
 )

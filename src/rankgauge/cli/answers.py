@@ -274,6 +274,65 @@ def calibrate(
         print_result(means, format)
 
 
+@answers.command(short_help="Open a page on which a person gives verdicts.")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--reference", metavar="FILE",
+    help="Questions with reference answers and what else is known, joined by id.",
+)  # fmt: skip
+@options.collection("The texts of contexts, where FILE has only their ids.")
+@click.option("--verdicts", metavar="STORE", required=True, help="Where the verdicts are stored.")
+@click.option("--person", metavar="NAME", help="Your name. Without: that of your account.")
+@click.option(
+    "--relation", "relations", multiple=True, metavar="NAME",
+    help="What is judged, such as citation-context; again for more. Without: answer-context and "
+    "reference-answer.",
+)  # fmt: skip
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
+    help="The port to listen on; a free one if 0.",
+)  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+def label(
+    *,
+    file: str,
+    verdicts: str,
+    person: str | None,
+    relations: tuple[str, ...],
+    host: str,
+    port: int,
+    **own: str | None,
+) -> None:
+    """Open a page that shows one claim at a time beside its context, with a key for each label.
+
+    Verdicts are stored under your name; those of other judges are not shown. The command ends with
+    Ctrl-C and goes on where it ended.
+
+    \b
+    Examples:
+      rankgauge answers label answers.jsonl --verdicts people.db
+      rankgauge answers calibrate answers.jsonl --human people.db -o calibration.json
+    """  # noqa: D301 - click reads the \b
+    import getpass
+    from importlib.util import find_spec
+
+    from rankgauge.answers import VerdictStore, read_answers
+
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise rankgauge.MissingExtra(
+            "the page needs Starlette and uvicorn, which are not installed",
+            fix="pip install 'rankgauge[web]'",
+        )
+    from rankgauge.web import label_answers
+
+    sets = read_answers(file, reference=own["reference"], texts=_texts(own))
+    with VerdictStore(verdicts) as store:
+        label_answers(
+            sets, store, person or getpass.getuser(), host=host, port=port, echo=tell,
+            relations=relations or ("answer-context", "reference-answer"),
+        )  # fmt: skip
+
+
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
 @options.output_format()
 def demo(format: str) -> None:

@@ -1,4 +1,4 @@
-"""``rankgauge judge``: people judge documents, and relevance follows."""
+"""``rankgauge judge``: people judge documents, models are compared with them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _address(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
         click.option(
-            "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
+            "--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
             help="The port to listen on; a free one if 0.",
         ),
         click.option(
@@ -112,9 +112,9 @@ class _Ordered(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=_Ordered, short_help="Let people judge documents; relevance follows.")
+@click.group(cls=_Ordered, short_help="Let people judge documents.")
 def judge() -> None:
-    """Judge documents: people choose the best of two or three, or none, and relevance follows.
+    """Judge documents: people choose the best of two or three, or none.
 
     PROJECT is a file, which `judge create` makes, or postgresql://user:password@host/database.
 
@@ -314,7 +314,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
 def guideline(project: str, file: str | None, author: str) -> None:
     """Print the guideline of PROJECT; with FILE, store that text as its next version first.
 
-    Each judgment records the version that was displayed.
+    Each judgment records the version that the judge saw.
     """
     from rankgauge.judging import JudgingProject
 
@@ -346,7 +346,7 @@ def gold(project: str, file: str) -> None:
     tell(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
 
 
-@judge.command(short_help="Open the pages on which people judge.")
+@judge.command(short_help="Serve the pages on which people judge.")
 @_project
 @_address
 def serve(
@@ -383,8 +383,8 @@ def demo(
 ) -> None:
     """Serve a project on the bundled sample: 30 questions to a library help center.
 
-    Without the file PROJECT it is a temporary one, removed at the end. A file that exists is opened
-    again.
+    Without PROJECT the project is a temporary file, removed at the end. An existing PROJECT is
+    opened again.
 
     \b
     Examples:
@@ -411,9 +411,9 @@ def demo(
     help="judge: judges; lead: also sees results and adjudicates; admin: also invites people.",
 )  # fmt: skip
 def invite(project: str, name: str, role: str) -> None:
-    """Add the judge NAME and print the page at which this judge signs in.
+    """Add the judge NAME and print the page where this judge signs in.
 
-    The page belongs to the address of the server: http://HOST:PORT/join/SECRET. Only a hash of the
+    Put the address of your server before it: http://HOST:PORT/join/SECRET. Only a hash of the
     secret is stored.
     """
     from rankgauge.judging import JudgingProject
@@ -421,7 +421,7 @@ def invite(project: str, name: str, role: str) -> None:
     with JudgingProject(project) as opened:
         added, secret = opened.add_judge(name, role=role)
     say(f"/join/{secret}\n")
-    tell(f"{added.name} ({added.role}) signs in at this page of the server")
+    tell(f"{added.name} ({added.role}) signs in at this page of your server")
 
 
 @judge.command("ask-model", short_help="Give a language model the tasks that people answered.")
@@ -450,7 +450,7 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
     print_result(found, format)
 
 
-@judge.command(short_help="Questions, candidates, tasks judged and left, judges, next step.")
+@judge.command(short_help="Show the progress, and the next step.")
 @_project
 @options.full("Also all judges.")
 @options.output_format()
@@ -459,7 +459,7 @@ def status(
     full: bool,  # noqa: FBT001 - click passes by name
     format: str,
 ) -> None:
-    """Say how far PROJECT is, and what to do next."""
+    """Show the progress of PROJECT, and the next step."""
     from rankgauge.judging import JudgingProject, project_status
 
     with JudgingProject(project) as opened:

@@ -130,7 +130,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     \b
     Examples:
-      rankgauge judge import judging.db qrels.txt --judge Ann
+      rankgauge judge import judging.db qrels.txt --judge "Judge 1"
       rankgauge judge import judging.db book.csv --judge "Quepid, spring"
       rankgauge judge import judging.db ratings.csv --columns query=q,document=url,grade=stars
       rankgauge judge import judging.db prefs.txt --preferences
@@ -146,14 +146,14 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(done, "table")
 
 
-@click.command(short_help="Copy a project while judges go on working.")
+@click.command(short_help="Back up a project while judges keep working.")
 @_project
 @click.argument("file", metavar="FILE")
 def backup(project: str, file: str) -> None:
-    """Copy PROJECT into the new FILE; judges may go on working.
+    """Copy PROJECT into the new FILE; judges may keep working.
 
-    Of a file of SQLite FILE is a project of its own. Of PostgreSQL, or if the name ends in .jsonl
-    or .jsonl.gz, it holds all events as JSON lines, without the invitations of judges.
+    The copy of an SQLite project is a project. For PostgreSQL, or if the name ends in .jsonl or
+    .jsonl.gz, FILE holds all events as JSON lines, without the invitations of judges.
 
     \b
     Examples:
@@ -167,11 +167,11 @@ def backup(project: str, file: str) -> None:
     tell(done.summary())
 
 
-@click.command(short_help="Make a project of a backup.")
+@click.command(short_help="Restore a project from a backup.")
 @click.argument("file", metavar="FILE")
 @_project
 def restore(file: str, project: str) -> None:
-    """Make the new PROJECT of FILE, which `judge backup` wrote.
+    """Create the new PROJECT from FILE, which `judge backup` wrote.
 
     \b
     Examples:

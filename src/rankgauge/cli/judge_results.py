@@ -14,7 +14,7 @@ from rankgauge.cli.output import print_result, tell
 _project = click.argument("project", metavar="PROJECT")
 
 
-@click.command(short_help="How often each document was shown and chosen, and its relevance.")
+@click.command(short_help="Relevance of each document, by share and by model.")
 @_project
 @click.option("--question", metavar="ID", help="The documents of this question only.")
 @options.full("Also unjudged documents, and the judgments that are not counted.")
@@ -47,7 +47,7 @@ def relevance(
     print_result(found, format, rankgauge.reports.Options(full=full))
 
 
-@click.command(short_help="How well judges agree, with each other and with themselves.")
+@click.command(short_help="Agreement of judges, with others and themselves.")
 @_project
 @options.full("Also the coefficients of each judge, criterion and pair of judges.")
 @options.output_format()
@@ -108,7 +108,7 @@ def agreement(
     default=0.8,
     show_default=True,
     metavar="X",
-    help="How often the difference is to be found.",
+    help="The power: how often the difference is detected.",
 )
 @click.option(
     "--agreement",
@@ -116,7 +116,7 @@ def agreement(
     default=0.1,
     show_default=True,
     metavar="X",
-    help="How exactly alpha is to be known: ± X.",
+    help="The half-width of the interval of alpha: ± X.",
 )
 @options.output_format()
 def size(  # noqa: PLR0917 - one parameter an option

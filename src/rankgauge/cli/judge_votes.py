@@ -27,7 +27,7 @@ def answers(project: str, file: str) -> None:
     with JudgingProject(project) as opened:
         opened.add_answers(found)
         asked = len({each.question for each in found} & set(opened.questions))
-    tell(f"answers: {len(found):,}, to questions of the project: {asked:,}")
+    tell(f"{len(found):,} answers, to {asked:,} questions of the project")
 
 
 @click.command(short_help="Win rates of systems, by the votes on their answers.")
@@ -60,7 +60,7 @@ def votes(  # noqa: PLR0917 - one parameter an option
 
     with JudgingProject(project) as opened:
         if file is not None:
-            tell(f"new votes: {import_votes(opened, file, kind=kind):,}")
+            tell(f"{import_votes(opened, file, kind=kind):,} new votes")
         found = vote_report(opened)
     if format == "table" and not found.sides and not found.pairs:
         tell(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")

@@ -177,7 +177,7 @@ class JudgingAgreement(Result):
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
             without = many(open_ones, "disagreement")
-            yield f"{without} without a final verdict: see the page Disagreements"
+            yield f"{without} without a final verdict (page Disagreements)"
 
 
 def measure_agreement(

@@ -91,7 +91,7 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
 
 
 def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:
-    """Copy a project while judges go on working.
+    """Back up a project while judges keep working.
 
     Args:
         project: The project.
@@ -100,7 +100,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
             ``.zst``, ...), it becomes JSON lines without secrets.
 
     Raises:
-        InputError: If there is a file already, or it cannot be written.
+        InputError: If this file already exists, or it cannot be written.
 
     Example:
         >>> import tempfile
@@ -112,7 +112,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
     """
     path = Path(target)
     if path.exists():
-        raise InputError("there is a file already", where=str(path), fix="name a new file")
+        raise InputError("this file already exists", where=str(path), fix="name a new file")
     if project.path is None or ".jsonl" in path.suffixes:
         return write_events(project, path)
     JudgingStore(project.path).copy_to(path)
@@ -120,7 +120,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
 
 
 def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> ProjectCopy:
-    """Make a project of a backup.
+    """Restore a project from a backup.
 
     Args:
         source: A file that :func:`backup` or :func:`write_events` wrote.
@@ -133,7 +133,7 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
     target = JudgingProject(where)
     if target.path is not None and target.path.exists():
         raise InputError(
-            "there is a file already", where=target.where, fix="name a new file for the project"
+            "this file already exists", where=target.where, fix="name a new file for the project"
         )
     if _is_sqlite(source):
         if target.path is not None:
@@ -164,9 +164,9 @@ def _rows_of(
     number, head = next(lines, (0, {}))
     if head.get("schema") != EVENTS_SCHEMA:
         raise FormatError(
-            f"this is no copy of a judging project: its first line has no {EVENTS_SCHEMA!r}",
+            f"this is not a copy of a judging project: its first line has no {EVENTS_SCHEMA!r}",
             path=name, line=number,
-            fix="give a file of: rankgauge judge backup; judgments are read by: judge import",
+            fix="give a file that rankgauge judge backup wrote; for judgments use judge import",
         )  # fmt: skip
     counts: Counter[str] = Counter()
     for number, values in lines:
@@ -182,7 +182,7 @@ def _rows_of(
         counts[table] += 1
         yield number, table, values
     raise FormatError(
-        f"its end is missing: {many(sum(counts.values()), 'row')} were read", path=name,
+        f"the file is incomplete: {many(sum(counts.values()), 'row')} were read", path=name,
         line=number, fix="take another copy; nothing was stored",
     )  # fmt: skip
 
@@ -228,7 +228,7 @@ def _stored(
 def _refuse_project(stored: Transaction, where: str) -> None:
     if stored.settings() is not None:
         raise InputError(
-            "there is a judging project already", where=where, fix="name another database"
+            "a judging project already exists", where=where, fix="name another database"
         )
 
 
@@ -237,4 +237,4 @@ def _check_choice(row: Mapping[str, Any], modes: Mapping[str, str]) -> None:
     if mode is None:
         raise ValueError(f"there is no presentation {row['presentation']!r:.60}")
     if row["outcome"] not in OUTCOMES[mode]:
-        raise ValueError(f"{row['outcome']!r:.40} is no outcome of the mode {mode}")
+        raise ValueError(f"{row['outcome']!r:.40} is not an outcome of the mode {mode}")

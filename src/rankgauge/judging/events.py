@@ -295,7 +295,7 @@ class Choice:
         where = f"choice {self.id}"
         if self.outcome not in OUTCOMES[shown.mode]:
             raise InputError(
-                f"{self.outcome!r:.40} is no outcome of the mode {shown.mode}", where=where,
+                f"{self.outcome!r:.40} is not an outcome of the mode {shown.mode}", where=where,
                 fix=f"give one of {', '.join(OUTCOMES[shown.mode])}",
             )  # fmt: skip
         wanted = 0
@@ -304,7 +304,11 @@ class Choice:
         count = len(self.documents)
         foreign = [each for each in self.documents if each not in shown.documents]
         if foreign or len(set(self.documents)) < count:
-            what = f"document {foreign[0]!r:.60} was not shown" if foreign else "a document twice"
+            what = (
+                f"document {foreign[0]!r:.60} was not shown"
+                if foreign
+                else "a document is chosen twice"
+            )
             raise InputError(what, where=where, fix="choose among the documents of the task")
         if count > wanted or (wanted and not count):
             raise InputError(

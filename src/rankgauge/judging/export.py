@@ -235,8 +235,8 @@ def export_judgments(
     }  # fmt: skip
     if unsure:
         about["notes"].append(
-            f"{many(len(unsure), 'document')} whose interval contains a cut: more judgments may "
-            "change the grade" + (f"; {len(dropped)} left unjudged" if drop_unsure else "")
+            f"{many(len(unsure), 'document')} whose interval contains a threshold: more judgments "
+            "may change the grade" + (f"; {len(dropped)} left unjudged" if drop_unsure else "")
         )
     return JudgmentExport(held, about, grades, _texts(project))
 
@@ -330,7 +330,7 @@ def _strata(
             )
         if everything is None:
             raise InputError(
-                "the documents that the random ones were drawn from are not known",
+                "the collection from which the random documents were drawn is unknown",
                 where=project.where, fix="give the collection: --collection FOLDER",
             )  # fmt: skip
         strata: dict[str, dict[str, int]] = defaultdict(dict)
@@ -383,7 +383,7 @@ def _about(
     if advice(len(grades)):
         notes.append(f"{many(len(grades), 'question')}: {advice(len(grades))}")
     if 0 in versions:
-        notes.append(f"{many(versions[0], 'judgment')} made elsewhere, by a guideline not known")
+        notes.append(f"{many(versions[0], 'imported judgment')}; their guideline is unknown")
     return {
         "project": settings.title,
         "mode": settings.mode,
@@ -406,6 +406,6 @@ def _about(
 def _nothing(project: JudgingProject, rule: Rule) -> InputError:
     what = "grades" if rule == "grade" else "choices"
     return InputError(
-        f"there are no {what} of people that count", where=project.where,
+        f"no {what} of people are counted yet", where=project.where,
         fix=f"judge some tasks: rankgauge judge serve {project.where}",
     )  # fmt: skip

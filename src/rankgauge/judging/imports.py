@@ -262,7 +262,7 @@ def _named_rows(
         )  # fmt: skip
     if not _is_file(source):
         raise InputError(
-            "columns are named of a file only", where=_name_of(source),
+            "columns can be named for a file only", where=_name_of(source),
             fix="write CSV or JSON lines first",
         )  # fmt: skip
     for line, cells in _cells(source):
@@ -418,7 +418,7 @@ class _Import:
             stored.append_presentation(shown)
         elif (known.judge, known.purpose) != (shown.judge, "import"):
             raise InputError(
-                f"{shown.id} is a task of this project that somebody judged otherwise",
+                f"{shown.id} is a task of this project that somebody judged differently",
                 where=self.name, fix="leave it out, or let the judge judge it again",
             )  # fmt: skip
         stored.append_choice(choice)

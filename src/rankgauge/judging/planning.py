@@ -31,7 +31,7 @@ class JudgingPlan(Result):
     Attributes:
         difference: The difference of means to detect.
         sd: Standard deviation of the differences of two systems over the questions.
-        power: How often the difference is to be found.
+        power: How often the difference is detected.
         alpha: Level of the test.
         questions: The number of questions needed.
         documents: Candidates of each question.
@@ -131,7 +131,7 @@ def plan_judging(
         evaluations: Of different runs for the same queries.
         documents: Candidates of each question.
         settings: How to judge; the default ones if None.
-        power: How often the difference is to be found.
+        power: How often the difference is detected.
         alpha: Level of the test.
         agreement: Half of the width of the 95% interval of alpha that is wanted.
         seconds: How long a task takes.

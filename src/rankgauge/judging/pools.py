@@ -105,8 +105,8 @@ class PoolReport(Result):
             )
         if self.missing:
             notes.append(
-                f"left out, since the collection lacks them: {many(len(self.missing), 'document')} "
-                f"({some(self.missing)}); give the collection that was searched"
+                f"{many(len(self.missing), 'document')} left out because the collection lacks them "
+                f"({some(self.missing)}): give the collection that was searched"
             )
         if self.drawn:
             notes.append(
@@ -122,7 +122,7 @@ class PoolReport(Result):
         if advice(self.questions):
             notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
         return Table(
-            ("source", "kind", "questions", "documents", "only there", "new"), rows,
+            ("source", "kind", "questions", "documents", "unique", "new"), rows,
             title=self._heading(), notes=tuple(filter(None, notes)), width=80,
             shortened=frozenset({0}),
         )  # fmt: skip
@@ -195,8 +195,9 @@ def build_pool(
         seed: The seed of that draw; the seed of the project if None.
 
     Raises:
-        InputError: If the project has no questions, there is nothing to take candidates from, or
-            an answering document is not in the collection, or a model has nothing to rank.
+        InputError: If the project has no questions, there are no runs or searches to take
+            candidates from, an answering document is not in the collection, or a model has
+            nothing to rank.
         MismatchError: If a run has no question of the project, or no document of the collection.
 
     Example:
@@ -235,7 +236,7 @@ def build_pool(
     missing = _add(found, rankings, texts, k)
     if not found and not random:
         raise InputError(
-            "there is nothing to take candidates from", where=project.where,
+            "there are no runs or searches to take candidates from", where=project.where,
             fix="give runs, search the collection (--bm25, --dense), or draw documents (--random)",
         )  # fmt: skip
     before = _stored(project)

@@ -341,7 +341,7 @@ class JudgingProject:
         with project._store.writing() as stored:
             if stored.settings() is not None:
                 raise InputError(
-                    "there is a judging project already", where=project.where,
+                    "a judging project already exists", where=project.where,
                     fix="name another file, or go on with this one",
                 )  # fmt: skip
             stored.add_settings(settings or Settings(), author)
@@ -771,7 +771,7 @@ def _origin(text: str) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/"):
         raise InputError(
-            f"{text!r:.80} is no origin",
+            f"{text!r:.80} is not an origin",
             where="origins",
             fix="give scheme and host: https://shop.example",
         )

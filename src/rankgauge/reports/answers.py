@@ -99,7 +99,6 @@ def _causes(blame: Blame) -> Table:
 
 
 def _groups(blame: Blame) -> Table:
-    causes = list(blame.totals())
     rows: list[tuple[Cell, ...]] = []
     for group, totals in blame.by_group().items():
         known = [
@@ -108,10 +107,11 @@ def _groups(blame: Blame) -> Table:
             if each.group == group and not math.isnan(each.correctness)
         ]
         mean = math.fsum(known) / len(known) if known else None
-        counts = (totals.get(cause, 0) for cause in causes)
-        rows.append((group or "none", sum(totals.values()), mean, *counts))
+        faults = {cause: count for cause, count in totals.items() if cause in CAUSES}
+        first = max(faults, key=lambda cause: faults[cause], default="")
+        rows.append((group or "none", sum(totals.values()), mean, sum(faults.values()), first))
     return Table(
-        columns=("group", "questions", "correctness", *causes),
+        columns=("group", "questions", "correctness", "with a fault", "most frequent cause"),
         rows=tuple(rows),
         title="By group",
         digits=3,

@@ -19,7 +19,7 @@ from rankgauge.judging import JudgingProject
 from rankgauge.web import judging, people, sessions, teams, votes
 from rankgauge.web.pages import error_page
 
-_STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "static"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     # With no referrer at all browsers send forms with the origin "null".
@@ -46,12 +46,12 @@ def judging_app(project: JudgingProject) -> Starlette:
             *people.routes,
             *votes.routes,
             *sessions.routes,
-            Mount("/static", StaticFiles(directory=_STATIC), name="static"),
+            Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
-        middleware=[Middleware(_Headers, images=project.settings.image is not None)],
+        middleware=[Middleware(Headers, images=project.settings.image is not None)],
         exception_handlers={
             HTTPException: _http_error,
-            RankgaugeError: _our_error,
+            RankgaugeError: our_error,
             Exception: _failure,
         },
     )
@@ -61,7 +61,7 @@ def judging_app(project: JudgingProject) -> Starlette:
     return app
 
 
-class _Headers:
+class Headers:
     """Headers of every response: what a page may load, and that nothing is kept by caches."""
 
     def __init__(self, app: ASGIApp, *, images: bool) -> None:
@@ -69,6 +69,8 @@ class _Headers:
         self._policy = f"{_POLICY}; img-src 'self' http: https:" if images else _POLICY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, with the headers added."""
+
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -87,12 +89,13 @@ async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = {404: "There is no such page.", 405: "This page cannot be used in this way."}
     return error_page(
-        request, what.get(status, "The request is not possible."),
+        request, what.get(status, "This request cannot be handled."),
         where=request.url.path, fix="Go to the start page.", status=status,
     )  # fmt: skip
 
 
-async def _our_error(request: Request, error: Exception) -> Response:
+async def our_error(request: Request, error: Exception) -> Response:
+    """Answer what was found, and how to fix it."""
     if not isinstance(error, RankgaugeError):
         raise error
     status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)

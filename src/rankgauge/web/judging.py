@@ -80,7 +80,7 @@ def _task(visit: Visit) -> Task:
         raise
     except InputError:
         raise PageError(
-            404, "There is no such task of yours.", where=f"task {name}",
+            404, "You have no such task.", where=f"task {name}",
             fix="Go on with your next task; what you chose before is stored.",
         ) from None  # fmt: skip
 
@@ -189,7 +189,7 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
         return replace(made, outcome="chosen", documents=_ranking(form, shown.documents))
     if not pick.isascii() or not pick.isdecimal() or len(pick) > 2:
         raise InputError(
-            f"the form says {pick!r:.40}, not what was chosen", where="form", fix=_RELOAD
+            f"the form contains {pick!r:.40}, which is not a choice", where="form", fix=_RELOAD
         )
     if shown.mode == "graded":
         return replace(made, outcome="graded", grades=(int(pick),))
@@ -209,7 +209,7 @@ def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, 
         if not place:
             continue
         if not place.isascii() or not place.isdecimal() or not 1 <= int(place[:3]) <= 20:
-            raise InputError(f"{place!r:.20} is no place", where="form", fix=_RELOAD)
+            raise InputError(f"{place!r:.20} is not a place", where="form", fix=_RELOAD)
         if int(place) in placed:
             raise InputError(
                 f"two documents have place {int(place)}", where="ranking",

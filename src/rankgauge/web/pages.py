@@ -52,10 +52,10 @@ async def read_form(request: Request) -> dict[str, str]:
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
     """Return a page made from a template."""
-    project: JudgingProject = request.app.state.project
+    project: JudgingProject | None = request.app.state.project
     values = {
         "judge": None,
-        "title": project.settings.title,
+        "title": "" if project is None else project.settings.title,
         "csrf": "",
         "request": request,
     } | values

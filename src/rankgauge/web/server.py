@@ -44,8 +44,8 @@ def serve(
         ) from None
     app = judging_app(project)
     project.question_progress()  # read before the first judge waits for it
-    listening = _listen(host, port)
-    link = f"http://{_shown(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
+    listening = listen(host, port)
+    link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
     # A connection outlives the time that a task takes.
     config = uvicorn.Config(
         app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5
@@ -56,8 +56,8 @@ def serve(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, so that the link is printed only when it can be opened."""
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, so that the link is printed only when it can be opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -74,8 +74,8 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _shown(host: str) -> str:
-    """The host as it is written in a link; one that listens everywhere is reached locally."""
+def shown_host(host: str) -> str:
+    """Return the host as a link has it; one that listens everywhere is reached locally."""
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

@@ -118,7 +118,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
     wait = limit.wait(address)
     if wait:
         response = error_page(
-            request, "Too many links that are not valid were opened.", status=429,
+            request, "Too many invalid links were opened.", status=429,
             fix=f"Try again in {wait} seconds.",
         )  # fmt: skip
         response.headers["Retry-After"] = str(wait)
@@ -133,7 +133,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
     if found is None or found[0].revoked or found[0].kind != "person":
         limit.add(address)
         return error_page(
-            request, "This link is not valid any more.", status=404,
+            request, "This link is no longer valid.", status=404,
             fix="Ask for a new link.",
         )  # fmt: skip
     judge, more = found

@@ -54,7 +54,7 @@ def _withdraw(visit: Visit) -> Response:
     own = found is not None and found.origin == "page" and found.author == visit.judge.name
     if found is None or not (own or visit.judge.role in LEADS):
         raise InputError(
-            "there is no such question of yours", where="questions", fix="reload the page Questions"
+            "you have no such question", where="questions", fix="reload the page Questions"
         )
     visit.project.add_questions([replace(found, withdrawn=True)])
     return see_other("/questions")

@@ -109,11 +109,11 @@ def _vote_of(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise InputError("the body is not JSON", where="body", fix=_EXAMPLE) from None
     if not isinstance(vote, dict):
-        raise InputError("the body is no JSON object", where="body", fix=_EXAMPLE)
+        raise InputError("the body is not a JSON object", where="body", fix=_EXAMPLE)
     vote = {"comment": ""} | vote
     for name in _FIELDS:
         if not isinstance(vote.get(name), str):
-            raise InputError(f"{name} is missing or no text", where=name, fix=_EXAMPLE)
+            raise InputError(f"{name} is missing or not text", where=name, fix=_EXAMPLE)
     if not 1 <= len(vote["id"]) <= _MOST_ID:
         raise InputError(
             f"the identifier has {len(vote['id']):,} characters", where="id",
@@ -157,7 +157,9 @@ def _answer(given: Any, side: str, question: str) -> Answer:
     }
     sources = given.get("sources", ())
     if not isinstance(sources, list | tuple):
-        raise InputError("the sources are no list", where=side, fix='send "sources": ["d1", "d2"]')
+        raise InputError(
+            "the sources are not a list", where=side, fix='send "sources": ["d1", "d2"]'
+        )
     # Without an identifier the same answer of the same system has the same one.
     content = json.dumps([question, known, list(sources)], sort_keys=True)
     name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))

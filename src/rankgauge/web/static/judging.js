@@ -32,8 +32,8 @@
     const entries = outbox(), refused = entries.find((entry) => entry.refused)?.refused;
     bar.hidden = !entries.length || !(failures || refused);
     find("strong", bar).textContent = `${entries.length} unsaved`;
-    find("span", bar).textContent = refused ? `The server refuses it: ${refused}`
-      : "No answer from the server. It is kept in this browser and sent again by itself.";
+    find("span", bar).textContent = refused ? `The server refused your answer: ${refused}`
+      : "The server did not respond. Your answer is kept in this browser and will be sent again.";
     find("[data-act=discard]", bar).hidden = !refused;
   }
 

@@ -1,0 +1,182 @@
+"""`label_answers`: a page on which a person gives verdicts on claims, contexts and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from rankgauge.answers import (
+    LABELS,
+    AnswerSet,
+    Item,
+    Verdict,
+    VerdictStore,
+    items_of,
+    sentence_claims as _sentences,
+)
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.web.app import STATIC, Headers, our_error
+from rankgauge.web.pages import PageError, read_form, render, see_other
+from rankgauge.web.server import listen, shown_host
+from rankgauge.web.sessions import is_own_origin
+
+__all__ = ["label_answers", "verdict_app"]
+
+# What is asked, and what subject and target are called.
+_ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
+    "answer-context": ("Does the context support the claim?", "Claim", "Context"),
+    "answer-reference": ("Does the reference support the claim?", "Claim", "Reference"),
+    "answer-question": ("Does the claim address the question?", "Claim", ""),
+    "reference-context": ("Does the context support the claim?", "Claim", "Context"),
+    "reference-answer": ("Does the answer support the claim?", "Claim", "Answer"),
+    "nugget-answer": ("Does the answer support the nugget?", "Nugget", "Answer"),
+    "citation-context": ("Does the cited context support the sentence?", "Sentence", "Context"),
+    "context-question": ("Is the context relevant to the question?", "Context", ""),
+    "abstention": ("Does the answer say that it cannot answer?", "Answer", ""),
+    "answerability": ("Can the collection answer the question?", "", ""),
+    "criterion": ("Does the answer meet the criterion?", "Question and answer", "Criterion"),
+})  # fmt: skip
+
+
+def verdict_app(
+    items: Iterable[Item],
+    questions: Mapping[str, str],
+    store: VerdictStore,
+    *,
+    person: str,
+    secret: str = "",
+) -> Starlette:
+    """Return the page on which a person gives verdicts, as an ASGI application.
+
+    The person sees one item at a time, in an order that does not depend on the system, and no
+    verdict of another judge. A verdict given again replaces the one before.
+
+    Args:
+        items: What is to be judged; equal items are shown once.
+        questions: The question of each record.
+        store: Where verdicts are stored, under the name of the person.
+        person: The name of the person.
+        secret: The first part of each path, so that only who has the link can use the page.
+    """
+    by_key = {item.key: item for item in items}
+    # Keys are hashes: their order is random, and the same for everybody.
+    order = sorted(by_key)
+    home = f"/{secret}" if secret else ""
+
+    def given() -> dict[str, str]:
+        found = store.labels(person)
+        return {key: found[key] for key in order if key in found}
+
+    def show(request: Request) -> Response:
+        known = given()
+        key = request.query_params.get("item") or next((k for k in order if k not in known), "")
+        if key and key not in by_key:
+            raise PageError(404, "There is no such item.", fix="Go to the start page.")
+        last = request.query_params.get("last", "")
+        values: dict[str, Any] = {
+            "title": "Verdicts", "home": home, "done": len(known), "count": len(order),
+            "person": person, "last": last if last in by_key else "", "item": by_key.get(key),
+        }  # fmt: skip
+        if key:
+            item = by_key[key]
+            asked, subject, target = _ASKED[item.relation]
+            values |= {
+                "asked": asked, "question": questions[item.record], "labels": LABELS[item.relation],
+                "subject": subject, "target": target, "chosen": known.get(key, ""),
+            }  # fmt: skip
+        return render(request, "verdict.html", **values)
+
+    async def add(request: Request) -> Response:
+        form = await read_form(request)
+        item = by_key.get(form.get("key", ""))
+        if (
+            not is_own_origin(request)
+            or item is None
+            or form.get("label") not in (LABELS[item.relation])
+        ):
+            raise PageError(
+                400, "The verdict was not stored.", where="form",
+                fix="Go to the start page and give it again.",
+            )  # fmt: skip
+        from starlette.concurrency import run_in_threadpool
+
+        await run_in_threadpool(store.add, [Verdict(item.key, form["label"], person)])
+        return see_other(f"{home}/?last={item.key}")
+
+    app = Starlette(
+        routes=[
+            Route(f"{home}/", show, methods=["GET"]),
+            Route(f"{home}/", add, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=STATIC), name="static"),
+        ],
+        middleware=[Middleware(Headers, images=False)],
+        exception_handlers={RankgaugeError: our_error},
+    )
+    app.state.project = None
+    return app
+
+
+def label_answers(
+    answers: Iterable[AnswerSet],
+    store: VerdictStore,
+    person: str,
+    *,
+    relations: Iterable[str] = ("answer-context", "reference-answer"),
+    claims: Callable[[Any], Any] = _sentences,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    echo: Callable[[str], None] = print,
+) -> None:
+    """Serve the page on which a person gives verdicts on answers, until Ctrl-C.
+
+    Args:
+        answers: The answers of one or more systems.
+        store: Where verdicts are stored.
+        person: The name under which they are stored.
+        relations: What is judged: keys of `rankgauge.answers.LABELS`.
+        claims: Gives the claims of a record.
+        host: The address to listen on.
+        port: The port; a free one if 0.
+        echo: Called with the link to open, when the server listens.
+
+    Raises:
+        InputError: For an unknown relation, if there is nothing to judge, or the port is taken.
+    """
+    import uvicorn
+
+    wanted = set(relations)
+    strange = sorted(wanted - set(LABELS))
+    if strange:
+        raise InputError(
+            f"{strange[0]!r} is no relation", where="relations",
+            fix=f"give some of: {', '.join(LABELS)}",
+        )  # fmt: skip
+    records = [record for each in answers for record in each]
+    items = [
+        item for record in records for item in items_of(record, claims(record))
+        if item.relation in wanted
+    ]  # fmt: skip
+    if not items:
+        raise InputError(
+            f"there is nothing to judge by {', '.join(sorted(wanted))}", where="answers",
+            fix="give answers with contexts and references, or other relations",
+        )  # fmt: skip
+    store.create()
+    secret = secrets.token_urlsafe(24)
+    questions = {record.id: record.question for record in records}
+    app = verdict_app(items, questions, store, person=person, secret=secret)
+    listening = listen(host, port)
+    echo(f"http://{shown_host(host)}:{listening.getsockname()[1]}/{secret}/")
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
+    with listening, contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
