@@ -126,7 +126,7 @@ class RelationCalibration:
 
     @property
     def text(self) -> str:
-        """The stamp: on how many labels the judge was calibrated, and how good it is."""
+        """On how many labels the judge was calibrated, and how good it is."""
         return (
             f"calibrated on {many(self.labels, 'label')} (kappa {self.kappa.value:.2f}, "
             f"sensitivity {self.sensitivity.value:.2f}, specificity {self.specificity.value:.2f})"

@@ -19,18 +19,17 @@ import numpy.typing as npt
 
 from rankgauge.answers.records import AnswerRecord
 from rankgauge.answers.verdicts import ClaimSet, items_of
+from rankgauge.data.judged_run import BoolArray
 from rankgauge.measures.measure import Measure
 
 __all__ = ["SCORES", "UNITS", "JudgedAnswer", "Score", "score", "units"]
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Ternary(NamedTuple):
     """Truth values of which some are unknown: certainly true, and possibly true."""
 
-    sure: Bools
-    possible: Bools
+    sure: BoolArray
+    possible: BoolArray
 
     def __and__(self, other: Ternary) -> Ternary:
         return Ternary(self.sure & other.sure, self.possible & other.possible)
@@ -224,7 +223,7 @@ def _context_ap(judged: JudgedAnswer) -> Score:
     return Score(_average_precision(useful.sure), min(ways), max(ways))
 
 
-def _average_precision(useful: Bools, more: Sequence[int] | npt.NDArray[np.intp] = ()) -> float:
+def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.intp] = ()) -> float:
     useful = useful.copy()
     useful[list(more)] = True
     ranks = np.flatnonzero(useful) + 1
