@@ -307,6 +307,16 @@ def test_settings_are_refused_or_stored_as_they_are(given_settings, tmp_path_fac
         assert Settings(**{name: getattr(made, name) for name in made.__slots__}) == made
 
 
+@pytest.mark.parametrize(("mode", "words"), [
+    ("choice", "Choose the document"), ("ranking", "Put the documents"),
+    ("graded", "Grade how well"), ("yes-no", "Decide whether"),
+])  # fmt: skip
+def test_each_mode_has_a_guideline_of_its_own(tmp_path, mode, words):
+    made = JudgingProject.create(tmp_path / "j.db", Settings(mode=mode))
+    assert made.guideline()[1].startswith(words)
+    assert "Correctness" in made.guideline()[1] or "correct answer" in made.guideline()[1]
+
+
 def test_versions_of_settings_and_guideline_are_kept(where):
     project = project_at(where)
     assert project.change_guideline("Two.") == 2

@@ -42,7 +42,7 @@ from rankgauge.judging.store import JudgingStore, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_GUIDELINE = Path(__file__).parent / "guideline.md"
+_GUIDELINES = Path(__file__).parent / "guidelines"
 # A repeat comes after so many other tasks, when the first answer is no longer in mind.
 _REPEAT_AFTER = 10
 # Purposes of presentations that no judge gets as the next task.
@@ -331,7 +331,7 @@ class JudgingProject:
         Args:
             where: As for the constructor.
             settings: How to judge; the best of three documents if None.
-            guideline: Its text in Markdown; the shipped one if None.
+            guideline: Its text in Markdown; the shipped one of the mode if None.
             author: Who created it.
 
         Raises:
@@ -344,9 +344,11 @@ class JudgingProject:
                     "a judging project already exists", where=project.where,
                     fix="name another file, or go on with this one",
                 )  # fmt: skip
-            stored.add_settings(settings or Settings(), author)
-            text = _GUIDELINE.read_text(encoding="utf-8") if guideline is None else guideline
-            stored.add_version("guideline", text, author)
+            settings = settings or Settings()
+            stored.add_settings(settings, author)
+            if guideline is None:
+                guideline = (_GUIDELINES / f"{settings.mode}.md").read_text(encoding="utf-8")
+            stored.add_version("guideline", guideline, author)
         return project
 
     @property
