@@ -190,7 +190,7 @@ def test_a_run_can_be_evaluated():
         (Fixed(pages=[]), {"score": "cosine"}, "no kind of score is called 'cosine'"),
         (Fixed(pages=[]), {"depth": 0}, "depth=0 is not possible"),
         (Fixed(pages=[]), {"indexing": True}, "no vector store"),
-        (Fixed(pages=[]), {"settings": "bm25"}, "got str for the settings"),
+        (Fixed(pages=[]), {"settings": "bm25"}, "got 'bm25' for the settings"),
     ],
     ids=["no retriever", "no scores", "score", "depth", "no store", "settings"],
 )
