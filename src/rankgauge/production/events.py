@@ -1,0 +1,84 @@
+"""Events of a production log: what users asked, what they were shown, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+# What an event says. An impression is never inferred from a click.
+KINDS = {
+    "question": "a user asked a question",
+    "retrieval": "documents were retrieved for it, in this order",
+    "impression": "these results were shown, at these ranks",
+    "click": "a result was opened",
+    "answer": "a generated answer was shown",
+    "citation": "a citation was shown with the answer",
+    "citation click": "a citation was opened",
+    "thumbs": "the user rated the answer: 1 up, -1 down",
+    "preference": "of two, the user preferred the first (1), the second (-1), or neither (0)",
+    "abstention": 'the application said "I don\'t know"',
+    "handover": "the conversation was handed to a person",
+    "label": "a person said whether the question can be answered: 1 or 0",
+    "other": "anything else, kept and counted",
+}
+# Names and DuckDB types of the columns of a log, in their order.
+COLUMNS = {
+    "event_id": "VARCHAR",
+    "kind": "VARCHAR",
+    "time": "TIMESTAMPTZ",
+    "question_id": "VARCHAR",
+    "session_id": "VARCHAR",
+    "user_id": "VARCHAR",
+    "arm": "VARCHAR",
+    "text": "VARCHAR",
+    "documents": "VARCHAR[]",
+    "ranks": "INTEGER[]",
+    "scores": "DOUBLE[]",
+    "value": "DOUBLE",
+    "label": "VARCHAR",
+    "latency_ms": "DOUBLE",
+    "attributes": "MAP(VARCHAR, VARCHAR)",
+    "source": "VARCHAR",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a log: a row of its Parquet files.
+
+    Attributes:
+        event_id: Its identifier in the source; without one, a hash of the event.
+        kind: One of `KINDS`.
+        time: When it happened, in UTC.
+        question_id: One question, asked once by one user.
+        session_id: The session, if known.
+        user_id: The user, if known.
+        arm: The arm of an experiment.
+        text: The text of a question or an answer.
+        documents: Identifiers, in rank order; the one document of a click or a citation.
+        ranks: The rank of each document, from 1; empty if unknown.
+        scores: The score of each document of a retrieval; empty if unknown.
+        value: Of thumbs, a preference or a label: see `KINDS`.
+        label: In the words of the source: the action of ``other``, why an answer abstains.
+        latency_ms: Milliseconds that a retrieval or an answer took.
+        attributes: Segments, such as language or version.
+        source: File and line.
+    """
+
+    event_id: str
+    kind: str
+    time: datetime
+    question_id: str | None = None
+    session_id: str | None = None
+    user_id: str | None = None
+    arm: str | None = None
+    text: str | None = None
+    documents: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
+    value: float | None = None
+    label: str | None = None
+    latency_ms: float | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
