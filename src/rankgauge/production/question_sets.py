@@ -1,0 +1,294 @@
+"""Sets of questions: distinct texts with how often each was asked, and their vectors."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.libraries import library
+from rankgauge.corpus import Collection
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import decoded_line
+from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.questions import named_rows, read_questions
+from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.retrievers.encoders import encoder_of, named_encoder
+from rankgauge.stats.arrays import FloatArray
+from rankgauge.stats.two_sample import unit_rows
+
+_TEXTS = (*QUESTIONS, "text", "user_query", "title")
+_COUNTS = ("count", "frequency", "freq")
+_DIMENSIONS = 64
+_MOST = 1e100  # of a number in a vector
+# Without a question mark, a text is a question by its first word.
+_FIRST_WORDS = frozenset(
+    "what who whom whose when where why which how is are was were do does did can could should "
+    "would will has have may".split()
+)
+TFIDF = "tfidf"
+
+# An identifier, the text, and how often it was asked.
+Asked = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """Distinct questions. Texts that differ only in case and blanks are one question.
+
+    Attributes:
+        texts: The first spelling of each question.
+        ids: Identifiers of the questions, for each text.
+        counts: How often each was asked; the number of its identifiers where that is unknown.
+    """
+
+    texts: tuple[str, ...]
+    ids: tuple[tuple[str, ...], ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, given: Any, where: str) -> QuestionSet:
+        """Return the questions of texts, queries, a collection, a file or an event log.
+
+        Args:
+            given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
+                either; a `Collection`; an `EventLog`; the path of a file of questions, a
+                collection or a text file with a question on each line. Columns ``count`` or
+                ``frequency`` say how often a question was asked.
+            where: The name of the argument, for messages.
+
+        Raises:
+            FormatError: With the first line that cannot be read.
+            InputError: If there is no question.
+
+        Example:
+            >>> QuestionSet.of(["late fees", "Late  fees", "wifi"], "log").counts
+            (2, 1)
+        """
+        texts: dict[str, str] = {}
+        ids: dict[str, list[str]] = {}
+        counts: dict[str, int] = {}
+        for name, text, count in _asked(given, where):
+            key = normalized(text)
+            if key:
+                texts.setdefault(key, " ".join(text.split()))
+                ids.setdefault(key, []).append(name)
+                counts[key] = counts.get(key, 0) + count
+        kept = [key for key, count in counts.items() if count]
+        if not kept:
+            raise InputError(
+                "there are no questions", where=where,
+                fix="give texts, queries, or a file with a question on each line",
+            )  # fmt: skip
+        return cls(
+            tuple(texts[key] for key in kept),
+            tuple(tuple(ids[key]) for key in kept),
+            tuple(counts[key] for key in kept),
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The texts in lower case and with single blanks."""
+        return tuple(map(normalized, self.texts))
+
+    def subset(self, rows: Iterable[int]) -> QuestionSet:
+        """Return some of the questions."""
+        kept = list(rows)
+        return QuestionSet(
+            tuple(self.texts[row] for row in kept),
+            tuple(self.ids[row] for row in kept),
+            tuple(self.counts[row] for row in kept),
+        )
+
+    def traits(self) -> Traits:
+        """Return simple properties of the distinct questions."""
+        words = [text.split() for text in self.texts]
+        asking = [
+            text.rstrip().endswith(("?", "？", "؟")) or row[0].casefold() in _FIRST_WORDS
+            for text, row in zip(self.texts, words, strict=True)
+        ]
+        return Traits(
+            len(self.texts), sum(self.counts), float(np.mean([len(row) for row in words])),
+            float(np.mean([len(row) == 1 for row in words])), float(np.mean(asking)),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Simple properties of a set of questions.
+
+    Attributes:
+        questions: The number of distinct questions.
+        asked: How often they were asked in total.
+        words: The mean number of words.
+        one_word: The share of questions of one word.
+        asking: The share that ends with a question mark or begins with a question word.
+    """
+
+    questions: int
+    asked: int
+    words: float
+    one_word: float
+    asking: float
+
+
+def normalized(text: str) -> str:
+    """Return a text in lower case with single blanks.
+
+    Example:
+        >>> normalized("  Late   FEES ")
+        'late fees'
+    """
+    return " ".join(text.casefold().split())
+
+
+def _asked(given: Any, where: str) -> Iterator[Asked]:
+    if isinstance(given, QuestionSet):
+        for text, names, count in zip(given.texts, given.ids, given.counts, strict=True):
+            yield names[0], text, count
+            yield from ((name, text, 0) for name in names[1:])
+    elif isinstance(given, str | os.PathLike):
+        path = Path(given)
+        yield from _asked(Collection.read(given), where) if path.is_dir() else _read(given)
+    elif isinstance(given, Collection):
+        yield from _asked(given.queries, where)
+    elif hasattr(given, "connection"):
+        yield from _of_log(given)
+    elif isinstance(given, Mapping):
+        for name, query in given.items():
+            yield str(name), _text(query, where), 1
+    elif isinstance(given, Iterable):
+        for number, query in enumerate(given, start=1):
+            yield str(getattr(query, "id", f"q{number}")), _text(query, where), 1
+    else:
+        raise InputError(
+            f"got {type(given).__name__} for questions", where=where,
+            fix="give texts, queries, a collection, an EventLog or the path of a file",
+        )  # fmt: skip
+
+
+def _text(query: Any, where: str) -> str:
+    text = getattr(query, "text", query)
+    if not isinstance(text, str):
+        raise InputError(
+            f"got {text!r:.60} for the text of a question", where=where, fix="give text"
+        )
+    return text
+
+
+def _of_log(log: Any) -> Iterator[Asked]:
+    """Questions of an event log, each text once."""
+    connection = log.connection()
+    rows = connection.execute(
+        "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text ORDER BY text"
+    ).fetchall()
+    for number, (text, count) in enumerate(rows, start=1):
+        yield f"q{number}", text, count
+
+
+def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
+    source = TextSource.of(path)
+    rows = named_rows(source, None)
+    first = next(rows, None)
+    if first is not None:
+        for number, (line, row) in enumerate(itertools.chain((first,), rows), start=1):
+            text = next((row[name] for name in _TEXTS if name in row), None)
+            if not isinstance(text, str):
+                raise FormatError(
+                    f"there is no text of a question: the columns are {', '.join(row)}",
+                    path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
+                )  # fmt: skip
+            name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")
+            yield name, text, _count(row, source.name, line)
+    elif Path(path).suffixes[:1] == [".txt"]:
+        with source.open() as stream:
+            for number, line in numbered_lines(stream, source.name):
+                yield f"q{number}", decoded_line(line, source.name, number), 1
+    else:
+        for query in read_questions(source, {})[0].values():
+            yield query.id, query.text or query.title, 1
+
+
+def _count(row: Mapping[str, Any], path: str, line: int) -> int:
+    given = next((row[column] for column in _COUNTS if column in row), 1)
+    try:
+        count = int(str(given))
+    except ValueError:
+        count = -1
+    if count < 0:
+        raise FormatError(
+            f"got {given!r:.40} for a count", path=path, line=line,
+            fix="give a whole number: how often the question was asked",
+        )  # fmt: skip
+    return count
+
+
+def embed(texts: Iterable[str], encoder: Any, seed: int) -> tuple[str, FloatArray]:
+    """Return the name of an encoder, and (n, d) vectors of texts, d at most 64.
+
+    Args:
+        texts: The texts.
+        encoder: ``tfidf`` or None: TF-IDF weights of words and of parts of words of 3 to 5
+            letters, reduced by a truncated singular value decomposition. Else an encoder of
+            `rankgauge.retrievers` or its name, such as ``model2vec:NAME``: unit vectors, reduced
+            to their principal components.
+        seed: The seed of the decomposition.
+
+    Raises:
+        MissingExtra: If scikit-learn or the library of the encoder is not installed.
+        InputError: If an encoder returns anything but a row of finite numbers for each text.
+    """
+    rows = list(texts)
+    if encoder is None or encoder == TFIDF:
+        return "TF-IDF of words and parts of words", _tfidf(rows, seed)
+    made = named_encoder(encoder) if isinstance(encoder, str) else encoder_of(encoder)
+    try:
+        vectors = np.asarray(made.encode_queries(rows), dtype=np.float64)
+    except (TypeError, ValueError):
+        vectors = np.zeros(0)
+    if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
+        raise InputError(
+            f"the encoder returned {vectors.shape} or numbers that are not finite for "
+            f"{len(rows)} texts", where="encoder", fix="return a row of finite numbers each",
+        )  # fmt: skip
+    settings = getattr(made, "settings", {})
+    name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
+    return str(name), principal_components(unit_rows(vectors), _DIMENSIONS)
+
+
+def _tfidf(texts: list[str], seed: int) -> FloatArray:
+    text = library("sklearn.feature_extraction.text", extra="production", of="TF-IDF")
+    decomposition = library("sklearn.decomposition", extra="production", of="TF-IDF")
+    from scipy.sparse import hstack
+
+    words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+|[^\w\s]+")
+    parts = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
+    size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
+    if size < 1:
+        return np.asarray(weights.toarray(), dtype=np.float64)
+    svd = decomposition.TruncatedSVD(size, random_state=seed)
+    with np.errstate(invalid="ignore", divide="ignore"):  # equal texts have no variance
+        return np.asarray(svd.fit_transform(weights), dtype=np.float64)
+
+
+def principal_components(points: FloatArray, count: int) -> FloatArray:
+    """Return (n, count) coordinates on the directions of the largest variance.
+
+    The sign of each is such that its coefficient of the largest size is positive.
+    """
+    centered = points - points.mean(axis=0)
+    _, vectors = np.linalg.eigh(centered.T @ centered)
+    chosen = vectors[:, ::-1][:, :count]
+    largest = np.abs(chosen).argmax(axis=0)
+    signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
+    return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))
