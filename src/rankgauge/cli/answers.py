@@ -511,6 +511,14 @@ def _judged_by(
             tell(judged.summary())
             if dry_run:
                 return _Judged(answers, (), claims)
+            # People decide whether the collection can answer; see counted_labels.
+            answerability = package.LABELS["answerability"]
+            found = [
+                each
+                for each in store.verdicts()
+                if each.judge == name or (not each.prompt and each.label in answerability)
+            ]
+            return _with(answers, found, None, claims)
         return _with(answers, store.verdicts(), name, claims)
 
 

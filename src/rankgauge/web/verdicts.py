@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from rankgauge.answers import (
     LABELS,
+    AnswerRecord,
     AnswerSet,
     Item,
     Verdict,
@@ -43,14 +44,14 @@ _ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "citation-context": ("Does the cited context support the sentence?", "Sentence", "Context"),
     "context-question": ("Is the context relevant to the question?", "Context", ""),
     "abstention": ("Does the answer say that it cannot answer?", "Answer", ""),
-    "answerability": ("Can the collection answer the question?", "", ""),
+    "answerability": ("Can the collection answer the question?", "", "Passages found for it"),
     "criterion": ("Does the answer meet the criterion?", "Question and answer", "Criterion"),
 })  # fmt: skip
 
 
 def verdict_app(
     items: Iterable[Item],
-    questions: Mapping[str, str],
+    records: Mapping[str, AnswerRecord],
     store: VerdictStore,
     *,
     person: str,
@@ -63,7 +64,7 @@ def verdict_app(
 
     Args:
         items: What is to be judged; equal items are shown once.
-        questions: The question of each record.
+        records: The record of each question.
         store: Where verdicts are stored, under the name of the person.
         person: The name of the person.
         secret: The first part of each path, so that only who has the link can use the page.
@@ -90,9 +91,11 @@ def verdict_app(
         if key:
             item = by_key[key]
             asked, subject, target = _ASKED[item.relation]
+            texts = [each.text for each in item.passages] or [item.target]
             values |= {
-                "asked": asked, "question": questions[item.record], "labels": LABELS[item.relation],
-                "subject": subject, "target": target, "chosen": known.get(key, ""),
+                "asked": asked, "record": records[item.record], "labels": LABELS[item.relation],
+                "subject": subject, "target": target, "texts": list(filter(None, texts)),
+                "chosen": known.get(key, ""),
             }  # fmt: skip
         return render(request, "verdict.html", **values)
 
@@ -175,8 +178,8 @@ def label_answers(
         )  # fmt: skip
     store.create()
     secret = secrets.token_urlsafe(24)
-    questions = {record.id: record.question for record in records}
-    app = verdict_app(items, questions, store, person=person, secret=secret)
+    by_id = {record.id: record for record in records}
+    app = verdict_app(items, by_id, store, person=person, secret=secret)
     listening = listen(host, port)
     echo(f"http://{shown_host(host)}:{listening.getsockname()[1]}/{secret}/")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
