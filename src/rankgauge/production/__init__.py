@@ -13,8 +13,13 @@ if TYPE_CHECKING:
         EventLog as EventLog,
         LogSummary as LogSummary,
     )
+    from rankgauge.production.personal_data import scrub as scrub
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
-    {"events": "COLUMNS KINDS Event", "log": "QUESTION_COLUMNS EventLog LogSummary"},
+    {
+        "events": "COLUMNS KINDS Event",
+        "log": "QUESTION_COLUMNS EventLog LogSummary",
+        "personal_data": "scrub",
+    },
 )

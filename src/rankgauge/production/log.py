@@ -186,7 +186,7 @@ class EventLog:
         >>> _ = duckdb.execute(f'''COPY (SELECT 'e1' AS event_id, 'question' AS kind,
         ...     TIMESTAMPTZ '2026-05-01 12:00+00' AS time, 'q1' AS question_id) TO '{path}' ''')
         >>> with EventLog(path).connection() as connection:
-        ...     connection.sql("SELECT question_id, clicks FROM questions").fetchall()
+        ...     connection.execute("SELECT question_id, clicks FROM questions").fetchall()
         [('q1', 0)]
     """
 
@@ -233,10 +233,10 @@ class EventLog:
     def summary(self) -> LogSummary:
         """Return how many events of each kind there are, and the time they cover."""
         with self.connection() as connection:
-            rows = connection.sql(
+            rows = connection.execute(
                 "SELECT kind, count(*), min(time), max(time) FROM events GROUP BY kind"
             ).fetchall()
-            (questions,) = connection.sql("SELECT count(*) FROM questions").fetchone()
+            (questions,) = connection.execute("SELECT count(*) FROM questions").fetchone()
         counts = {kind: count for kind, count, _, _ in rows}
         return LogSummary(
             self.path,

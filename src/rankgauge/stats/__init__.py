@@ -16,6 +16,7 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.judge_error import (
     Estimate,
@@ -67,6 +68,7 @@ __all__ = [
     "NONE",
     "Agreement",
     "Bounds",
+    "ClusterSums",
     "Estimate",
     "Interval",
     "NoneRate",
@@ -77,6 +79,8 @@ __all__ = [
     "bonferroni",
     "bootstrap_interval",
     "clustered_difference",
+    "clustered_mean",
+    "clustered_proportion",
     "clustered_rate",
     "cohen_kappa",
     "detectable_by_sign_test",
