@@ -8,5 +8,8 @@ from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankgauge.production.events import KINDS as KINDS, Event as Event
+    from rankgauge.production.personal_data import scrub as scrub
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, {"events": "KINDS Event"})
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__, {"events": "KINDS Event", "personal_data": "scrub"}
+)
