@@ -98,9 +98,11 @@ class CallableJudge:
 
     Args:
         function: Gets a list of items and returns as many labels, in their order; None where it
-            cannot judge.
+            cannot judge. Items have the ``history`` of a conversation, and of answerability the
+            ``passages`` that are known from the collection.
         name: The name of the judge.
-        version: The version of the model; another one judges again.
+        version: The version of the model; another one judges again. Only verdicts of people have
+            an empty version.
         batch: The largest number of items of a call.
 
     Raises:
@@ -117,7 +119,7 @@ class CallableJudge:
         self,
         function: Callable[[Sequence[Item]], Iterable[str | None]],
         name: str,
-        version: str = "",
+        version: str = "1",
         batch: int = 64,
     ) -> None:
         self.name = name
