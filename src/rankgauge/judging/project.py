@@ -8,7 +8,6 @@ import random
 import secrets
 import threading
 import uuid
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.errors import InputError
 from rankgauge.judging.answers import Answer, next_pair, pairs_of
+from rankgauge.judging.assignment import next_presentation, postponed_task
 from rankgauge.judging.events import (
     KINDS,
     ROLES,
@@ -34,19 +34,14 @@ from rankgauge.judging.events import (
     Presentation,
     Question,
     Settings,
-    judgments_of,
 )
-from rankgauge.judging.selection import QuestionState, is_resolved, next_documents
+from rankgauge.judging.state import ProjectState
 from rankgauge.judging.store import JudgingStore, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GUIDELINES = Path(__file__).parent / "guidelines"
-# A repeat comes after so many other tasks, when the first answer is no longer in mind.
-_REPEAT_AFTER = 10
-# Purposes of presentations that no judge gets as the next task.
-_NO_TASKS = {"adjudication", "import"}
 _MOST_NAME = 100  # characters of the name of a judge
 
 
@@ -102,180 +97,6 @@ class QuestionProgress:
     left: int
 
 
-_Set = tuple[str, frozenset[str]]  # a question, and documents shown together
-
-
-class _State:
-    """What the store holds, kept in memory and brought up to date by what was added since."""
-
-    def __init__(self) -> None:
-        self.marks: object = None
-        self.settings = Settings()
-        self.guideline = 1
-        self.questions: dict[str, Question] = {}
-        self.pools: dict[str, tuple[str, ...]] = {}
-        self.gold: list[GoldTask] = []
-        self.judges: dict[str, Judge] = {}
-        self.presentations: dict[str, Presentation] = {}
-        self.by_question: dict[str, list[Presentation]] = defaultdict(list)
-        self.by_judge: dict[str, list[Presentation]] = defaultdict(list)
-        self.votes_by_judge: dict[str, list[Presentation]] = defaultdict(list)
-        self.votes: Counter[frozenset[str]] = Counter()
-        self.answers: dict[str, Answer] = {}
-        self.latest: dict[str, Choice] = {}
-        self.unfinished: dict[str, Presentation] = {}
-        # The finished tasks, and votes, of each judge, the last one finished at the end.
-        self.done: dict[str, dict[str, None]] = defaultdict(dict)
-        self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
-        # The sets that several people judge; of these, those that need more people.
-        self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
-        self.open_overlaps: dict[_Set, None] = {}
-        self.presented = 0
-        self.chosen = 0
-        self._known: dict[str, _Known] = {}
-
-    def update(self, stored: Transaction) -> None:
-        self._read_contents(stored)
-        for shown in stored.presentations(self.presented):
-            self._add_presentation(shown)
-        for choice in stored.choices(self.chosen):
-            self._add_choice(choice)
-
-    def _read_contents(self, stored: Transaction) -> None:
-        marks = stored.marks()
-        if marks != self.marks:
-            settings = stored.settings()
-            if settings is None:
-                raise InputError(
-                    "this judging project has no settings yet", where="judging project",
-                    fix="create it: rankgauge judge create PROJECT --questions FILE",
-                )  # fmt: skip
-            judges = stored.judges()
-            # New judges and questions change nothing in what is known of the others.
-            same = settings == self.settings and self.judges.items() <= judges.items()
-            self.settings, self.judges = settings, judges
-            self.guideline = (stored.version("guideline") or (1, ""))[0]
-            self.questions = {
-                name: each for name, each in stored.questions().items() if not each.withdrawn
-            }
-            pools: dict[str, list[str]] = defaultdict(list)
-            for each in stored.candidates():
-                pools[each.question].append(each.document)
-            self.pools = {name: tuple(pools[name]) for name in self.questions if pools[name]}
-            self.gold = stored.gold()
-            self.marks = marks
-            self._known = {
-                name: known
-                for name, known in self._known.items()
-                if same and known.state.documents == self.pools.get(name)
-            }
-            for items in self.overlaps:
-                self._check_overlap(items)
-        if stored.answer_count() != len(self.answers):
-            self.answers = {name: Answer(name, **body) for name, body in stored.answers().items()}
-
-    def _add_presentation(self, shown: Presentation) -> None:
-        self.presentations[shown.id] = shown
-        self.presented = shown.sequence
-        if shown.mode == "answers":
-            self.votes_by_judge[shown.judge].append(shown)
-            self.votes[shown.items] += 1
-            return
-        self.by_question[shown.question].append(shown)
-        if shown.purpose not in _NO_TASKS:
-            self.unfinished[shown.id] = shown
-            self.by_judge[shown.judge].append(shown)
-        if shown.purpose == "overlap":
-            items = (shown.question, shown.items)
-            self.overlaps[items].append(shown)
-            self._check_overlap(items)
-
-    def _check_overlap(self, items: _Set) -> None:
-        people = {each.judge for each in self.overlaps[items] if self.finished(each)}
-        if len(people) < self.settings.judges:
-            self.open_overlaps[items] = None
-        else:
-            self.open_overlaps.pop(items, None)
-
-    def _add_choice(self, choice: Choice) -> None:
-        shown = self.presentations[choice.presentation]
-        self.latest[shown.id] = choice
-        self.chosen = choice.sequence
-        self._known.pop(shown.question, None)
-        if shown.purpose == "overlap":
-            self._check_overlap((shown.question, shown.items))
-        vote = shown.mode == "answers"
-        if shown.purpose in _NO_TASKS and not vote:
-            return
-        done = (self.votes_done if vote else self.done)[shown.judge]
-        done.pop(shown.id, None)
-        if self.finished(shown):
-            done[shown.id] = None
-            self.unfinished.pop(shown.id, None)
-        elif not vote:
-            self.unfinished[shown.id] = shown
-
-    def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
-        """The sets of documents of a question that a judge was shown."""
-        return frozenset(
-            each.items
-            for each in self.by_question[question]
-            if each.judge == judge and each.purpose not in _NO_TASKS
-        )
-
-    def open_tasks(self, judge: str) -> list[Presentation]:
-        """The unfinished tasks of a judge, in the order in which they were presented."""
-        own = (each for each in self.unfinished.values() if each.judge == judge)
-        return sorted(own, key=lambda each: each.sequence)
-
-    def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
-        shown = list(shown)
-        made = [self.latest[each.id] for each in shown if each.id in self.latest]
-        return judgments_of(shown, made, self.judges, now=now)
-
-    def finished(self, shown: Presentation) -> bool:
-        choice = self.latest.get(shown.id)
-        return choice is not None and choice.outcome not in {"later", "undone"}
-
-    def known(self, question: str, now: datetime) -> _Known:
-        """What the counted judgments of a question say; kept until there is a new choice."""
-        if question not in self._known:
-            pool = self.pools.get(question, ())
-            graded = self.settings.mode == "graded"
-            counted = tuple(
-                (
-                    each.presentation.documents,
-                    None if each.choice.outcome == "graded" else each.choice.documents,
-                )
-                for each in self.judgments(self.by_question[question], now)
-                if each.counted and each.choice is not None
-                # Imported grades are no choices, and the other way round.
-                if (each.presentation.mode == "graded") == graded
-            )
-            done = len(counted)
-            state = QuestionState(pool, counted)
-            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - done)
-            self._known[question] = _Known(state, done, left)
-        return self._known[question]
-
-    def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
-        """The sets of each question that are with judges now."""
-        found: dict[str, list[frozenset[str]]] = defaultdict(list)
-        for shown in self.unfinished.values():
-            if not shown.expired(now):
-                found[shown.question].append(shown.items)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The counted judgments of a question, how many, and how many tasks are left at most."""
-
-    state: QuestionState
-    done: int
-    left: int
-
-
 class JudgingProject:
     """A judging project: a file of SQLite, or a database of PostgreSQL by URL.
 
@@ -314,7 +135,7 @@ class JudgingProject:
                 first used.
         """
         self._store = JudgingStore(where, wait=wait)
-        self._state = _State()
+        self._state = ProjectState()
         self._lock = threading.Lock()
 
     @classmethod
@@ -394,7 +215,7 @@ class JudgingProject:
             yield stored
 
     @contextmanager
-    def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, _State]]:
+    def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, ProjectState]]:
         """A transaction, and all that is stored as it sees it."""
         with self._lock, self._store.writing() if write else self._store.reading() as stored:
             try:
@@ -403,7 +224,7 @@ class JudgingProject:
             except BaseException:
                 # What was written in it may be rolled back: read again what is stored.
                 if write:
-                    self._state = _State()
+                    self._state = ProjectState()
                 raise
 
     # ---- settings and contents
@@ -624,7 +445,7 @@ class JudgingProject:
             task = self._open_task(stored, state, judge, now)
             if task is not None:
                 return task
-            shown = _next_presentation(state, judge, now) or _postponed(state, judge)
+            shown = next_presentation(state, judge, now) or postponed_task(state, judge)
             if shown is None:
                 return None
             if not shown.sequence:
@@ -745,7 +566,7 @@ class JudgingProject:
             )  # fmt: skip
             return _task_of(stored, state, stored.append_presentation(shown))
 
-    def _own(self, state: _State, presentation: str, judge: str) -> Presentation:
+    def _own(self, state: ProjectState, presentation: str, judge: str) -> Presentation:
         shown = state.presentations.get(presentation)
         if shown is None or shown.judge != judge:
             raise InputError(
@@ -755,7 +576,9 @@ class JudgingProject:
         return shown
 
     @staticmethod
-    def _open_task(stored: Transaction, state: _State, judge: str, now: datetime) -> Task | None:
+    def _open_task(
+        stored: Transaction, state: ProjectState, judge: str, now: datetime
+    ) -> Task | None:
         for shown in reversed(state.open_tasks(judge)):
             choice = state.latest.get(shown.id)
             undone = choice is not None and choice.outcome == "undone"
@@ -787,7 +610,7 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _task_of(stored: Transaction, state: _State, shown: Presentation) -> Task:
+def _task_of(stored: Transaction, state: ProjectState, shown: Presentation) -> Task:
     if shown.mode == "answers":
         answers = (state.answers[each] for each in shown.documents)
         texts = {each.id: Document(each.id, {"answer": each.text}) for each in answers}
@@ -803,98 +626,3 @@ def _task_of(stored: Transaction, state: _State, shown: Presentation) -> Task:
         version[1] if version else "",
         state.latest.get(shown.id),
     )
-
-
-def _postponed(state: _State, judge: str) -> Presentation | None:
-    """The first task that was put off, when nothing else is left."""
-    for shown in state.open_tasks(judge):
-        choice = state.latest.get(shown.id)
-        if choice is not None and choice.outcome == "later":
-            return shown
-    return None
-
-
-def _next_presentation(state: _State, judge: str, now: datetime) -> Presentation | None:
-    settings = state.settings
-    seed = settings.seed * 1_000_003 + state.presented + 1
-    rng = random.Random(seed)  # noqa: S311 - a recorded seed, not a secret
-    draw = rng.random()
-
-    def present(question: str, documents: Iterable[str], purpose: str) -> Presentation:
-        found = list(documents)
-        rng.shuffle(found)
-        end = now + timedelta(minutes=settings.lease)
-        return Presentation(
-            str(uuid.uuid4()), question, tuple(found), judge, settings.mode, purpose,
-            state.guideline, expires=end.isoformat(timespec="seconds"), seed=seed,
-        )  # fmt: skip
-
-    own = state.by_judge[judge]
-    gold = [
-        each
-        for each in state.gold
-        if frozenset(each.documents) not in state.seen(each.question, judge)
-    ]
-    share = settings.gold if gold else 0.0
-    if draw < share:
-        task = rng.choice(gold)
-        return present(task.question, task.documents, "gold")
-    if draw < share + settings.repeats and settings.mode != "ranking":
-        repeated = {(each.question, each.items) for each in own if each.purpose == "repeat"}
-        old = [
-            each
-            for each in own[:-_REPEAT_AFTER]
-            if each.purpose in {"active", "random", "overlap"}
-            and state.finished(each)
-            and (each.question, each.items) not in repeated
-        ]
-        if old:
-            again = rng.choice(old)
-            return present(again.question, again.documents, "repeat")
-    shared = _unfinished_overlap(state, judge, now)
-    if shared is not None:
-        return present(shared.question, shared.documents, "overlap")
-    purpose = "active" if rng.random() >= settings.random else "random"
-    at_random = purpose == "random"
-    if rng.random() < settings.overlap and settings.judges > 1:
-        # Agreement is measured on sets that the fit did not choose.
-        purpose, at_random = "overlap", True
-    reserved = state.reserved(now)
-    for question in _by_need(state, reserved, now):
-        known = replace(
-            state.known(question, now).state,
-            pending=tuple(reserved.get(question, ())),
-            seen=state.seen(question, judge),
-        )
-        found = next_documents(
-            known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng
-        )
-        if found is not None:
-            return present(question, found, purpose)
-    return None
-
-
-def _unfinished_overlap(state: _State, judge: str, now: datetime) -> Presentation | None:
-    """A set that more people have to judge, and that this judge has not seen."""
-    wanted = state.settings.judges
-    for items in state.open_overlaps:
-        same = [
-            each for each in state.overlaps[items] if state.finished(each) or not each.expired(now)
-        ]
-        people = {each.judge for each in same}
-        if items[0] in state.pools and same and len(people) < wanted and judge not in people:
-            return same[0]
-    return None
-
-
-def _by_need(
-    state: _State, reserved: Mapping[str, list[frozenset[str]]], now: datetime
-) -> list[str]:
-    """The questions that need tasks, those first that had the fewest for their size."""
-    needs = []
-    for number, (question, pool) in enumerate(state.pools.items()):
-        known, held = state.known(question, now), len(reserved.get(question, ()))
-        if known.left > held:
-            share = (known.done + held) / state.settings.tasks(len(pool))
-            needs.append((share, number, question))
-    return [question for *_, question in sorted(needs)]

@@ -1,0 +1,201 @@
+"""What a judging project holds in memory, brought up to date by what was added to the store."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from rankgauge.errors import InputError
+from rankgauge.judging.answers import Answer
+from rankgauge.judging.events import (
+    Choice,
+    GoldTask,
+    Judge,
+    Judgment,
+    Presentation,
+    Question,
+    Settings,
+    judgments_of,
+)
+from rankgauge.judging.selection import QuestionState, is_resolved
+from rankgauge.judging.store import Transaction
+
+# Purposes of presentations that no judge gets as the next task.
+_NO_TASKS = {"adjudication", "import"}
+_Set = tuple[str, frozenset[str]]  # a question, and documents shown together
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuestion:
+    """The counted judgments of a question, how many, and how many tasks are left at most."""
+
+    state: QuestionState
+    done: int
+    left: int
+
+
+class ProjectState:
+    """What the store holds, kept in memory and brought up to date by what was added since."""
+
+    def __init__(self) -> None:
+        self.marks: object = None
+        self.settings = Settings()
+        self.guideline = 1
+        self.questions: dict[str, Question] = {}
+        self.pools: dict[str, tuple[str, ...]] = {}
+        self.gold: list[GoldTask] = []
+        self.judges: dict[str, Judge] = {}
+        self.presentations: dict[str, Presentation] = {}
+        self.by_question: dict[str, list[Presentation]] = defaultdict(list)
+        self.by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.votes_by_judge: dict[str, list[Presentation]] = defaultdict(list)
+        self.votes: Counter[frozenset[str]] = Counter()
+        self.answers: dict[str, Answer] = {}
+        self.latest: dict[str, Choice] = {}
+        self.unfinished: dict[str, Presentation] = {}
+        # The finished tasks, and votes, of each judge, the last one finished at the end.
+        self.done: dict[str, dict[str, None]] = defaultdict(dict)
+        self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
+        # The sets that several people judge; of these, those that need more people.
+        self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
+        self.open_overlaps: dict[_Set, None] = {}
+        self.presented = 0
+        self.chosen = 0
+        self._known: dict[str, KnownQuestion] = {}
+
+    def update(self, stored: Transaction) -> None:
+        """Read what was stored since the last call."""
+        self._read_contents(stored)
+        for shown in stored.presentations(self.presented):
+            self._add_presentation(shown)
+        for choice in stored.choices(self.chosen):
+            self._add_choice(choice)
+
+    def _read_contents(self, stored: Transaction) -> None:
+        marks = stored.marks()
+        if marks != self.marks:
+            settings = stored.settings()
+            if settings is None:
+                raise InputError(
+                    "this judging project has no settings yet", where="judging project",
+                    fix="create it: rankgauge judge create PROJECT --questions FILE",
+                )  # fmt: skip
+            judges = stored.judges()
+            # New judges and questions change nothing in what is known of the others.
+            same = settings == self.settings and self.judges.items() <= judges.items()
+            self.settings, self.judges = settings, judges
+            self.guideline = (stored.version("guideline") or (1, ""))[0]
+            self.questions = {
+                name: each for name, each in stored.questions().items() if not each.withdrawn
+            }
+            pools: dict[str, list[str]] = defaultdict(list)
+            for each in stored.candidates():
+                pools[each.question].append(each.document)
+            self.pools = {name: tuple(pools[name]) for name in self.questions if pools[name]}
+            self.gold = stored.gold()
+            self.marks = marks
+            self._known = {
+                name: known
+                for name, known in self._known.items()
+                if same and known.state.documents == self.pools.get(name)
+            }
+            for items in self.overlaps:
+                self._check_overlap(items)
+        if stored.answer_count() != len(self.answers):
+            self.answers = {name: Answer(name, **body) for name, body in stored.answers().items()}
+
+    def _add_presentation(self, shown: Presentation) -> None:
+        self.presentations[shown.id] = shown
+        self.presented = shown.sequence
+        if shown.mode == "answers":
+            self.votes_by_judge[shown.judge].append(shown)
+            self.votes[shown.items] += 1
+            return
+        self.by_question[shown.question].append(shown)
+        if shown.purpose not in _NO_TASKS:
+            self.unfinished[shown.id] = shown
+            self.by_judge[shown.judge].append(shown)
+        if shown.purpose == "overlap":
+            items = (shown.question, shown.items)
+            self.overlaps[items].append(shown)
+            self._check_overlap(items)
+
+    def _check_overlap(self, items: _Set) -> None:
+        people = {each.judge for each in self.overlaps[items] if self.finished(each)}
+        if len(people) < self.settings.judges:
+            self.open_overlaps[items] = None
+        else:
+            self.open_overlaps.pop(items, None)
+
+    def _add_choice(self, choice: Choice) -> None:
+        shown = self.presentations[choice.presentation]
+        self.latest[shown.id] = choice
+        self.chosen = choice.sequence
+        self._known.pop(shown.question, None)
+        if shown.purpose == "overlap":
+            self._check_overlap((shown.question, shown.items))
+        vote = shown.mode == "answers"
+        if shown.purpose in _NO_TASKS and not vote:
+            return
+        done = (self.votes_done if vote else self.done)[shown.judge]
+        done.pop(shown.id, None)
+        if self.finished(shown):
+            done[shown.id] = None
+            self.unfinished.pop(shown.id, None)
+        elif not vote:
+            self.unfinished[shown.id] = shown
+
+    def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
+        """The sets of documents of a question that a judge was shown."""
+        return frozenset(
+            each.items
+            for each in self.by_question[question]
+            if each.judge == judge and each.purpose not in _NO_TASKS
+        )
+
+    def open_tasks(self, judge: str) -> list[Presentation]:
+        """The unfinished tasks of a judge, in the order in which they were presented."""
+        own = (each for each in self.unfinished.values() if each.judge == judge)
+        return sorted(own, key=lambda each: each.sequence)
+
+    def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
+        """Return these presentations with the choice that counts."""
+        shown = list(shown)
+        made = [self.latest[each.id] for each in shown if each.id in self.latest]
+        return judgments_of(shown, made, self.judges, now=now)
+
+    def finished(self, shown: Presentation) -> bool:
+        """Tell whether the judge answered and neither put the task off nor undid the choice."""
+        choice = self.latest.get(shown.id)
+        return choice is not None and choice.outcome not in {"later", "undone"}
+
+    def known(self, question: str, now: datetime) -> KnownQuestion:
+        """What the counted judgments of a question say; kept until there is a new choice."""
+        if question not in self._known:
+            pool = self.pools.get(question, ())
+            graded = self.settings.mode == "graded"
+            counted = tuple(
+                (
+                    each.presentation.documents,
+                    None if each.choice.outcome == "graded" else each.choice.documents,
+                )
+                for each in self.judgments(self.by_question[question], now)
+                if each.counted and each.choice is not None
+                # Imported grades are no choices, and the other way round.
+                if (each.presentation.mode == "graded") == graded
+            )
+            done = len(counted)
+            state = QuestionState(pool, counted)
+            left = 0 if is_resolved(state) else max(0, self.settings.tasks(len(pool)) - done)
+            self._known[question] = KnownQuestion(state, done, left)
+        return self._known[question]
+
+    def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
+        """The sets of each question that are with judges now."""
+        found: dict[str, list[frozenset[str]]] = defaultdict(list)
+        for shown in self.unfinished.values():
+            if not shown.expired(now):
+                found[shown.question].append(shown.items)
+        return found
