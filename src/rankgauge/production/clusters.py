@@ -7,12 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.libraries import library
-from rankgauge.production.question_sets import QuestionSet
+from rankgauge.production.question_sets import Embedding
 from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.two_sample import unit_rows
@@ -24,12 +25,43 @@ _TYPICAL, _TERMS = 3, 5
 _NEAR = 0.9  # cosine of near-duplicates
 _CANDIDATES = 400  # of a cluster, from which questions to add are chosen
 _FAR = 0.99  # quantile of the distances of log questions
-_ROWS = 1000
+_SAMPLED = 2000  # log questions whose distances are computed
+_ROWS = 500
 _LEVEL = 0.95
+_ROUNDING = 1e-9
 _WORD = re.compile(r"\w+")
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledQuestions:
+    """Distinct evaluation questions, and after them those that only the log has.
+
+    Attributes:
+        texts: (n) questions.
+        ids: The identifiers of each.
+        evaluation: The number of evaluation questions.
+        traffic: (n,) how often each was asked in the log.
+        embedding: The questions as vectors.
+    """
+
+    texts: tuple[str, ...]
+    ids: tuple[tuple[str, ...], ...]
+    evaluation: int
+    traffic: FloatArray
+    embedding: Embedding
+
+    @cached_property
+    def labels(self) -> BoolArray:
+        """(n,) whether each is an evaluation question."""
+        return np.arange(len(self.texts)) < self.evaluation
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """(n, d) points, scaled to length 1."""
+        return unit_rows(self.embedding.points)
 
 
 @dataclass(frozen=True)
@@ -95,14 +127,13 @@ class Outlier:
     distance: float
 
 
-def assign_clusters(points: FloatArray, count: int | None, seed: int) -> IntArray:
-    """Return the cluster of each point by k-means on unit vectors.
+def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> IntArray:
+    """Return the cluster of each of (n, d) unit vectors by k-means.
 
     Raises:
         MissingExtra: If scikit-learn is not installed.
     """
     cluster = library("sklearn.cluster", extra="production", of="clusters of questions")
-    rows = unit_rows(points)
     wanted = min(_MOST, max(_FEWEST, len(rows) // _PER_CLUSTER)) if count is None else count
     different = len(np.unique(np.round(rows, 6), axis=0))
     model = cluster.KMeans(min(wanted, different), n_init=_STARTS, random_state=seed)
@@ -110,25 +141,17 @@ def assign_clusters(points: FloatArray, count: int | None, seed: int) -> IntArra
 
 
 def describe_clusters(
-    found: IntArray,
-    points: FloatArray,
-    evaluation: QuestionSet,
-    log: QuestionSet,
-    permuted: BoolArray,
+    found: IntArray, pooled: PooledQuestions, permuted: BoolArray
 ) -> tuple[tuple[QuestionCluster, ...], IntArray]:
-    """Return the clusters, and the number of the cluster of each point.
+    """Return the clusters, and the number of the cluster of each question.
 
     Args:
-        found: (n,) clusters; the evaluation questions come first.
-        points: (n, d) vectors.
-        evaluation: The evaluation questions.
-        log: The log questions.
+        found: (n,) the cluster of each question.
+        pooled: The questions.
         permuted: (n, B) labels of evaluation questions, the observed ones first.
     """
-    rows = unit_rows(points)
-    ours = len(evaluation)
-    sizes = (ours, len(log))
-    traffic = np.array(log.counts, dtype=np.float64)
+    rows, texts, ours = pooled.rows, pooled.texts, pooled.evaluation
+    sizes = (ours, len(texts) - ours)
     names = np.unique(found)
     p_values = equal_shares(found, permuted)
     shares = np.array([(found[ours:] == name).mean() for name in names])
@@ -136,25 +159,30 @@ def describe_clusters(
     numbers = np.empty(names.max() + 1, dtype=np.int64)
     numbers[names[order]] = np.arange(1, len(names) + 1)
     numbered = numbers[found]
-    texts = (*evaluation.texts, *log.texts)
     terms = _terms(texts, numbered)
+    level = 1 - (1 - _LEVEL) / (2 * len(names))
     clusters = []
     for number, at in enumerate(order, start=1):
         members = np.flatnonzero(numbered == number)
         near = members[np.argsort(-(rows[members] @ rows[members].mean(axis=0)), kind="stable")]
         counts = int((members < ours).sum()), int((members >= ours).sum())
-        low, high = wilson_interval(counts, sizes, 1 - (1 - _LEVEL) / (2 * len(names)))
+        low, high = wilson_interval(counts, sizes, level)
         clusters.append(
             QuestionCluster(
-                number, terms[number - 1], *counts,
-                counts[0] / sizes[0], (float(low[0]), float(high[0])),
-                counts[1] / sizes[1], (float(low[1]), float(high[1])),
-                float(traffic[members[members >= ours] - ours].sum() / traffic.sum()),
-                float(p_values[at]),
-                tuple(texts[row] for row in near[near < ours][:_TYPICAL]),
-                tuple(texts[row] for row in near[near >= ours][:_TYPICAL]),
+                number=number,
+                terms=terms[number - 1],
+                evaluation=counts[0],
+                log=counts[1],
+                evaluation_share=counts[0] / sizes[0],
+                evaluation_interval=(float(low[0]), float(high[0])),
+                log_share=counts[1] / sizes[1],
+                log_interval=(float(low[1]), float(high[1])),
+                traffic_share=float(pooled.traffic[members].sum() / pooled.traffic.sum()),
+                p=float(p_values[at]),
+                typical_evaluation=tuple(texts[row] for row in near[near < ours][:_TYPICAL]),
+                typical_log=tuple(texts[row] for row in near[near >= ours][:_TYPICAL]),
             )
-        )  # fmt: skip
+        )
     return tuple(clusters), numbered
 
 
@@ -185,17 +213,12 @@ def equal_shares(clusters: IntArray, permuted: BoolArray) -> FloatArray:
     scale = np.sqrt(np.where(variance > 0, variance, np.inf))
     z = np.abs(counts - (drawn * sizes / n)[:, None]) / scale[:, None]
     largest = z[:, 1:].max(axis=0)
-    reached = (largest[None, :] >= z[:, :1] - 1e-9).sum(axis=1)
+    reached = (largest[None, :] >= z[:, :1] - _ROUNDING).sum(axis=1)
     return np.asarray((reached + 1) / (len(largest) + 1))
 
 
 def choose_additions(
-    clusters: Sequence[QuestionCluster],
-    numbered: IntArray,
-    points: FloatArray,
-    evaluation: QuestionSet,
-    log: QuestionSet,
-    count: int,
+    clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions, count: int
 ) -> tuple[Addition, ...]:
     """Choose log questions for the clusters of which the evaluation set has too few.
 
@@ -204,75 +227,60 @@ def choose_additions(
     sum, over what users asked there, of the cosine to the nearest chosen question. Near-duplicates
     of evaluation questions (cosine of 0.9 or more) are no candidates.
     """
-    ours = len(evaluation)
+    ours, rows = pooled.evaluation, pooled.rows
     lacking = np.array(
         [
-            max(0.0, ours * cluster.traffic_share - cluster.evaluation)
-            if cluster.traffic_share > cluster.evaluation_share and cluster.p <= 1 - _LEVEL
-            else 0.0
-            for cluster in clusters
+            max(0.0, ours * each.traffic_share - each.evaluation) * (each.p <= 1 - _LEVEL)
+            for each in clusters
         ]
     )
-    rows = unit_rows(points)
     additions: list[Addition] = []
     for cluster, wanted in zip(clusters, _shared_out(lacking, count), strict=True):
-        if not wanted:
-            continue
         members = np.flatnonzero(numbered == cluster.number)
-        known, asked = rows[members[members < ours]], members[members >= ours] - ours
-        weights = np.array([log.counts[row] for row in asked], dtype=np.float64)
-        kept = np.argsort(-weights, kind="stable")[:_CANDIDATES]
-        asked, weights = asked[kept], weights[kept]
-        near = rows[asked + ours] @ rows[asked + ours].T
-        covered = np.zeros(len(asked))
-        free = np.ones(len(asked), dtype=bool)
-        if len(known):
-            to_known = (rows[asked + ours] @ known.T).max(axis=1)
-            covered = np.maximum(covered, to_known)
-            free = to_known < _NEAR
+        known, asked = rows[members[members < ours]], members[members >= ours]
+        asked = asked[np.argsort(-pooled.traffic[asked], kind="stable")[:_CANDIDATES]]
+        if not wanted or not len(asked):
+            continue
+        near = rows[asked] @ rows[asked].T
+        covered = (rows[asked] @ known.T).max(axis=1, initial=0)
+        free = covered < _NEAR
         for _ in range(wanted):
             if not free.any():
                 break
-            gains = weights @ np.maximum(near - covered[:, None], 0)
+            gains = pooled.traffic[asked] @ np.maximum(near - covered[:, None], 0)
             best = int(np.where(free, gains, -1.0).argmax())
-            question = int(asked[best])
-            additions.append(Addition(log.texts[question], log.counts[question], cluster.number))
+            row = int(asked[best])
+            additions.append(Addition(pooled.texts[row], int(pooled.traffic[row]), cluster.number))
             covered = np.maximum(covered, near[:, best])
             free &= near[best] < _NEAR
             free[best] = False
     return tuple(additions)
 
 
-def find_outliers(
-    points: FloatArray, evaluation: QuestionSet, log: QuestionSet
-) -> tuple[tuple[Outlier, ...], float]:
+def find_outliers(pooled: PooledQuestions) -> tuple[tuple[Outlier, ...], float]:
     """Return evaluation questions far from the log, farthest first, and the limit.
 
-    Far is a distance (1 - cosine) to the nearest log question above the 99th percentile of the
-    distances of log questions to their nearest other log question.
+    Far is a distance (1 - cosine) to the nearest question that only the log has above the 99th
+    percentile of the distances of these (of 2,000) to the nearest other one. Evaluation questions
+    that users asked word for word are not far.
     """
-    ours = len(evaluation)
-    rows = unit_rows(points)
-    logged = rows[ours:]
-    if len(logged) < 2:
-        return (), math.nan
-    distances = np.empty(len(rows))
-    for start in range(0, len(rows), _ROWS):
-        near = rows[start : start + _ROWS] @ logged.T
-        own = np.arange(start, start + len(near)) - ours
-        inside = own >= 0
-        near[np.flatnonzero(inside), own[inside]] = -np.inf
+    ours, count = pooled.evaluation, len(pooled.texts)
+    some = np.unique(np.linspace(ours, count - 1, min(_SAMPLED, count - ours)).astype(int))
+    asked = np.concatenate([np.arange(ours), some])
+    whole, logged = pooled.embedding.whole, pooled.embedding.whole[ours:].T
+    distances = np.empty(len(asked))
+    for start in range(0, len(asked), _ROWS):
+        part = asked[start : start + _ROWS]
+        near = whole[part] @ logged
+        near = np.array(near.toarray() if hasattr(near, "toarray") else near)
+        inside = np.flatnonzero(part >= ours)
+        near[inside, part[inside] - ours] = -np.inf
         distances[start : start + _ROWS] = 1 - near.max(axis=1)
     limit = float(np.quantile(distances[ours:], _FAR))
-    far = np.flatnonzero(distances[:ours] > limit + 1e-9)
+    far = np.flatnonzero((distances[:ours] > limit + _ROUNDING) & (pooled.traffic[:ours] == 0))
     far = far[np.argsort(-distances[far], kind="stable")]
-    return (
-        tuple(
-            Outlier(evaluation.ids[row][0], evaluation.texts[row], float(distances[row]))
-            for row in far
-        ),
-        limit,
-    )
+    found = (Outlier(pooled.ids[n][0], pooled.texts[n], float(distances[n])) for n in far)
+    return tuple(found), limit
 
 
 def _shared_out(amounts: FloatArray, count: int) -> list[int]:

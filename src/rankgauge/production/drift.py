@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rankgauge.production.clusters import (
     BoolArray,
     IntArray,
     Outlier,
+    PooledQuestions,
     QuestionCluster,
     assign_clusters,
     choose_additions,
@@ -27,8 +29,7 @@ from rankgauge.production.clusters import (
 from rankgauge.production.question_sets import QuestionSet, Traits, embed, principal_components
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
-from rankgauge.stats.arrays import FloatArray
-from rankgauge.stats.two_sample import LabelScores, unit_rows
+from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 
 if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation
@@ -38,9 +39,10 @@ _ALPHA = 0.05
 _POWER = 0.8
 _FEWEST = 10  # distinct questions of either set
 _SMALL, _LARGE = 0.55, 0.65  # areas: smaller is a small difference, larger a large one
-# Share of the other set, relative to its own, below which a cluster belongs to one set.
-_ONE_SIDED = 2 / 3
-# Shares of one-sided clusters and area within clusters from which a verdict is named.
+# A cluster belongs to one set if the share of the other is at most this part of its own; the
+# evaluation set has too few of it at most at the second one.
+_ONE_SIDED, _TOO_FEW = 1 / 4, 2 / 3
+# Shares of such clusters and area within clusters from which a verdict is named.
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # No difference is "mixed" only where the loss of such a topic would have been detected.
 _MIXED = 0.2
@@ -177,6 +179,10 @@ class DriftReport(Result):
         """Clusters of the evaluation set of which the log has too few questions."""
         return tuple(filter(_is_foreign, self.clusters))
 
+    def mark(self, cluster: QuestionCluster) -> str:
+        """Return ``missing`` or ``foreign`` if a cluster is one of these, else nothing."""
+        return "missing" if _is_missing(cluster) else "foreign" if _is_foreign(cluster) else ""
+
     @property
     def uncovered(self) -> float:
         """The share of what users asked in clusters without any evaluation question."""
@@ -248,38 +254,32 @@ class DriftReport(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """Return what follows from the numbers, the verdict first."""
-        said = []
-        if self.verdict == "mixed" and self.p <= _ALPHA:
-            said.append("The sets differ, but the difference is small.")
-        elif self.verdict == "mixed":
-            said.append("No difference was found: evaluation and log questions are mixed.")
-        elif self.verdict == "cannot tell":
-            said.append("No difference was found, but the sets are too small to rule one out.")
-        elif self.verdict == "separated":
-            share = math.fsum(each.evaluation_share for each in self.foreign)
-            said.append(
-                f"{share:.0%} of the evaluation questions are in clusters with few questions of "
-                "users: not what users ask."
-            )
-        elif self.verdict == "missing":
-            share = math.fsum(each.traffic_share for each in self.missing)
-            said.append(
-                f"{share:.0%} of what users ask is in clusters of which the evaluation set has too "
-                "few questions: add these."
-            )
-        else:
-            said.append(
-                "Evaluation and log questions can be told apart within their topics: they are "
-                "worded differently."
-            )
-        return (*said, self.limitation())
+        foreign = math.fsum(each.evaluation_share for each in self.foreign)
+        missing = math.fsum(each.traffic_share for each in self.missing)
+        off_topic = f"{foreign:.0%} of the evaluation questions are in clusters with few questions "
+        off_topic += "of users."
+        lacking = f"{missing:.0%} of what users ask is in clusters of which the evaluation set has "
+        lacking += "too few questions."
+        words = {
+            "mixed": "No difference was found: evaluation and log questions are mixed.",
+            "cannot tell": "No difference was found, but the sets are too small to rule one out.",
+            "reworded": "Evaluation and log questions can be told apart within their topics: they "
+            "are worded differently.",
+            "separated": off_topic,
+            "missing": f"{lacking} {off_topic}" if foreign else lacking,
+        }
+        small = self.verdict == "mixed" and self.p <= _ALPHA
+        said = "The sets differ, but the difference is small." if small else words[self.verdict]
+        return said, self.limitation()
 
     def limitation(self) -> str:
         """Return which difference could not have been detected."""
         least = self.detected_from
         if least is None:
             return "At this size not even a missing topic of half of the log is detectable."
-        return f"A missing topic of less than {least:.0%} of the log may go undetected at this size."
+        return (
+            f"A missing topic of less than {least:.0%} of the log may go undetected at this size."
+        )
 
     def table(self, *, full: bool = False) -> Table:
         """One line for each cluster, those that differ first."""
@@ -287,21 +287,29 @@ class DriftReport(Result):
             self.clusters, key=lambda each: (each.p > _ALPHA, -abs(_excess(each)), each.number)
         )
         shown = marked if full else marked[:_SHOWN]
-        rows = tuple(map(_row, shown))
+        rows = tuple(map(self._row, shown))
         return Table(
-            ("cluster", "evaluation", "log", "asked", "", "typical question of users"),
+            ("cluster", "evaluation", "log", "asked", "", "typical question"),
             rows, title="Evaluation and log questions by cluster", notes=tuple(self._notes()),
             width=0 if full else 80, shortened=frozenset({0, 5}),
         )  # fmt: skip
 
+    def _row(self, cluster: QuestionCluster) -> tuple[Cell, ...]:
+        typical = cluster.typical_log or cluster.typical_evaluation
+        name = f"{cluster.number} {' '.join(cluster.terms[:3])}"
+        shares = (cluster.evaluation_share, cluster.log_share, cluster.traffic_share)
+        return (name, *(f"{share:.0%}" for share in shares), self.mark(cluster), typical[0])
+
     def _notes(self) -> list[str]:
-        notes = [f"{self.verdict.upper()}: {' '.join(self.sentences())}"]
-        notes += [
+        areas = "; ".join(
             f"{each.classifier}: AUC {each.area:.3f} [{each.low:.3f}, {each.high:.3f}]"
             for each in self.distinctions
-        ]
-        notes[1:] = [f"{'; '.join(notes[1:])}; p = {self.p:.3f} by {self.permutations} permutations"]
+        )
         ours, theirs = self.evaluation, self.log
+        notes = [
+            f"{self.verdict.upper()}: {' '.join(self.sentences())}",
+            f"{areas}; p = {self.p:.3f} by {self.permutations} permutations",
+        ]
         notes.append(
             f"evaluation / log: {ours.questions:,} / {theirs.questions:,} distinct questions, "
             f"{ours.words:.1f} / {theirs.words:.1f} words, {ours.one_word:.0%} / "
@@ -315,8 +323,8 @@ class DriftReport(Result):
             )
         notes.append(
             f"weighted to the traffic, {many(len(self.query_weights), 'question')} count as "
-            f"{self.effective_size:.0f}; {self.uncovered:.0%} of the traffic is in clusters without "
-            "evaluation questions"
+            f"{self.effective_size:.0f}; {self.uncovered:.0%} of the traffic is in clusters "
+            "without evaluation questions"
         )
         if self.additions:
             notes.append(f"add, for example: {self.additions[0].text!r:.70}")
@@ -328,6 +336,24 @@ class DriftReport(Result):
         return Table(
             ("question to add", "asked", "cluster"), rows, title="Questions to add", width=80,
             shortened=frozenset({0}),
+        )  # fmt: skip
+
+    def outliers_table(self) -> Table:
+        """The evaluation questions far from every log question."""
+        rows = tuple((each.id, each.text, each.distance) for each in self.outliers)
+        note = f"1 - cosine to the nearest log question; {self.far:.2f} for 1% of log questions"
+        return Table(
+            ("id", "evaluation question", "distance"), rows, digits=2, width=80,
+            title="Evaluation questions far from every log question", notes=(note,),
+            shortened=frozenset({1}),
+        )  # fmt: skip
+
+    def power_table(self) -> Table:
+        """How often missing topics would have been detected."""
+        rows = tuple((f"{each.share:.0%}", f"{each.power:.0%}") for each in self.detectable)
+        return Table(
+            ("topic missing, share of the log", "detected"), rows, right=frozenset({0, 1}),
+            title="What this test can detect at this size",
         )  # fmt: skip
 
     def data_table(self) -> Table:
@@ -383,12 +409,13 @@ class ReweightedMeans(Result):
             (name, value, self.weighted[name], self.weighted[name] - value)
             for name, value in self.plain.items()
         )
-        notes = (
+        note = (
             f"weighted to the traffic, {many(self.queries, 'query')} count as "
             f"{self.effective_size:.0f} (Kish); {self.uncovered:.0%} of the traffic is in clusters "
-            "without evaluation questions: nothing is known of it",
+            "without evaluation questions: nothing is known of it"
         )
-        return Table(("measure", "plain", "weighted", "Δ"), rows, title=self.run_name, notes=notes)
+        columns = ("measure", "plain", "weighted", "Δ")
+        return Table(columns, rows, title=self.run_name, notes=(note,))
 
     def summary(self) -> str:
         """Return the first measure both ways."""
@@ -449,49 +476,47 @@ def measure_drift(
         integer("clusters", clusters, least=2)
     evaluation = _at_most(QuestionSet.of(evaluation_questions, "evaluation"), most, seed)
     logged = QuestionSet.of(log_questions, "log")
-    known = set(evaluation.keys)
-    own = [row for row, key in enumerate(logged.keys) if key not in known]
-    for size, name in ((len(evaluation), "evaluation"), (len(own), "log")):
-        if size < _FEWEST:
-            raise InputError(
-                f"{many(size, 'distinct question')}"
-                + (" that the evaluation set does not have" if name == "log" else ""),
-                where=name, fix=f"give at least {_FEWEST}",
-            )  # fmt: skip
-    log = _at_most(logged.subset(own), most, seed)
-    labels = np.arange(len(evaluation) + len(log)) < len(evaluation)
-    name, points = embed((*evaluation.texts, *log.texts), encoder, seed)
-    scores = LabelScores(points, seed)
-    test = scores.test(labels, permutations, seed)
+    pooled = _pooled(evaluation, logged, most=most, encoder=encoder, seed=seed)
+    scores = LabelScores(pooled.embedding.points, seed)
+    test = scores.test(pooled.labels, permutations, seed)
     found, numbered = describe_clusters(
-        assign_clusters(points, clusters, seed), points, evaluation, log,
-        _permuted(labels, permutations, seed),
+        assign_clusters(pooled.rows, clusters, seed), pooled,
+        _permuted(pooled.labels, permutations, seed),
     )  # fmt: skip
-    found = _with_shared(found, numbered, evaluation, logged, log)
-    detectable = _detectable(points, labels, scores, test, seed)
-    distinctions = tuple(
-        Distinction(classifier, area.value, area.low, area.high, z)
-        for classifier, area, z in zip(_NAMES, test.areas, test.z, strict=True)
-    )
-    within = scores.area_within(labels, numbered)
-    outliers, far = find_outliers(points, evaluation, log)
-    shared = [count for key, count in zip(logged.keys, logged.counts, strict=True) if key in known]
-    plane = principal_components(points, 2)
+    detectable = _detectable(pooled, scores, test, seed)
+    within = scores.area_within(pooled.labels, numbered)
+    outliers, far = find_outliers(pooled)
+    asked = pooled.traffic[: len(evaluation)]
+    plane = principal_components(pooled.rows, 2)
     plane = np.pad(plane, ((0, 0), (0, 2 - plane.shape[1])))
     return DriftReport(
-        verdict=_verdict(test.p, distinctions, found, within, _detected_from(detectable)),
-        evaluation=evaluation.traits(), log=logged.traits(), shared=len(shared),
-        shared_traffic=sum(shared) / sum(logged.counts), encoder=name, distinctions=distinctions,
-        p=test.p, permutations=permutations, within=within, detectable=detectable, clusters=found,
-        additions=choose_additions(found, numbered, points, evaluation, log, additions),
-        outliers=outliers, far=far, query_weights=_weights(found, numbered, evaluation), seed=seed,
+        verdict=_verdict(test.p, found, within, _detected_from(detectable)),
+        evaluation=evaluation.traits(),
+        log=logged.traits(),
+        shared=int((asked > 0).sum()),
+        shared_traffic=float(asked.sum()) / sum(logged.counts),
+        encoder=pooled.embedding.name,
+        distinctions=tuple(
+            Distinction(classifier, area.value, area.low, area.high, z)
+            for classifier, area, z in zip(_NAMES, test.areas, test.z, strict=True)
+        ),
+        p=test.p,
+        permutations=permutations,
+        within=within,
+        detectable=detectable,
+        clusters=found,
+        additions=choose_additions(found, numbered, pooled, additions),
+        outliers=outliers,
+        far=far,
+        query_weights=_weights(found, numbered, pooled),
+        seed=seed,
         points=tuple(
             QuestionPoint(text, bool(ours), float(x), float(y), int(number))
             for text, ours, (x, y), number in zip(
-                (*evaluation.texts, *log.texts), labels, plane, numbered, strict=True
+                pooled.texts, pooled.labels, plane, numbered, strict=True
             )
         ),
-    )  # fmt: skip
+    )
 
 
 def reweight(
@@ -531,9 +556,32 @@ def reweight(
         total = float(chosen[kept].sum())
         weighted[str(measure)] = float(chosen[kept] @ values[kept]) / total if total else math.nan
     effective = float(chosen.sum() ** 2 / (chosen @ chosen))
-    return ReweightedMeans(
-        evaluation.run_name, plain, weighted, len(rows), effective, uncovered
-    )
+    return ReweightedMeans(evaluation.run_name, plain, weighted, len(rows), effective, uncovered)
+
+
+def _pooled(
+    evaluation: QuestionSet, logged: QuestionSet, *, most: int, encoder: Any, seed: int
+) -> PooledQuestions:
+    """The questions of both sets, each once."""
+    counts = dict(zip(logged.keys, logged.counts, strict=True))
+    known = set(evaluation.keys)
+    own = [row for row, key in enumerate(logged.keys) if key not in known]
+    for size, name, what in (
+        (len(evaluation), "evaluation", ""),
+        (len(own), "log", " that the evaluation set does not have"),
+    ):
+        if size < _FEWEST:
+            raise InputError(
+                f"{many(size, 'distinct question')}{what}", where=name,
+                fix=f"give at least {_FEWEST}",
+            )  # fmt: skip
+    log = _at_most(logged.subset(own), most, seed)
+    texts = (*evaluation.texts, *log.texts)
+    traffic = [*(counts.get(key, 0) for key in evaluation.keys), *log.counts]
+    return PooledQuestions(
+        texts, (*evaluation.ids, *log.ids), len(evaluation), np.array(traffic, float),
+        embed(texts, encoder, seed),
+    )  # fmt: skip
 
 
 def _at_most(questions: QuestionSet, most: int, seed: int) -> QuestionSet:
@@ -548,27 +596,8 @@ def _permuted(labels: BoolArray, count: int, seed: int) -> BoolArray:
     return np.stack([labels, *(rng.permutation(labels) for _ in range(count))], axis=1)
 
 
-def _with_shared(
-    clusters: Sequence[QuestionCluster],
-    numbered: IntArray,
-    evaluation: QuestionSet,
-    logged: QuestionSet,
-    log: QuestionSet,
-) -> tuple[QuestionCluster, ...]:
-    """The clusters with the traffic of questions that are in both sets."""
-    where = dict(zip((*evaluation.keys, *log.keys), numbered.tolist(), strict=True))
-    traffic: dict[int, int] = {}
-    for key, count in zip(logged.keys, logged.counts, strict=True):
-        if key in where:  # of a very long log only a part was drawn
-            traffic[where[key]] = traffic.get(where[key], 0) + count
-    total = sum(traffic.values())
-    return tuple(
-        replace(each, traffic_share=traffic.get(each.number, 0) / total) for each in clusters
-    )
-
-
 def _detectable(
-    points: FloatArray, labels: BoolArray, scores: LabelScores, test: Any, seed: int
+    pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int
 ) -> tuple[Detectable, ...]:
     """Power of the test where a topic is missing: one question and those nearest to it.
 
@@ -576,8 +605,7 @@ def _detectable(
     the permutation distribution of the test serve for all of them.
     """
     rng = np.random.Generator(np.random.PCG64([seed, 4]))
-    rows = unit_rows(points)
-    size = int(labels.sum())
+    rows, size = pooled.rows, pooled.evaluation
     planted = []
     for share in _LOSSES:
         topic = round(share * (len(rows) - size))
@@ -602,38 +630,30 @@ def _detected_from(detectable: Sequence[Detectable]) -> float | None:
 
 
 def _verdict(
-    p: float,
-    distinctions: Sequence[Distinction],
-    clusters: Sequence[QuestionCluster],
-    within: float,
-    detected_from: float | None,
+    p: float, clusters: Sequence[QuestionCluster], within: float, detected_from: float | None
 ) -> str:
     if p > _ALPHA:
         sure = detected_from is not None and detected_from <= _MIXED
         return "mixed" if sure else "cannot tell"
-    missing = math.fsum(each.log_share for each in clusters if _is_missing(each))
     foreign = math.fsum(each.evaluation_share for each in clusters if _is_foreign(each))
-    if foreign >= _SEPARATED and foreign >= missing:
+    missing = [each for each in clusters if _is_missing(each)]
+    only = math.fsum(
+        each.log_share for each in missing
+        if each.evaluation_share <= _ONE_SIDED * each.log_share
+    )  # fmt: skip
+    if foreign >= _SEPARATED and foreign >= only:
         return "separated"
-    if missing >= _MISSING:
+    if only >= _MISSING or math.fsum(map(_excess, missing)) >= _MISSING:
         return "missing"
-    if foreign >= _SEPARATED:
-        return "separated"
-    if within >= _WITHIN:
-        return "reworded"
-    return "mixed"
+    return "reworded" if within >= _WITHIN else "mixed"
 
 
 def _is_missing(cluster: QuestionCluster) -> bool:
-    return (
-        cluster.p <= _ALPHA and cluster.evaluation_share <= _ONE_SIDED * cluster.log_share
-    )
+    return cluster.p <= _ALPHA and cluster.evaluation_share <= _TOO_FEW * cluster.log_share
 
 
 def _is_foreign(cluster: QuestionCluster) -> bool:
-    return (
-        cluster.p <= _ALPHA and cluster.log_share <= _ONE_SIDED * cluster.evaluation_share
-    )
+    return cluster.p <= _ALPHA and cluster.log_share <= _ONE_SIDED * cluster.evaluation_share
 
 
 def _excess(cluster: QuestionCluster) -> float:
@@ -641,26 +661,17 @@ def _excess(cluster: QuestionCluster) -> float:
 
 
 def _weights(
-    clusters: Sequence[QuestionCluster], numbered: IntArray, evaluation: QuestionSet
+    clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions
 ) -> dict[str, float]:
     """The share of traffic over the share of evaluation questions, by identifier, mean 1."""
-    held: dict[int, int] = {}
-    for names, number in zip(evaluation.ids, numbered.tolist(), strict=False):
-        held[number] = held.get(number, 0) + len(names)
-    shares = {each.number: each.traffic_share for each in clusters}
-    raw = {
-        name: shares[number] / held[number]
-        for names, number in zip(evaluation.ids, numbered.tolist(), strict=False)
+    place = {
+        name: int(number)
+        for names, number in zip(pooled.ids[: pooled.evaluation], numbered, strict=False)
         for name in names
+    }
+    held = Counter(place.values())
+    raw = {
+        name: clusters[number - 1].traffic_share / held[number] for name, number in place.items()
     }
     total = math.fsum(raw.values())
     return {name: value * len(raw) / total if total else 1.0 for name, value in raw.items()}
-
-
-def _row(cluster: QuestionCluster) -> tuple[Cell, ...]:
-    mark = "missing" if _is_missing(cluster) else "foreign" if _is_foreign(cluster) else ""
-    typical = cluster.typical_log or cluster.typical_evaluation
-    return (
-        f"{cluster.number} {' '.join(cluster.terms[:3])}", f"{cluster.evaluation_share:.0%}",
-        f"{cluster.log_share:.0%}", f"{cluster.traffic_share:.0%}", mark, typical[0],
-    )  # fmt: skip

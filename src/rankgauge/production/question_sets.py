@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from rankgauge.formats.delimited import decoded_line
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.questions import named_rows, read_questions
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.production.log import MANIFEST, EventLog
 from rankgauge.retrievers.encoders import encoder_of, named_encoder
 from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.two_sample import unit_rows
@@ -27,11 +29,14 @@ _TEXTS = (*QUESTIONS, "text", "user_query", "title")
 _COUNTS = ("count", "frequency", "freq")
 _DIMENSIONS = 64
 _MOST = 1e100  # of a number in a vector
+_TOKEN = r"\w+|[^\w\s]+"  # noqa: S105 - a word, or signs
 # Without a question mark, a text is a question by its first word.
-_FIRST_WORDS = frozenset(
-    "what who whom whose when where why which how is are was were do does did can could should "
-    "would will has have may".split()
+_FIRST_WORDS = re.compile(
+    "(wh(at|o|om|ose|en|ere|y|ich)|how|is|are|was|were|do|does|did|can|could|should|would|will|has"
+    r"|have|may)\b",
+    re.IGNORECASE,
 )
+_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
 TFIDF = "tfidf"
 
 # An identifier, the text, and how often it was asked.
@@ -58,8 +63,8 @@ class QuestionSet:
 
         Args:
             given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
-                either; a `Collection`; an `EventLog`; the path of a file of questions, a
-                collection or a text file with a question on each line. Columns ``count`` or
+                either; a `Collection`; an `EventLog`; the path of one of the two, of a file of
+                questions, or of a text file with a question on each line. Columns ``count`` or
                 ``frequency`` say how often a question was asked.
             where: The name of the argument, for messages.
 
@@ -113,8 +118,7 @@ class QuestionSet:
         """Return simple properties of the distinct questions."""
         words = [text.split() for text in self.texts]
         asking = [
-            text.rstrip().endswith(("?", "？", "؟")) or row[0].casefold() in _FIRST_WORDS
-            for text, row in zip(self.texts, words, strict=True)
+            text.endswith(_MARKS) or _FIRST_WORDS.match(text) is not None for text in self.texts
         ]
         return Traits(
             len(self.texts), sum(self.counts), float(np.mean([len(row) for row in words])),
@@ -152,16 +156,11 @@ def normalized(text: str) -> str:
 
 
 def _asked(given: Any, where: str) -> Iterator[Asked]:
-    if isinstance(given, QuestionSet):
-        for text, names, count in zip(given.texts, given.ids, given.counts, strict=True):
-            yield names[0], text, count
-            yield from ((name, text, 0) for name in names[1:])
-    elif isinstance(given, str | os.PathLike):
-        path = Path(given)
-        yield from _asked(Collection.read(given), where) if path.is_dir() else _read(given)
+    if isinstance(given, str | os.PathLike):
+        yield from _opened(given, where)
     elif isinstance(given, Collection):
         yield from _asked(given.queries, where)
-    elif hasattr(given, "connection"):
+    elif isinstance(given, EventLog):
         yield from _of_log(given)
     elif isinstance(given, Mapping):
         for name, query in given.items():
@@ -176,6 +175,16 @@ def _asked(given: Any, where: str) -> Iterator[Asked]:
         )  # fmt: skip
 
 
+def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
+    found = Path(path)
+    if found.suffix == ".parquet" or (found / MANIFEST).is_file():
+        yield from _of_log(EventLog(found))
+    elif found.is_dir():
+        yield from _asked(Collection.read(path), where)
+    else:
+        yield from _read(path)
+
+
 def _text(query: Any, where: str) -> str:
     text = getattr(query, "text", query)
     if not isinstance(text, str):
@@ -185,12 +194,13 @@ def _text(query: Any, where: str) -> str:
     return text
 
 
-def _of_log(log: Any) -> Iterator[Asked]:
+def _of_log(log: EventLog) -> Iterator[Asked]:
     """Questions of an event log, each text once."""
-    connection = log.connection()
-    rows = connection.execute(
-        "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text ORDER BY text"
-    ).fetchall()
+    with log.connection() as connection:
+        rows = connection.execute(
+            "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text "
+            "ORDER BY text"
+        ).fetchall()
     for number, (text, count) in enumerate(rows, start=1):
         yield f"q{number}", text, count
 
@@ -211,8 +221,8 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
             yield name, text, _count(row, source.name, line)
     elif Path(path).suffixes[:1] == [".txt"]:
         with source.open() as stream:
-            for number, line in numbered_lines(stream, source.name):
-                yield f"q{number}", decoded_line(line, source.name, number), 1
+            for number, raw in numbered_lines(stream, source.name):
+                yield f"q{number}", decoded_line(raw, source.name, number), 1
     else:
         for query in read_questions(source, {})[0].values():
             yield query.id, query.text or query.title, 1
@@ -232,8 +242,23 @@ def _count(row: Mapping[str, Any], path: str, line: int) -> int:
     return count
 
 
-def embed(texts: Iterable[str], encoder: Any, seed: int) -> tuple[str, FloatArray]:
-    """Return the name of an encoder, and (n, d) vectors of texts, d at most 64.
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Texts as vectors.
+
+    Attributes:
+        name: How they were made.
+        whole: (n, m) vectors of length 1, or a sparse matrix of them: for near texts.
+        points: (n, d) the same in at most 64 dimensions: for the test and for clusters.
+    """
+
+    name: str
+    whole: Any
+    points: FloatArray
+
+
+def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
+    """Return texts as vectors.
 
     Args:
         texts: The texts.
@@ -249,7 +274,7 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> tuple[str, FloatArra
     """
     rows = list(texts)
     if encoder is None or encoder == TFIDF:
-        return "TF-IDF of words and parts of words", _tfidf(rows, seed)
+        return _tfidf(rows, seed)
     made = named_encoder(encoder) if isinstance(encoder, str) else encoder_of(encoder)
     try:
         vectors = np.asarray(made.encode_queries(rows), dtype=np.float64)
@@ -262,23 +287,25 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> tuple[str, FloatArra
         )  # fmt: skip
     settings = getattr(made, "settings", {})
     name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
-    return str(name), principal_components(unit_rows(vectors), _DIMENSIONS)
+    whole = unit_rows(vectors)
+    return Embedding(str(name), whole, principal_components(whole, _DIMENSIONS))
 
 
-def _tfidf(texts: list[str], seed: int) -> FloatArray:
+def _tfidf(texts: list[str], seed: int) -> Embedding:
     text = library("sklearn.feature_extraction.text", extra="production", of="TF-IDF")
     decomposition = library("sklearn.decomposition", extra="production", of="TF-IDF")
     from scipy.sparse import hstack
 
-    words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+|[^\w\s]+")
+    words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=_TOKEN)
     parts = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
+    # Rows of words and of parts have length 1 each.
+    weights /= np.sqrt(2)
     size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
-    if size < 1:
-        return np.asarray(weights.toarray(), dtype=np.float64)
     svd = decomposition.TruncatedSVD(size, random_state=seed)
     with np.errstate(invalid="ignore", divide="ignore"):  # equal texts have no variance
-        return np.asarray(svd.fit_transform(weights), dtype=np.float64)
+        points = np.asarray(svd.fit_transform(weights), dtype=np.float64)
+    return Embedding("TF-IDF of words and parts of words", weights, points)
 
 
 def principal_components(points: FloatArray, count: int) -> FloatArray:

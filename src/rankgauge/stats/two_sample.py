@@ -84,6 +84,10 @@ class LabelScores:
         points: (n, d) coordinates, at least 10 points; constant columns are ignored.
         seed: The seed of the folds and of the order of equally near neighbors.
 
+    Attributes:
+        order: The random order in which points are looked at.
+        folds: Positions in that order, for each fold.
+
     Raises:
         InputError: If there are too few points.
 
@@ -107,34 +111,30 @@ class LabelScores:
         rng = np.random.Generator(np.random.PCG64(seed))
         # In random order: equally near neighbors are taken in the order of the points, which must
         # not follow the labels.
-        self._order = rng.permutation(len(given))
-        ordered = given[self._order]
-        self._folds = [
-            np.arange(start, len(ordered), _FOLDS) for start in range(_FOLDS)
-        ]
-        self._projections = list(_projections(ordered, self._folds))
+        self.order = rng.permutation(len(given))
+        ordered = given[self.order]
+        self.folds = [np.arange(start, len(ordered), _FOLDS) for start in range(_FOLDS)]
+        self._projections = list(_projections(ordered, self.folds))
         self._neighbors = nearest(ordered, _NEIGHBORS)
         # All points are one group of neighbors; those of the line are compared within folds.
-        self._groups = (self._folds, [np.arange(len(ordered))])
+        self._groups = (self.folds, [np.arange(len(ordered))])
 
     def scores(self, labels: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         """Return the scores of each classifier for (n,) or (n, B) labels, in the same shape."""
-        found = self._scores(labels[self._order].astype(np.float64))
-        back = np.argsort(self._order)
+        found = self._scores(labels[self.order].astype(np.float64))
+        back = np.argsort(self.order)
         return found[0][back], found[1][back]
 
     def _scores(self, labels: FloatArray) -> tuple[FloatArray, FloatArray]:
         linear = np.empty_like(labels)
-        for fold, (held_out, fitted, projection) in zip(
-            self._folds, self._projections, strict=True
-        ):
+        for fold, (held_out, fitted, projection) in zip(self.folds, self._projections, strict=True):
             linear[fold] = held_out @ (projection @ labels[fitted])
         return np.round(linear, _DIGITS), labels[self._neighbors].sum(axis=1)
 
     def areas(self, labels: npt.NDArray[np.bool_]) -> FloatArray:
         """Return (2, B) areas under the curve for (n, B) labels."""
         areas = np.empty((2, labels.shape[1]))
-        ordered = labels[self._order]
+        ordered = labels[self.order]
         for start, count in blocks(labels.shape[1], 4 * len(labels)):
             some = ordered[:, start : start + count]
             found = self._scores(some.astype(np.float64))
@@ -169,10 +169,10 @@ class LabelScores:
         check_draws(permutations, seed, "two_sample")
         check_share(level, "level", "two_sample")
         labels = np.asarray(labels, dtype=bool)
-        if labels.shape != (len(self._order),) or labels.all() or not labels.any():
+        if labels.shape != (len(self.order),) or labels.all() or not labels.any():
             raise InputError(
                 f"labels of shape {labels.shape} with {int(labels.sum())} of one sample",
-                where="two_sample", fix=f"give {len(self._order)} labels of two samples",
+                where="two_sample", fix=f"give {len(self.order)} labels of two samples",
             )  # fmt: skip
         rng = np.random.Generator(np.random.PCG64([seed, 1]))
         drawn = np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1)
@@ -182,9 +182,9 @@ class LabelScores:
         largest = np.sort(z[:, 1:].max(axis=0))
         reached = permutations - np.searchsorted(largest, z[:, 0].max() - _TIE, side="left")
         estimates = tuple(
-            _estimate(scores, labels[self._order], groups, level)
+            _estimate(scores, labels[self.order], groups, level)
             for scores, groups in zip(
-                self._scores(labels[self._order].astype(np.float64)), self._groups, strict=True
+                self._scores(labels[self.order].astype(np.float64)), self._groups, strict=True
             )
         )
         return TwoSampleTest(
@@ -194,11 +194,11 @@ class LabelScores:
 
     def area_within(self, labels: npt.NDArray[np.bool_], groups: npt.NDArray[np.int64]) -> float:
         """Return the linear area over pairs of the same fold and group; NaN without pairs."""
-        ordered = groups[self._order]
+        ordered = groups[self.order]
         cells = [
-            fold[ordered[fold] == group] for fold in self._folds for group in np.unique(ordered)
+            fold[ordered[fold] == group] for fold in self.folds for group in np.unique(ordered)
         ]
-        some = labels[self._order][:, None]
+        some = labels[self.order][:, None]
         scores = self._scores(some.astype(np.float64))[0]
         return float(area_under_curve(scores, some, cells)[0])
 
