@@ -111,7 +111,7 @@ def test_a_missing_verdict_is_counted_and_only_it_is_asked_again(store):
     assert (done.judged, done.missing) == (2, {"cannot judge": 2})
     assert "missing: cannot judge" in str(done)
     judge = Recorder()
-    judge.name, judge.prompt = "j", ""
+    judge.name, judge.prompt = "j", "1"
     judge_answers(given, judge, store, **MEASURE)
     assert [item.subject for item in judge.items] == ["It is far."] * 2
 

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
@@ -40,7 +41,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def client(store):
-    app = verdict_app(ITEMS, {"q1": RECORD.question}, store, person="ann", secret="s3cret")
+    app = verdict_app(ITEMS, {"q1": RECORD}, store, person="ann", secret="s3cret")
     with TestClient(app, base_url=ORIGIN) as client:
         yield client
 
@@ -62,6 +63,20 @@ def test_each_item_is_shown_until_all_have_a_verdict(client, store):
     assert [(v.key, v.label, v.judge) for v in store.verdicts()] == [
         (key, "supported", "ann") for key in KEYS
     ]
+
+
+def test_a_person_sees_the_conversation_and_the_passages_found(store):
+    turns = (("user", f"Tell me of it. {EVIL}"), ("assistant", "Of what?"))
+    record = replace(RECORD, history=turns)
+    items = [each for each in items_of(record, sentence_claims(record))
+             if each.relation == "answerability"]  # fmt: skip
+    app = verdict_app(items, {"q1": record}, store, person="ann")
+    with TestClient(app, base_url=ORIGIN) as client:
+        page = client.get("/").text
+    assert "Can the collection answer the question?" in page
+    assert "5 m &lt;script&gt;" in page
+    assert page.index("Tell me of it.") < page.index("Of what?") < page.index("How high?")
+    assert EVIL not in page
 
 
 def test_verdicts_of_other_judges_are_neither_shown_nor_counted(client, store):

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from rankgauge.answers.claims import ABSTENTION_RULE, abstains, split_sentences, without_marks
+from rankgauge.answers.claims import without_marks
 from rankgauge.answers.verdicts import LABELS, Item, Verdict
+from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import plain_terms, shared
 from rankgauge.errors import InputError
@@ -97,9 +98,11 @@ class CallableJudge:
 
     Args:
         function: Gets a list of items and returns as many labels, in their order; None where it
-            cannot judge.
+            cannot judge. Items have the ``history`` of a conversation, and of answerability the
+            ``passages`` that are known from the collection.
         name: The name of the judge.
-        version: The version of the model; another one judges again.
+        version: The version of the model; another one judges again. Only verdicts of people have
+            an empty version.
         batch: The largest number of items of a call.
 
     Raises:
@@ -116,7 +119,7 @@ class CallableJudge:
         self,
         function: Callable[[Sequence[Item]], Iterable[str | None]],
         name: str,
-        version: str = "",
+        version: str = "1",
         batch: int = 64,
     ) -> None:
         self.name = name

@@ -12,17 +12,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.answers.claims import abstains
 from rankgauge.answers.judges import SUPPORT, MissingVerdict, verdict_on_blank
-from rankgauge.answers.records import AnswerRecord
+from rankgauge.answers.records import AnswerRecord, Context
 from rankgauge.answers.store import VerdictStore, as_they_come
 from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, quote_occurs
+from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
@@ -43,6 +43,7 @@ _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "answer-question": ("claim-relevance", "claim", "question"),
         "context-question": ("context-relevance", "question", "passage"),
         "abstention": ("abstention", "question", "text"),
+        "answerability": ("answerability", "question", "passages"),
         "criterion": ("criterion", "criterion", "text"),
     }
 )
@@ -50,8 +51,9 @@ _FILES = (*dict.fromkeys(name for name, _, _ in _PROMPTS.values()), "claims", "n
 # Here the subject is the text, and the target is listed: one in each call.
 _TURNED = frozenset({"abstention", "context-question", "criterion"})
 # Labels that need a quote.
-_EVIDENT = frozenset({"supported", "contradicted", "partly supported", "relevant"})
+_EVIDENT = frozenset({"supported", "contradicted", "partly supported", "relevant", "answerable"})
 _ELLIPSIS = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
+_CONVERSATION = "The conversation before the question, one turn in each line"
 # Failures that fewer items may not have.
 _DIVISIBLE = frozenset({"invalid", "truncated", "empty", "refused", "no verdict"})
 _PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # tokens of replies, for estimates
@@ -117,8 +119,14 @@ class ModelJudge:
     or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
     without one it becomes "not stated" or "not relevant", with ``quoted=False``.
 
-    A verdict depends on the texts of its item only, since systems share it. Blank texts are judged
-    without a call. The model cannot judge whether the collection can answer: it does not see it.
+    A verdict depends on the texts of its item and on the turns before the question only, since
+    systems share it. Blank texts are judged without a call.
+
+    Whether the collection can answer is judged by passages of it. A passage with the answer shows
+    that it can. Contexts without the answer do not show that it cannot, since others may have it:
+    the verdict is missing, unless `search` finds passages in the collection for each question. It
+    is "not answerable" then if neither they nor the contexts answer, which is as certain as the
+    search is good. A reference answer is not shown: it need not come from the collection.
 
     Args:
         model: The model. Give it a cache, so that no call is paid twice.
@@ -126,6 +134,8 @@ class ModelJudge:
         batch: The largest number of claims in a call.
         longest: An item with more characters is not sent: its verdict is missing.
         prompts: Texts that replace shipped prompts, by the name of the file without ``.md``.
+        search: Finds documents of the collection for a question; of a conversation, for the turns
+            of the user, one in each line.
 
     Raises:
         UnknownName: For a prompt that does not exist.
@@ -139,20 +149,24 @@ class ModelJudge:
         batch: int = 8,
         longest: int = 200_000,
         prompts: Mapping[str, str] | None = None,
+        search: Callable[[str], Iterable[Context]] | None = None,
     ) -> None:
         self.model = model
         self.name = str(model.settings["model"]) if name is None else name
         self._batch = integer("batch", batch)
         self._longest = integer("longest", longest)
         self._prompts = _Prompts(prompts)
+        self._search = search
         self._served: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<ModelJudge {self.name}>"
 
     def version(self, relation: str) -> str:
-        """Return the name of the prompt and the hash of its text; empty without a prompt."""
-        return self._prompts.version(_PROMPTS[relation][0]) if relation in _PROMPTS else ""
+        """Return the name of the prompt and the hash of its text."""
+        version = self._prompts.version(_PROMPTS[relation][0])
+        searched = relation == "answerability" and self._search is not None
+        return f"{version}+search" if searched else version
 
     def other_models(self) -> tuple[str, ...]:
         """Return names that the server reported for its model and that are not the requested one.
@@ -169,7 +183,8 @@ class ModelJudge:
             items: Different items.
             replicate: The number of the repetition.
         """
-        batches = self._batches(item for item in items if self._without_call(item) is None)
+        shown = map(self._with_passages, items)
+        batches = self._batches(item for item in shown if self._without_call(item) is None)
         return self.model.estimate(
             (self._request(batch, replicate) for batch in batches),
             (_PER_REPLY + _PER_VERDICT * len(batch) for batch in batches),
@@ -187,7 +202,7 @@ class ModelJudge:
         """
         before = self.model.usage().cost or 0.0
         asked = []
-        for item in items:
+        for item in map(self._with_passages, items):
             decided = self._without_call(item)
             if decided is None:
                 asked.append(item)
@@ -215,20 +230,29 @@ class ModelJudge:
 
     def _without_call(self, item: Item) -> Verdict | MissingVerdict | None:
         """What is known before a call; None if the model has to be asked."""
-        if item.relation not in _PROMPTS:
-            return MissingVerdict(item.key, "cannot judge", "a model does not see the collection")
-        size = len(item.subject) + len(item.target)
+        if item.relation == "answerability" and not _text(item).strip():
+            return MissingVerdict(item.key, "cannot judge", "no passage of the collection is known")
+        size = len(item.subject) + len(_text(item)) + sum(len(text) for _, text in item.history)
         if size > self._longest:
             return MissingVerdict(item.key, "too long", f"{size:,} characters")
         return verdict_on_blank(item, self.name, self.version(item.relation))
+
+    def _with_passages(self, item: Item) -> Item:
+        """An item of answerability with what the search finds."""
+        if item.relation != "answerability" or self._search is None:
+            return item
+        query = [text for role, text in item.history if role == "user"]
+        found = self._search("\n".join([*query, item.subject]))
+        unique = {passage.text: passage for passage in (*found, *item.passages)}
+        return replace(item, passages=tuple(unique.values()))
 
     def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
         """Items of one call. The number of the claim decides, so that resuming repeats calls."""
         found: dict[Any, list[Item]] = {}
         for item in items:
-            text = item.subject if item.relation in _TURNED else item.target
             part = item.name or item.row if item.relation in _TURNED else item.row // self._batch
-            found.setdefault((item.relation, item.record, text, part), []).append(item)
+            group = (item.relation, item.record, _text(item), part, item.history)
+            found.setdefault(group, []).append(item)
         return list(found.values())
 
     def _request(self, batch: Sequence[Item], replicate: int) -> ChatRequest:
@@ -243,9 +267,11 @@ class ModelJudge:
         ]
         ids = [str(n) for n in range(1, len(batch) + 1)]
         parts = {
-            f"The {told}": batch[0].subject if turned else batch[0].target,
+            f"The {told}": _text(batch[0]),
             f"What to judge, one {listed} in each line": "\n".join(lines),
         }
+        if batch[0].history:
+            parts[_CONVERSATION] = _conversation(batch[0].history)
         last = (
             f"The data has ended. Reply with JSON only: one verdict for each id ({', '.join(ids)})."
         )
@@ -256,7 +282,7 @@ class ModelJudge:
 
     def _read(
         self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
-    ) -> tuple[dict[str, Verdict], tuple[str, str]]:
+    ) -> tuple[dict[str, Verdict | MissingVerdict], tuple[str, str]]:
         """The verdicts of a reply by key, and why the others are missing."""
         if isinstance(result, Reply):
             self._served.add(result.model)
@@ -265,7 +291,7 @@ class ModelJudge:
         else:
             entries = _salvaged(result.text) if result.code == "invalid" else []
             why = (result.code, result.what)
-        verdicts = {}
+        verdicts: dict[str, Verdict | MissingVerdict] = {}
         for number, item in enumerate(batch, 1):
             own = [entry for entry in entries if entry["id"] == str(number)]
             labels = {entry["label"] for entry in own}
@@ -273,23 +299,43 @@ class ModelJudge:
                 verdicts[item.key] = self._verdict(item, own[0], replicate)
         return verdicts, why
 
-    def _verdict(self, item: Item, entry: Mapping[str, str], replicate: int) -> Verdict:
+    def _verdict(
+        self, item: Item, entry: Mapping[str, str], replicate: int
+    ) -> Verdict | MissingVerdict:
         label, quote, reason = entry["label"], entry["quote"].strip(), entry["reason"]
         quoted = None
         if item.relation == "answer-question" or label not in _EVIDENT:
             quote = ""
         else:
-            text = item.subject if item.relation in _TURNED else item.target
+            text = _text(item)
             parts = list(filter(None, _ELLIPSIS.split(quote)))
             quoted = bool(parts) and all(quote_occurs(part, text) for part in parts)
             if not quoted:
                 why = "a quote that does not occur" if quote else "no quote"
                 reason = f"{label}, but with {why}: {reason}"
+                if item.relation == "answerability":  # that it cannot answer is no weaker claim
+                    return MissingVerdict(item.key, "no verdict", reason)
                 label = LABELS[item.relation][-1]
+        if label == "not answerable" and self._search is None:
+            why = "the contexts do not answer it; other documents of the collection may"
+            return MissingVerdict(item.key, "cannot judge", why)
         return Verdict(
             item.key, label, self.name, self.version(item.relation), quote, reason, quoted,
             replicate,
         )  # fmt: skip
+
+
+def _text(item: Item) -> str:
+    """The text that decides; other parts of an item are listed."""
+    if item.relation == "answerability":
+        return "\n\n".join(passage.text for passage in item.passages)
+    return item.subject if item.relation in _TURNED else item.target
+
+
+def _conversation(history: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(
+        json.dumps({"role": role, "text": text}, ensure_ascii=False) for role, text in history
+    )
 
 
 def _salvaged(text: str) -> list[dict[str, str]]:
@@ -386,7 +432,7 @@ def extract_claims(
     """
     texts = _Prompts(prompts)
     wanted = {
-        (prompt, _source(record, text)): (record.question, text)
+        (prompt, _source(record, text)): (record, text)
         for record in answers
         for prompt, text in (
             ("claims", record.answer), ("claims", record.reference),
@@ -438,12 +484,15 @@ def extract_claims(
 
 def _source(record: AnswerRecord, text: str) -> str:
     """What claims depend on."""
-    return f"{record.question}\n\n{text}"
+    before = f"{_conversation(record.history)}\n\n" if record.history else ""
+    return f"{before}{record.question}\n\n{text}"
 
 
-def _extraction(prompts: _Prompts, prompt: str, question: str, text: str) -> ChatRequest:
+def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str) -> ChatRequest:
     parts = {"The answer" if prompt == "claims" else "The reference answer": text}
-    parts["The question"] = question
+    parts["The question"] = record.question
+    if record.history:
+        parts[_CONVERSATION] = _conversation(record.history)
     last = "The data has ended. Reply with JSON only."
     items = _STRING if prompt == "claims" else _object(text=_STRING, vital={"type": "boolean"})
     schema = _object(**{prompt: {"type": "array", "items": items}})

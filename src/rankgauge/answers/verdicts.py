@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rankgauge.answers.records import AnswerRecord
+from rankgauge.answers.records import AnswerRecord, Context
 from rankgauge.errors import InputError
 
 __all__ = [
@@ -41,6 +41,7 @@ LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "criterion": ("met", "not met"),
     }
 )
+_ANSWERABILITY = frozenset(LABELS["answerability"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class Item:
         row: The number of the claim (or context, or citation) in its record, from 0.
         column: The number of the context; 0 where there is one target.
         name: Of a criterion, its name.
+        history: Role and text of the turns before the question, where the question is needed.
+        passages: Of answerability, contexts of the record, which are documents of the collection.
     """
 
     relation: str
@@ -94,11 +97,15 @@ class Item:
     row: int = 0
     column: int = 0
     name: str = ""
+    history: tuple[tuple[str, str], ...] = ()
+    passages: tuple[Context, ...] = ()
 
     @property
     def key(self) -> str:
-        """A hash of relation and texts, by which equal items share a verdict."""
-        parts = (self.relation, self.name, self.subject, self.target)
+        """A hash of relation, texts and history, by which equal items share a verdict."""
+        parts = [self.relation, self.name, self.subject, self.target]
+        for turn in self.history:
+            parts += turn
         text = "".join(f"{len(part)}:{part}" for part in parts)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -151,9 +158,10 @@ def items_of(
         ("reference-answer", claims.reference, answer),
         ("nugget-answer", claims.nuggets, answer),
     ):
+        history = record.history if relation == "answer-question" else ()
         for row, claim in enumerate(some or ()):
             for column, target in enumerate(targets):
-                yield Item(relation, record.id, claim.text, target, row, column)
+                yield Item(relation, record.id, claim.text, target, row, column, history=history)
     yield from _other_items(record, criteria)
 
 
@@ -167,14 +175,20 @@ def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[
             text = known[citation.context]
             yield Item("citation-context", record.id, citation.text, text, row)
     for row, context in enumerate(record.contexts):
-        yield Item("context-question", record.id, context.text, record.question, row)
+        yield Item(
+            "context-question", record.id, context.text, record.question, row,
+            history=record.history,
+        )  # fmt: skip
     if record.answerable is None:
-        yield Item("answerability", record.id, record.question, "")
+        yield Item(
+            "answerability", record.id, record.question, "", history=record.history,
+            passages=record.contexts,
+        )  # fmt: skip
     if record.answer is not None:
-        yield Item("abstention", record.id, record.answer, record.question)
+        yield Item("abstention", record.id, record.answer, record.question, history=record.history)
         for name, wording in criteria.items():
             asked = f"{record.question}\n\n{record.answer}"
-            yield Item("criterion", record.id, asked, wording, name=name)
+            yield Item("criterion", record.id, asked, wording, name=name, history=record.history)
 
 
 def check_verdict(verdict: Verdict, item: Item) -> None:
@@ -189,7 +203,8 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the label that counts for each key.
 
-    Of several judges, and of several versions of a prompt, that of the last verdict counts. Of each
+    Of several judges, and of several versions of a prompt, that of the last verdict counts; whether
+    the collection can answer is decided by people (verdicts without a prompt), if any. Of each
     replicate the last verdict counts, and of several replicates the label that most of them have.
     Where two labels are equally frequent none counts: the verdict is missing.
 
@@ -206,7 +221,9 @@ def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str
     last: dict[str, tuple[str, str, str]] = {}
     votes: dict[tuple[str, str, str], dict[int, str]] = {}
     for key, label, judge, prompt, replicate in rows:
-        last[key] = group = (key, judge, prompt)
+        group = (key, judge, prompt)
+        if not (prompt and label in _ANSWERABILITY and key in last and not last[key][2]):
+            last[key] = group
         votes.setdefault(group, {})[replicate] = label
     found = {}
     for key, group in last.items():

@@ -16,6 +16,7 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.judge_error import (
     Estimate,
@@ -61,12 +62,21 @@ from rankgauge.stats.randomization import (
     randomization_test,
     tukey_hsd,
 )
+from rankgauge.stats.sequential import (
+    ConfidenceSequence,
+    confidence_sequence,
+    difference_variance,
+    mixing_sd,
+    variance_needed,
+)
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
 __all__ = [
     "NONE",
     "Agreement",
     "Bounds",
+    "ClusterSums",
+    "ConfidenceSequence",
     "Estimate",
     "Interval",
     "NoneRate",
@@ -77,10 +87,14 @@ __all__ = [
     "bonferroni",
     "bootstrap_interval",
     "clustered_difference",
+    "clustered_mean",
+    "clustered_proportion",
     "clustered_rate",
     "cohen_kappa",
+    "confidence_sequence",
     "detectable_by_sign_test",
     "detectable_difference",
+    "difference_variance",
     "effect_size",
     "fit_plackett_luce",
     "holm",
@@ -89,6 +103,7 @@ __all__ = [
     "max_t",
     "mean_interval",
     "mean_lower_bound",
+    "mixing_sd",
     "moments",
     "naive_rate",
     "non_inferiority",
@@ -110,6 +125,7 @@ __all__ = [
     "t_test",
     "tukey_hsd",
     "units_needed",
+    "variance_needed",
     "wilcoxon",
     "wilson_interval",
 ]

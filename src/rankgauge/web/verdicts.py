@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from rankgauge.answers import (
     LABELS,
+    AnswerRecord,
     AnswerSet,
     Item,
     Verdict,
@@ -43,14 +44,14 @@ _ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "citation-context": ("Does the cited context support the sentence?", "Sentence", "Context"),
     "context-question": ("Is the context relevant to the question?", "Context", ""),
     "abstention": ("Does the answer say that it cannot answer?", "Answer", ""),
-    "answerability": ("Can the collection answer the question?", "", ""),
+    "answerability": ("Can the collection answer the question?", "", "Passages found for it"),
     "criterion": ("Does the answer meet the criterion?", "Question and answer", "Criterion"),
 })  # fmt: skip
 
 
 def verdict_app(
     items: Iterable[Item],
-    questions: Mapping[str, str],
+    records: Mapping[str, AnswerRecord],
     store: VerdictStore,
     *,
     person: str,
@@ -63,7 +64,7 @@ def verdict_app(
 
     Args:
         items: What is to be judged; equal items are shown once.
-        questions: The question of each record.
+        records: The record of each question.
         store: Where verdicts are stored, under the name of the person.
         person: The name of the person.
         secret: The first part of each path, so that only who has the link can use the page.
@@ -90,9 +91,11 @@ def verdict_app(
         if key:
             item = by_key[key]
             asked, subject, target = _ASKED[item.relation]
+            texts = [each.text for each in item.passages] or [item.target]
             values |= {
-                "asked": asked, "question": questions[item.record], "labels": LABELS[item.relation],
-                "subject": subject, "target": target, "chosen": known.get(key, ""),
+                "asked": asked, "record": records[item.record], "labels": LABELS[item.relation],
+                "subject": subject, "target": target, "texts": list(filter(None, texts)),
+                "chosen": known.get(key, ""),
             }  # fmt: skip
         return render(request, "verdict.html", **values)
 
@@ -133,6 +136,7 @@ def label_answers(
     *,
     relations: Iterable[str] = ("answer-context", "reference-answer"),
     claims: Callable[[Any], Any] = _sentences,
+    criteria: Mapping[str, str] = MappingProxyType({}),
     host: str = "127.0.0.1",
     port: int = 8765,
     echo: Callable[[str], None] = print,
@@ -145,6 +149,7 @@ def label_answers(
         person: The name under which they are stored.
         relations: What is judged: keys of `rankgauge.answers.LABELS`.
         claims: Gives the claims of a record.
+        criteria: Criteria of the user, each a name and its wording; they are judged, too.
         host: The address to listen on.
         port: The port; a free one if 0.
         echo: Called with the link to open, when the server listens.
@@ -154,7 +159,7 @@ def label_answers(
     """
     import uvicorn
 
-    wanted = set(relations)
+    wanted = {*relations, *(["criterion"] if criteria else [])}
     strange = sorted(wanted - set(LABELS))
     if strange:
         raise InputError(
@@ -163,7 +168,7 @@ def label_answers(
         )  # fmt: skip
     records = [record for each in answers for record in each]
     items = [
-        item for record in records for item in items_of(record, claims(record))
+        item for record in records for item in items_of(record, claims(record), criteria)
         if item.relation in wanted
     ]  # fmt: skip
     if not items:
@@ -173,8 +178,8 @@ def label_answers(
         )  # fmt: skip
     store.create()
     secret = secrets.token_urlsafe(24)
-    questions = {record.id: record.question for record in records}
-    app = verdict_app(items, questions, store, person=person, secret=secret)
+    by_id = {record.id: record for record in records}
+    app = verdict_app(items, by_id, store, person=person, secret=secret)
     listening = listen(host, port)
     echo(f"http://{shown_host(host)}:{listening.getsockname()[1]}/{secret}/")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
