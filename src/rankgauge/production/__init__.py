@@ -13,13 +13,27 @@ if TYPE_CHECKING:
         EventLog as EventLog,
         LogSummary as LogSummary,
     )
+    from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
+    from rankgauge.production.online import online_metrics as online_metrics
+    from rankgauge.production.online_result import (
+        OnlineMetrics as OnlineMetrics,
+        OnlineValue as OnlineValue,
+    )
     from rankgauge.production.personal_data import scrub as scrub
+    from rankgauge.production.thresholds import (
+        Threshold as Threshold,
+        ThresholdCheck as ThresholdCheck,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "events": "COLUMNS KINDS Event",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
+        "metrics": "METRICS OnlineMetric",
+        "online": "online_metrics",
+        "online_result": "OnlineMetrics OnlineValue",
         "personal_data": "scrub",
+        "thresholds": "Threshold ThresholdCheck",
     },
 )

@@ -43,7 +43,7 @@ class OnlineMetric:
         x: The denominator. A quantile is one of `y`, over questions that have it.
         bounds: Between which its values always are.
         quantile: Of a quantile.
-        per_session: Whether sessions are counted, with the most of `y` of their questions.
+        per_session: Whether sessions are counted, with the least `y` of their questions.
     """
 
     name: str
@@ -75,7 +75,7 @@ _REPLIED = "(answered OR {abstains})"
 _BOTH_BAD = "(preference IS NULL AND preference_label IS NOT NULL)"
 
 
-def _metric(
+def _metric(  # noqa: PLR0917 - a row of a table
     name: str, unit: str, numerator: str, definition: str, better: Literal["higher", "lower", ""],
     needs: tuple[str, ...], y: str, x: str,
 ) -> OnlineMetric:  # fmt: skip
@@ -174,7 +174,7 @@ _DECLARED = (
     OnlineMetric(
         "containment_rate", "sessions", "not handed over",
         "sessions not handed to a person / sessions; contained is not solved", "higher",
-        "proportion", ("handover",), "handed_over::INT", "session_id IS NOT NULL",
+        "proportion", ("handover",), "(NOT handed_over)::INT", "(session_id IS NOT NULL)::INT",
         per_session=True,
     ),
     OnlineMetric(
