@@ -440,7 +440,7 @@ def analyze_interleaving(
         )  # fmt: skip
     outcomes = np.array([impression_outcome(tuple(shares)) for _, shares, _, _ in rows])
     _, user = np.unique([cluster for cluster, *_ in rows], return_inverse=True)
-    gains = np.bincount(user, outcomes[:, 0] - outcomes[:, 1])
+    gains = np.bincount(user, outcomes[:, 0] - outcomes[:, 1]).astype(np.float64)
     counts = np.bincount(user)
     decided = np.abs(gains) > 1e-9
     users_a = int((gains[decided] > 0).sum())
