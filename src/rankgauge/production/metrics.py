@@ -88,7 +88,7 @@ def _metric(  # noqa: PLR0917 - a row of a table
 
 def _latency(percent: int) -> OnlineMetric:
     return OnlineMetric(
-        f"latency_p{percent}", "questions with a latency", "milliseconds",
+        f"latency_p{percent}", "questions", "milliseconds",
         f"the milliseconds that {percent}% of the answers (or retrievals) take at most", "lower",
         "quantile", (), "latency_ms", "latency_ms IS NOT NULL", (0.0, math.inf), percent / 100,
     )  # fmt: skip
@@ -101,33 +101,33 @@ _DECLARED = (
         ("thumbs",), "thumbs_up > 0", _RATED,
     ),
     _metric(
-        "feedback_rate", "answers shown", "rated", "rated answers / answers shown", "",
+        "feedback_rate", "answers", "rated", "rated answers / answers shown", "",
         ("answer", "thumbs"), _RATED, "answered",
     ),
     _metric(
-        "idk_rate", "questions answered or not", "abstentions",
+        "idk_rate", "answers", "abstentions",
         'answers that say "I don\'t know" / all answers, these included; a low rate alone is not '
         "good", "", ("answer|abstention",), "{abstains}", _REPLIED,
     ),
     _metric(
-        "wrong_idk_rate", "questions labeled answerable", "abstentions",
+        "wrong_idk_rate", "answerable questions", "abstentions",
         "abstentions / answers to questions that can be answered", "lower",
         ("answer|abstention", "label"), "{abstains}", f"answerable AND {_REPLIED}",
     ),
     _metric(
-        "right_idk_rate", "questions labeled not answerable", "abstentions",
+        "right_idk_rate", "unanswerable questions", "abstentions",
         "abstentions / answers to questions that cannot be answered", "higher",
         ("answer|abstention", "label"), "{abstains}", f"NOT answerable AND {_REPLIED}",
     ),
     _metric(
-        "reformulation_rate", "questions in sessions", "reformulated",
+        "reformulation_rate", "questions", "reformulated",
         "questions followed in the same session within {minutes:g} minutes by one whose words "
         "have a cosine of {similarity:g} or more / questions in sessions", "lower", ("question",),
         "next_question_seconds <= {minutes} * 60 AND next_similarity >= {similarity}",
         "session_id IS NOT NULL",
     ),
     _metric(
-        "abandonment_rate", "searches with results", "abandoned",
+        "abandonment_rate", "searches", "abandoned",
         "searches with results, no click, no rating and no other question in the session within "
         "{minutes:g} minutes / searches with results; an answer read on the page counts, too", "",
         ("retrieval|impression", "click|citation click"),
@@ -135,7 +135,7 @@ _DECLARED = (
         "(retrieved > 0 OR impressions > 0)",
     ),
     _metric(
-        "no_result_rate", "searches with a ranking", "without a result",
+        "no_result_rate", "searches", "without a result",
         "searches that retrieve nothing / searches", "lower", ("retrieval",), "retrieved = 0",
         "retrieved IS NOT NULL",
     ),
@@ -145,28 +145,28 @@ _DECLARED = (
         ("retrieval|impression", "click"), "clicks > 0", _SEARCH,
     ),
     OnlineMetric(
-        "result_ctr", "results shown", "clicked",
+        "result_ctr", "results", "clicked",
         "results clicked / results shown; several clicks on one count once", "higher",
         "proportion", ("impression", "click"), "least(clicked_results, impressions)", "impressions",
     ),
     OnlineMetric(
-        "click_mrr", "searches with a click", "sum of 1 / rank",
+        "click_mrr", "clicked searches", "sum of 1 / rank",
         "mean of 1 / the best rank clicked, of searches with a click of known rank", "higher",
         "mean", ("click",), "coalesce(click_rr, 0)", "(click_rr IS NOT NULL)::INT",
     ),
     OnlineMetric(
-        "click_rank", "searches with a click", "sum of ranks",
+        "click_rank", "clicked searches", "sum of ranks",
         "mean rank of the first click, of searches with a click of known rank", "lower", "mean",
         ("click",), "coalesce(first_click_rank, 0)", "(first_click_rank IS NOT NULL)::INT",
         (1.0, math.inf),
     ),
     _metric(
-        "citation_ctr", "answers with citations", "with a click on one",
+        "citation_ctr", "cited answers", "with a click on one",
         "answers with a click on a citation / answers shown with citations", "higher",
         ("citation", "citation click"), "citations_clicked > 0", "citations_shown > 0",
     ),
     OnlineMetric(
-        "citation_click_rate", "citations shown", "clicked",
+        "citation_click_rate", "citations", "clicked",
         "citations clicked / citations shown; several clicks on one count once", "higher",
         "proportion", ("citation", "citation click"), "least(citations_clicked, citations_shown)",
         "citations_shown",
@@ -178,7 +178,7 @@ _DECLARED = (
         per_session=True,
     ),
     OnlineMetric(
-        "win_rate", "comparisons with a preference or tie", "wins + ties / 2",
+        "win_rate", "comparisons", "wins + ties / 2",
         "(the first preferred + ties / 2) / comparisons, without those where both were bad", "",
         "proportion", ("preference",), "coalesce((preference + 1) / 2, 0)",
         "(preference IS NOT NULL)::INT",

@@ -338,7 +338,7 @@ def _abstentions(
         return ""
     texts = connection.execute(
         "SELECT DISTINCT text FROM events WHERE kind = 'answer' AND text IS NOT NULL "
-        "AND (regexp_matches(text, ?) OR NOT regexp_matches(text, '[\\p{L}\\p{N}]'))",
+        "AND (regexp_matches(text, ?) OR NOT regexp_matches(text, '\\pL'))",
         [ABSTENTION_RE2],
     ).fetchall()
     connection.execute("CREATE TEMP TABLE abstaining (text VARCHAR)")

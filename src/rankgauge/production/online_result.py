@@ -22,6 +22,7 @@ PERIODS = ("day", "week")
 _CODES = {"FAIL": 1, "NOT DEFINED": 4}
 _STRICT_INCONCLUSIVE = 3
 _WIDTH = 80
+_FEW = 2  # metrics of which a note says why they are not defined
 _COLUMNS = 4  # metrics that fit beside each other
 
 
@@ -278,21 +279,22 @@ class OnlineMetrics(Result):
         if self.first is None or self.last is None:
             return f"{self.where}: no questions"
         return (
-            f"{many(self.questions, 'question')} of {many(self.clusters, 'user')}, "
+            f"{self.questions:,} questions of {self.clusters:,} users, "
             f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d} (UTC)"
         )
 
     def _all_notes(self, *, full: bool) -> Iterator[str]:
         yield from (f"{check.verdict}: {check.sentence}" for check in self.checks)
         yield from self.notes
-        if not full:
-            reasons: dict[str, list[str]] = {}
-            for each in self.overall:
-                if not each.defined:
-                    reasons.setdefault(each.reason, []).append(each.metric.name)
-            yield from (f"not defined: {', '.join(n)} ({why})" for why, n in reasons.items())
         if full:
             yield from (f"{m.name}: {self._definition(m)}" for m in self.metrics)
+            return
+        missing = {each.metric.name: each.reason for each in self.overall if not each.defined}
+        if len(missing) > _FEW:
+            yield f"not defined (--full says why): {', '.join(missing)}"
+        else:
+            yield from (f"{name} is not defined: {why}" for name, why in missing.items())
+        yield "units and definitions: --full"
 
     def __repr__(self) -> str:
         return f"<OnlineMetrics of {self.where}: {many(self.questions, 'question')}>"
@@ -303,5 +305,5 @@ def _figure(metric: OnlineMetric, value: float) -> str:
     if math.isnan(value):
         return "–"
     if metric.kind == "quantile":
-        return f"{value:,.0f} ms"
+        return f"{value:,.0f}"
     return f"{value:.3f}" if metric.bounds == (0.0, 1.0) else f"{value:.2f}"
