@@ -4,9 +4,18 @@ import json
 import re
 
 import pytest
+from answer_server import asked, entry, verdicts
 from command import run
+from loopback import serving
 
-from rankgauge.answers import AnswerSet, VerdictStore, items_of, read_verdicts, sentence_claims
+from rankgauge.answers import (
+    AnswerSet,
+    VerdictStore,
+    evaluate_answers,
+    items_of,
+    read_verdicts,
+    sentence_claims,
+)
 from rankgauge.sample import sample_path
 
 QUESTIONS = sample_path("answers/questions.jsonl")
@@ -151,7 +160,84 @@ def test_evaluations_are_saved_in_the_history(tmp_path):
     assert "prompt-2" in done.stdout
 
 
+# ---- criteria in words
+
+
+def of_criterion(names):
+    """Meets a criterion where the answer has a digit; the wording is its name in words."""
+
+    def answer(body, before):
+        text, listed = asked(body)
+        names.update(each["criterion"] for each in listed)
+        label = "met" if re.search(r"\d", text.split("\n\n")[1]) else "not met"
+        return verdicts(*(entry(each["id"], label, "") for each in listed))
+
+    return answer
+
+
+def test_a_criterion_in_words_is_judged_and_has_the_name_that_python_gives_it(tmp_path):
+    wording, seen = tmp_path / "short.txt", set()
+    wording.write_text("The answer is short.\n")
+    own = ("--criterion", "exact=The answer has a digit.", "--criterion", f"short=@{wording}")
+    words = (FIRST, "--reference", QUESTIONS, "--verdicts", tmp_path / "v.db", *own)
+    some = (*words, "-m", "Criterion(name=exact)", "--as", "json")
+    with serving(of_criterion(seen)) as server:
+        found = means(answers("evaluate", *some, "--url", server.url, "--model", "m"))
+        assert seen == {"The answer has a digit.", "The answer is short."}
+        asked_for = len(server.bodies)
+        assert means(answers("evaluate", *some)) == found
+        assert len(server.bodies) == asked_for == 2 * 20
+    records = AnswerSet.of(FIRST, reference=QUESTIONS).records
+    digits = sum(bool(re.search(r"\d", each.answer)) for each in records) / 20
+    assert found == pytest.approx(
+        {"Criterion(name=exact)": digits, "Criterion(name=short)": digits}
+    )
+    with VerdictStore(tmp_path / "v.db") as store:
+        ev = evaluate_answers(
+            AnswerSet.of(FIRST, reference=QUESTIONS), store.verdicts(), "Criterion(name=exact)",
+            criteria={"exact": "The answer has a digit.", "short": "The answer is short."},
+        )  # fmt: skip
+    assert ev.mean() == found
+    assert ev.settings["criteria"]["short"] == "The answer is short."
+
+
+def test_a_criterion_is_calibrated_and_gated(tmp_path):
+    polite = {"polite": "The answer is polite."}
+    rows = []
+    for path in (FIRST, SECOND):
+        for record in AnswerSet.of(path, reference=QUESTIONS):
+            for item in items_of(record, sentence_claims(record), polite):
+                if item.relation == "criterion":
+                    met = ("met", "not met")[int(record.id[1:]) % 2]
+                    rows += [
+                        {"key": item.key, "label": met, "judge": judge} for judge in ("ann", "bot")
+                    ]
+    people, bot = tmp_path / "people.jsonl", tmp_path / "bot.jsonl"
+    people.write_text("".join(json.dumps(row) + "\n" for row in rows if row["judge"] == "ann"))
+    bot.write_text("".join(json.dumps(row) + "\n" for row in rows if row["judge"] == "bot"))
+    calibration, baseline = tmp_path / "calibration.json", tmp_path / "baseline.json"
+    own = ("--reference", QUESTIONS, "--verdicts", bot, "--criterion", f"polite={polite['polite']}")
+    shown = answers("calibrate", FIRST, *own, "--human", people, "-o", calibration).stdout
+    assert "criterion polite" in shown
+    words = (*own, "--baseline", baseline)
+    written = answers("gate", FIRST, *words, "--update-baseline")
+    assert "Criterion(name=polite)" in written.stdout
+    assert "not calibrated" in answers("gate", FIRST, *words, code=2).stderr
+    words = (*words, "--calibration", calibration)
+    answers("gate", FIRST, *words, "--update-baseline")
+    passed = answers("gate", FIRST, *words).stdout
+    assert "Criterion(name=polite)" in passed
+    assert "Completeness" not in passed
+
+
 WRONG = {
+    "--criterion polite": "wanted NAME=WORDING or NAME=@FILE",
+    "--criterion polite=": "wanted NAME=WORDING or NAME=@FILE",
+    "--criterion a=X --criterion a=Y": "each name once",
+    "--criterion a=@none.txt": "there is no such file",
+    "--criterion a=X": "rules cannot judge a --criterion",
+    f"--criterion a!=X --verdicts {VERDICTS}": "letters, digits, hyphens and underscores",
+    "-m Criterion(name=a)": "--criterion a=",
     "--dry-run": "are for a model",
     "--claims model": "are for a model",
     "--label x": "are for --save",

@@ -342,7 +342,7 @@ def calibrate(
     truth, _ = labels_of_people(labels)
     for key in truth:
         if key in items:
-            by_relation.setdefault(_relation(items[key].item), []).append(items[key])
+            by_relation.setdefault(relation_of(items[key].item), []).append(items[key])
     found = [
         _calibrated(relation, some, verdicts, labels, level=level, draws=draws, seed=seed)
         for relation, some in sorted(by_relation.items())
@@ -560,7 +560,8 @@ def _by_person(
     return table
 
 
-def _relation(item: Item) -> str:
+def relation_of(item: Item) -> str:
+    """The relation of an item; of a criterion with its name."""
     return f"{item.relation} {item.name}".rstrip()
 
 

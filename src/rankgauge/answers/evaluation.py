@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import Calibration, stamp_judge
+from rankgauge.answers.calibration import Calibration, relation_of, stamp_judge
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, score
+from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, relations_of, score
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
@@ -43,10 +43,6 @@ DEFAULT_MEASURES = (
 OVERLAP_MEASURES = (
     "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip
-# The relations whose verdicts each measure needs.
-_RELATIONS = {name: relations for name, (_, relations) in SCORES.items()} | {
-    "Criterion": ("criterion",)
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,12 +238,13 @@ def evaluate_answers(
         else {"": {(each.judge, each.prompt) for each in given}}
         if calibration is None
         else _judges(given, answers, claims, criteria),
-        {str(m): _RELATIONS[m.name] for m in chosen if m.name in _RELATIONS},
+        {str(measure): relations_of(measure) for measure in chosen if _is_judged(measure)},
         calibration,
     )
     scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
+    wording = {"criteria": dict(criteria)} if criteria else {}
     return AnswerEvaluation(
         run_name=answers.system,
         query_ids=tuple(record.id for record in answers),
@@ -257,7 +254,7 @@ def evaluate_answers(
         policies=Policies(),
         counts={"queries": len(answers)} | _unjudged(chosen, scores),
         groups=groups if any(groups) else None,
-        settings={**answers.settings, "judge": stamped},
+        settings={**answers.settings, **wording, "judge": stamped},
         findings=(
             *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
@@ -275,7 +272,8 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
             name = measure.arguments["name"]
             raise InputError(
                 f"the criterion {name!r} has no wording", where="criteria",
-                fix=f'give it: criteria={{"{name}": "The answer ..."}}',
+                fix=f'give it: criteria={{"{name}": "The answer ..."}}, or on the command line '
+                f"--criterion {name}='The answer ...'",
             )  # fmt: skip
 
 
@@ -284,12 +282,16 @@ def answer_measures(measures: Any) -> tuple[Measure, ...]:
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
-        if measure.name not in {*_RELATIONS, *OVERLAPS, *SIMILARITIES}:
+        if not (_is_judged(measure) or measure.name in {*OVERLAPS, *SIMILARITIES}):
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
                 fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
             )  # fmt: skip
     return found
+
+
+def _is_judged(measure: Measure) -> bool:
+    return measure.declaration.reads == "verdicts"
 
 
 def _similar(
@@ -341,13 +343,13 @@ def _judges(
     for record in answers:
         for item in items_of(record, claims(record), criteria):
             if item.key in latest:
-                found.setdefault(item.relation, set()).add(latest[item.key])
+                found.setdefault(relation_of(item), set()).add(latest[item.key])
     return found
 
 
 def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
     """The stamp as a note: a warning unless the judge is calibrated for every judged measure."""
-    judged = {str(measure) for measure in measures if measure.name in _RELATIONS}
+    judged = {str(measure) for measure in measures if _is_judged(measure)}
     if judged <= set(judge["calibrated"]):
         if judged:
             yield Finding("", "info", f"judge: {judge['stamp']}")

@@ -22,7 +22,9 @@ from rankgauge.answers.verdicts import ClaimSet, items_of
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.measures.measure import Measure
 
-__all__ = ["SCORES", "UNITS", "JudgedAnswer", "Score", "score", "units"]
+__all__ = [
+    "SCORES", "UNITS", "JudgedAnswer", "Score", "relations_of", "score", "units",
+]  # fmt: skip
 
 
 class Ternary(NamedTuple):
@@ -396,10 +398,10 @@ def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
     return found if known.sure[0] else Score(math.nan, found.low, found.high)
 
 
-def _criterion(judged: JudgedAnswer, name: str) -> Score:
+def _criterion(judged: JudgedAnswer, relation: str) -> Score:
     if not (judged.record.answer or "").strip():
         raise _Undefined("there is no answer")
-    return _share(judged.known(f"criterion {name}", "met"))
+    return _share(judged.known(relation, "met"))
 
 
 _Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
@@ -495,12 +497,11 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
     return int(good.sum()) / len(rows)
 
 
-def _scorer(measure: Measure) -> tuple[_Scorer, tuple[str, ...]]:
-    """How a measure is computed, and the relations whose verdicts it needs."""
-    if measure.name != "Criterion":
-        return SCORES[measure.name]
-    name = str(measure.arguments["name"])
-    return (lambda judged: _criterion(judged, name)), (f"criterion {name}",)
+def relations_of(measure: Measure) -> tuple[str, ...]:
+    """Return the relations whose verdicts a measure needs; of a criterion with its name."""
+    if measure.name == "Criterion":
+        return (f"criterion {measure.arguments['name']}",)
+    return SCORES[measure.name][1]
 
 
 def score(measure: Measure, judged: JudgedAnswer) -> Score:
@@ -510,14 +511,17 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         measure: A measure of answers.
         judged: A record with its claims and verdicts.
     """
-    scorer, relations = _scorer(measure)
+    relations = relations_of(measure)
     missing = judged.missing(*relations)
     like = measure.arguments.get("like")
     if like is not None:
         value = _as_tool(measure.name, str(like), judged)
         return Score(value, value, value, missing)
     try:
-        found = scorer(judged)
+        if measure.name == "Criterion":
+            found = _criterion(judged, relations[0])
+        else:
+            found = SCORES[measure.name][0](judged)
     except _Undefined as reason:
         return Score(math.nan, math.nan, math.nan, 0, str(reason))
     except _Unjudged:

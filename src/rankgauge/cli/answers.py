@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,6 +39,33 @@ def answers() -> None:
     """  # noqa: D301 - click reads the \b
 
 
+def _criteria_of(
+    context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
+) -> dict[str, str]:
+    """NAME=WORDING, or NAME=@FILE with the wording."""
+    from rankgauge.core.files import read_text
+
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, _, wording = pair.partition("=")
+        if wording.startswith("@"):
+            wording = read_text(wording[1:])
+        if not name or not wording.strip() or name in found:
+            raise click.BadParameter(
+                f"got {pair!r:.80}, wanted NAME=WORDING or NAME=@FILE, each name once",
+                context, parameter,
+            )  # fmt: skip
+        found[name] = wording.strip()
+    return found
+
+
+_criteria = click.option(
+    "--criterion", "criteria", multiple=True, metavar="NAME=WORDING", callback=_criteria_of,
+    help="A criterion in words, judged as the measure Criterion(name=NAME): "
+    "polite='The answer is polite.' or polite=@FILE; again for more.",
+)  # fmt: skip
+
+
 def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of answers and of who judges them, which `_judged` takes."""
     for option in reversed((
@@ -63,6 +90,7 @@ def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
             "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
             help="How often the model judges each item; the label of most counts.",
         ),
+        _criteria,
     )):  # fmt: skip
         command = option(command)
     return command
@@ -194,9 +222,10 @@ def gate(
       rankgauge answers gate v1.jsonl --calibration calibration.json --update-baseline
       rankgauge answers gate v2.jsonl --calibration calibration.json
     """  # noqa: D301 - click reads the \b
-    chosen = measures or (_PRIMARY,)
+    own = [f"Criterion(name={name})" for name in given["criteria"]]
+    chosen = measures or ((_PRIMARY,) if not own else ())
     wanted = rankgauge.GateRules.of(
-        rules or {"measures": {name: {"margin": 0.02} for name in chosen}}
+        rules or {"measures": {name: {"margin": 0.02} for name in (*chosen, *own)}}
     )
     with _judged(file, chosen, given) as judged:
         if len(judged) > 1:
@@ -254,16 +283,22 @@ def calibrate(
     if output is not None:
         check_writable(output)
     with _judged(file, (), given) as judged:
-        sets, claims = [each.answers for each in judged], judged[0].claims
+        sets, claims, criteria = (
+            [each.answers for each in judged],
+            judged[0].claims,
+            judged[0].criteria,
+        )
         verdicts = {verdict: None for each in judged for verdict in each.verdicts}
         if human.endswith(_ROWS):
-            people = package.read_verdicts(human, sets, claims=claims)
+            people = package.read_verdicts(human, sets, claims=claims, criteria=criteria)
         else:
             with package.VerdictStore(human) as store:
                 people = store.verdicts()
         judges = {verdict.judge for verdict in verdicts}
         people = [verdict for verdict in people if verdict.judge not in judges]
-        found = package.calibrate(sets, verdicts, people, claims=claims, seed=seed)
+        found = package.calibrate(
+            sets, verdicts, people, claims=claims, criteria=criteria, seed=seed
+        )
         means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
@@ -288,6 +323,7 @@ def calibrate(
     help="What is judged, such as citation-context; again for more. Without: answer-context and "
     "reference-answer.",
 )  # fmt: skip
+@_criteria
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
     help="The port to listen on; a free one if 0.",
@@ -299,6 +335,7 @@ def label(
     verdicts: str,
     person: str | None,
     relations: tuple[str, ...],
+    criteria: Mapping[str, str],
     host: str,
     port: int,
     **own: str | None,
@@ -329,7 +366,8 @@ def label(
     with VerdictStore(verdicts) as store:
         label_answers(
             sets, store, person or getpass.getuser(), host=host, port=port, echo=tell,
-            relations=relations or ("answer-context", "reference-answer"),
+            relations=relations or (() if criteria else ("answer-context", "reference-answer")),
+            criteria=criteria,
         )  # fmt: skip
 
 
@@ -363,6 +401,7 @@ class _Judged:
     claims: Callable[[Any], Any]
     judge: Mapping[str, Any] | None = None
     calibration: str | None = None
+    criteria: Mapping[str, str] = field(default_factory=dict)
 
     def evaluate(self, measures: Sequence[str]) -> Any:
         """The evaluation of the answers."""
@@ -370,7 +409,7 @@ class _Judged:
 
         return evaluate_answers(
             self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration,
+            calibration=self.calibration, criteria=self.criteria,
         )  # fmt: skip
 
     def diagnose(self, measures: Sequence[str]) -> Any:
@@ -379,7 +418,7 @@ class _Judged:
 
         return diagnose_answers(
             self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration,
+            calibration=self.calibration, criteria=self.criteria,
         )  # fmt: skip
 
 
@@ -390,7 +429,10 @@ def _judged(
     """The answers of each system of a file, judged."""
     from rankgauge.answers import read_answers
 
-    parts = ("reference", "system", "collection", "verdicts", "judge", "claims", "replicates")
+    parts = (
+        "reference", "system", "collection", "verdicts", "judge", "claims", "replicates",
+        "criteria",
+    )  # fmt: skip
     own = {name: given.pop(name, None) for name in (*parts, "pairs", "person", "calibration")}
     with chat_model(given) as model:
         if model is not None and (own["verdicts"] or "").endswith(_ROWS):
@@ -412,7 +454,8 @@ def _judged(
                 for each in sets
             ]
     person = {"person": True} if own["person"] else {}
-    yield [replace(each, judge=person, calibration=own["calibration"]) for each in found]
+    known = {"judge": person, "calibration": own["calibration"], "criteria": own["criteria"] or {}}
+    yield [replace(each, **known) for each in found]
 
 
 def _texts(own: Mapping[str, Any]) -> Mapping[str, str] | None:
@@ -432,7 +475,12 @@ def _judged_by(
 ) -> _Judged:
     from rankgauge import answers as package
 
-    where = own["verdicts"]
+    where, criteria = own["verdicts"], own["criteria"] or {}
+    if where is None and criteria:
+        raise click.UsageError(
+            "rules cannot judge a --criterion: give a model (--url, --model and --verdicts STORE), "
+            "or verdicts of people (--verdicts)"
+        )
     if where is None:
         judge = package.RuleJudge()
         items = {
@@ -458,7 +506,7 @@ def _judged_by(
                 claims = extracted.claims
             judged = package.judge_answers(
                 answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
-                claims=claims, replicates=own["replicates"], dry_run=dry_run,
+                claims=claims, criteria=criteria, replicates=own["replicates"], dry_run=dry_run,
             )  # fmt: skip
             tell(judged.summary())
             if dry_run:

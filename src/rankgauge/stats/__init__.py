@@ -62,6 +62,13 @@ from rankgauge.stats.randomization import (
     randomization_test,
     tukey_hsd,
 )
+from rankgauge.stats.sequential import (
+    ConfidenceSequence,
+    confidence_sequence,
+    difference_variance,
+    mixing_sd,
+    variance_needed,
+)
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
 __all__ = [
@@ -69,6 +76,7 @@ __all__ = [
     "Agreement",
     "Bounds",
     "ClusterSums",
+    "ConfidenceSequence",
     "Estimate",
     "Interval",
     "NoneRate",
@@ -83,8 +91,10 @@ __all__ = [
     "clustered_proportion",
     "clustered_rate",
     "cohen_kappa",
+    "confidence_sequence",
     "detectable_by_sign_test",
     "detectable_difference",
+    "difference_variance",
     "effect_size",
     "fit_plackett_luce",
     "holm",
@@ -93,6 +103,7 @@ __all__ = [
     "max_t",
     "mean_interval",
     "mean_lower_bound",
+    "mixing_sd",
     "moments",
     "naive_rate",
     "non_inferiority",
@@ -114,6 +125,7 @@ __all__ = [
     "t_test",
     "tukey_hsd",
     "units_needed",
+    "variance_needed",
     "wilcoxon",
     "wilson_interval",
 ]

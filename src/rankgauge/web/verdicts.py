@@ -136,6 +136,7 @@ def label_answers(
     *,
     relations: Iterable[str] = ("answer-context", "reference-answer"),
     claims: Callable[[Any], Any] = _sentences,
+    criteria: Mapping[str, str] = MappingProxyType({}),
     host: str = "127.0.0.1",
     port: int = 8765,
     echo: Callable[[str], None] = print,
@@ -148,6 +149,7 @@ def label_answers(
         person: The name under which they are stored.
         relations: What is judged: keys of `rankgauge.answers.LABELS`.
         claims: Gives the claims of a record.
+        criteria: Criteria of the user, each a name and its wording; they are judged, too.
         host: The address to listen on.
         port: The port; a free one if 0.
         echo: Called with the link to open, when the server listens.
@@ -157,7 +159,7 @@ def label_answers(
     """
     import uvicorn
 
-    wanted = set(relations)
+    wanted = {*relations, *(["criterion"] if criteria else [])}
     strange = sorted(wanted - set(LABELS))
     if strange:
         raise InputError(
@@ -166,7 +168,7 @@ def label_answers(
         )  # fmt: skip
     records = [record for each in answers for record in each]
     items = [
-        item for record in records for item in items_of(record, claims(record))
+        item for record in records for item in items_of(record, claims(record), criteria)
         if item.relation in wanted
     ]  # fmt: skip
     if not items:
