@@ -434,6 +434,11 @@ def _strata(
         members[STRATA[len(STRATA) * before // total]].append(place)
         before += group.frequency
     filled = sorted((name for name in STRATA if members[name]), key=lambda s: len(members[s]))
+    if n < len(filled):
+        raise InputError(
+            f"{many(n, 'question')} cannot represent {len(filled)} strata", where="n",
+            fix=f"draw {len(filled)} or more, or by frequency",
+        )  # fmt: skip
     sizes: dict[str, int] = {}
     for place, name in enumerate(filled):
         left, strata = n - sum(sizes.values()), len(filled) - place
