@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankgauge.production.events import KINDS as KINDS, Event as Event
+    from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.log import (
+        QUESTION_COLUMNS as QUESTION_COLUMNS,
+        EventLog as EventLog,
+        LogSummary as LogSummary,
+    )
     from rankgauge.production.personal_data import scrub as scrub
 
 __all__, __getattr__, __dir__ = lazy_names(
-    __name__, {"events": "KINDS Event", "personal_data": "scrub"}
+    __name__,
+    {
+        "events": "COLUMNS KINDS Event",
+        "log": "QUESTION_COLUMNS EventLog LogSummary",
+        "personal_data": "scrub",
+    },
 )
