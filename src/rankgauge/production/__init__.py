@@ -14,6 +14,19 @@ if TYPE_CHECKING:
         LogSummary as LogSummary,
     )
     from rankgauge.production.personal_data import scrub as scrub
+    from rankgauge.production.question_sets import (
+        PARTS as PARTS,
+        EvaluationQuestion as EvaluationQuestion,
+        QuestionSet as QuestionSet,
+        SetRefresh as SetRefresh,
+    )
+    from rankgauge.production.sampling import (
+        QuestionGroup as QuestionGroup,
+        QuestionSample as QuestionSample,
+        SampledStratum as SampledStratum,
+        group_questions as group_questions,
+        sample_questions as sample_questions,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -21,5 +34,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "COLUMNS KINDS Event",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "personal_data": "scrub",
+        "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
+        "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",
     },
 )

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from rankgauge.core.files import write_atomically
@@ -112,7 +111,9 @@ class QuestionSet(Result):
             InputError: If an id occurs twice.
         """
         source = TextSource.of(path)
-        found = [_question(row, origin, source.name, line) for line, row in named_rows(source, None)]
+        found = [
+            _question(row, origin, source.name, line) for line, row in named_rows(source, None)
+        ]
         if not found:
             raise InputError(
                 "there are no questions", where=str(path),
@@ -170,17 +171,16 @@ class QuestionSet(Result):
                 f"the core has {many(len(self.part('core')), 'question')} and is frozen",
                 where="part", fix="draw into the rotating part, or begin a new set",
             )  # fmt: skip
-        staying = self.part("core", "sentinel", *(("rotating",) if part == "core" else ()))
+        staying = [
+            *self.part("core", "sentinel", *(("rotating",) if part == "core" else ())),
+            *(replace(each, part="sentinel") for each in sentinels),
+        ]
         if frequencies is not None:
-            staying = tuple(_certain(each, frequencies.get(each.id, 0)) for each in staying)
-        known = {each.id for each in staying}
-        more = [replace(each, part="sentinel") for each in sentinels]
-        more += [replace(each, part=part) for each in drawn]
-        added = {each.id: each for each in more if each.id not in known}
-        after = tuple(
-            replace(each, version=self.version + 1) for each in (*staying, *added.values())
-        )
-        return SetRefresh(self, QuestionSet(after))
+            staying = [_certain(each, frequencies.get(each.id, 0)) for each in staying]
+        after: dict[str, EvaluationQuestion] = {}
+        for each in (*staying, *(replace(each, part=part) for each in drawn)):
+            after.setdefault(each.id, replace(each, version=self.version + 1))
+        return SetRefresh(self, QuestionSet(tuple(after.values())))
 
     def table(self) -> Table:
         """Return one line for each part."""
@@ -269,9 +269,7 @@ class SetRefresh(Result):
         }
 
 
-def _first(
-    questions: Iterable[EvaluationQuestion], change: str
-) -> list[tuple[str, str, str]]:
+def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
     return [(change, each.part, each.text) for each in questions][:_SHOWN]
 
 

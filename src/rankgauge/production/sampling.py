@@ -37,7 +37,7 @@ STRATA = ("head", "torso", "tail")
 _TEXTS = (*QUESTIONS, "text", "user_query")
 _COUNTS = ("count", "frequency", "freq")
 # Signs at the ends of words that make no other question.
-_SIGNS = ".,;:!?\"'()[]{}…„“”‘’«»¿¡-–—"
+_SIGNS = ".,;:!?\"'()[]{}-\N{HORIZONTAL ELLIPSIS}„“”\u2018\u2019«»¿¡\u2013\u2014"
 _ACCENTS = range(0x300, 0x370)
 _LONG, _MEDIUM, _SHORT = 5, 4, 3
 
@@ -97,12 +97,10 @@ class QuestionSample(Result):
             for each in self.strata
         ]  # fmt: skip
         merged = self.texts - sum(each.questions for each in self.strata)
+        texts = many(self.texts, "different text")
         notes = [
-            f"{many(self.texts, 'different text')}, of which {merged} are near-duplicates or "
-            "known; a group counts as one question with the sum of its frequencies",
-            f"personal data was replaced in {many(self.scrubbed, 'text')}",
-            "weight = frequency / probability gives means weighted by traffic; query_weight = "
-            "1 / probability means over different questions",
+            f"{texts}: {merged} grouped with others; personal data replaced in {self.scrubbed}",
+            "means with weight are over searches, with query_weight over different questions",
         ]
         if self.known:
             asked = sum(map(bool, self.known.values()))
@@ -403,7 +401,7 @@ def _near(one: str, other: str) -> bool:
     if len(short) == len(long):
         wrong = [place for place in range(len(one)) if one[place] != other[place]]
         swapped = (
-            len(wrong) == 2  # noqa: PLR2004 - two letters
+            len(wrong) == 2
             and wrong[1] == wrong[0] + 1
             and one[wrong[0]] == other[wrong[1]]
             and one[wrong[1]] == other[wrong[0]]
