@@ -12,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, judging_questions, read_runs
+from rankgauge.cli.inputs import chat_model, encoder_of, judging_questions, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
@@ -221,7 +221,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
 @click.option(
     "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
     help="Search it with vectors: hashing (words and character n-grams; if no ENCODER is given), "
-    "model2vec:NAME or sentence-transformers:NAME.",
+    "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,
@@ -477,18 +477,7 @@ def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
 
     found: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
     if dense is not None:
-        kind, _, name = dense.partition(":")
-        encoders: dict[str, Callable[..., Any]] = {
-            "hashing": retrievers.HashingEncoder,
-            "model2vec": retrievers.Model2VecEncoder,
-            "sentence-transformers": retrievers.SentenceTransformersEncoder,
-        }
-        if kind not in encoders or bool(name) == (kind == "hashing"):
-            raise click.BadParameter(
-                f"{dense!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME",
-                param_hint="--dense",
-            )
-        found["dense"] = retrievers.Dense(encoders[kind](*filter(None, [name])))
+        found["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
     return found
 
 
