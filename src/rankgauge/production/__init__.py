@@ -8,6 +8,12 @@ from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.interleaving import (
+        Interleaved as Interleaved,
+        InterleavingResult as InterleavingResult,
+        analyze_interleaving as analyze_interleaving,
+        interleave as interleave,
+    )
     from rankgauge.production.log import (
         QUESTION_COLUMNS as QUESTION_COLUMNS,
         EventLog as EventLog,
@@ -32,6 +38,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "events": "COLUMNS KINDS Event",
+        "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "personal_data": "scrub",
         "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
