@@ -16,6 +16,7 @@ from rankgauge.answers import (
     read_verdicts,
     sentence_claims,
 )
+from rankgauge.retrievers import HashingEncoder
 from rankgauge.sample import sample_path
 
 QUESTIONS = sample_path("answers/questions.jsonl")
@@ -230,7 +231,45 @@ def test_a_criterion_is_calibrated_and_gated(tmp_path):
     assert "Completeness" not in passed
 
 
+# ---- encoders
+
+
+def test_similarity_by_an_encoder_is_that_of_python():
+    words = (FIRST, "--reference", QUESTIONS, "--encoder", "hashing")
+    found = means(answers("evaluate", *words, "--as", "json"))
+    names = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
+    ev = evaluate_answers(
+        AnswerSet.of(FIRST, reference=QUESTIONS), {}, names, encoder=HashingEncoder()
+    )
+    assert {name: found[name] for name in names} == ev.mean()
+    assert ev.settings["encoder"] == "hashing 2048"
+    assert "ContextSimilarity" in answers("evaluate", *words, "--full").stdout
+
+
+def test_embeddings_of_a_server_are_requested_once(tmp_path):
+    def embedded(body, _before):
+        rows = [
+            {"index": n, "embedding": [float(len(text)), 1.0]}
+            for n, text in enumerate(body["input"])
+        ]
+        return 200, {}, {"data": rows}
+
+    with serving(embedded) as server:
+        encoder = ("--encoder", f"openai-embeddings:small@{server.url}")
+        words = ("--reference", QUESTIONS, *encoder, "--cache", tmp_path / "replies.db")
+        some = (FIRST, *words, "-m", "AnswerSimilarity", "--as", "json")
+        found = answers("evaluate", *some)
+        sent = len(server.bodies)
+        assert sent > 0
+        assert means(answers("evaluate", *some)) == means(found)
+        assert len(server.bodies) == sent
+        assert server.bodies[0]["model"] == "small"
+
+
 WRONG = {
+    "--encoder magic": "is none of hashing, model2vec:NAME",
+    "--encoder openai-embeddings:small": "openai-embeddings:NAME@URL",
+    "--encoder openai-embeddings:s@http://127.0.0.1:1": "127.0.0.1:1",
     "--criterion polite": "wanted NAME=WORDING or NAME=@FILE",
     "--criterion polite=": "wanted NAME=WORDING or NAME=@FILE",
     "--criterion a=X --criterion a=Y": "each name once",

@@ -66,6 +66,55 @@ def test_a_collection_of_empty_texts_asks_once_how_long_vectors_are():
     assert len(server.bodies) == 1
 
 
+def test_vectors_in_the_cache_are_not_requested_again(tmp_path):
+    def rows(model="small", prompt="", **more):
+        encoder = EmbeddingEndpoint(
+            server.url,
+            model,
+            cache=tmp_path / "replies.db",
+            document_prompt=prompt,
+            batch=2,
+            **more,
+        )
+        try:
+            return encoder.encode_documents(["a", "bb", "", "a", "ccc"]).tolist(), encoder.usage()
+        finally:
+            encoder.close()
+
+    with serving(vectors) as server:
+        first, used = rows()
+        assert first == [[1, 97], [2, 98], [0, 0], [1, 97], [3, 99]]
+        assert (used["calls"], used["texts"]) == (2, 3)  # the second "a" is known by then
+        again, used = rows()
+        assert (again, used["calls"]) == (first, 0)
+        assert [body["input"] for body in server.bodies] == [["a", "bb"], ["ccc"]]
+        for number, change in enumerate(({"model": "other"}, {"prompt": "x"}, {"dimensions": 2})):
+            rows(**change)
+            assert len(server.bodies) == 4 + 2 * number
+    with serving(vectors) as other:  # another server is another model
+        encoder = EmbeddingEndpoint(other.url, "small", cache=tmp_path / "replies.db")
+        encoder.encode_documents(["a"])
+        encoder.close()
+    assert len(other.bodies) == 1
+
+
+def test_vectors_of_another_length_than_those_in_the_cache_are_refused(tmp_path):
+    length = [2]
+
+    def answer(body, before):
+        status, headers, content = vectors(body)
+        content["data"] = [row | {"embedding": [1.0] * length[0]} for row in content["data"]]
+        return status, headers, content
+
+    with serving(answer) as server:
+        encoder = EmbeddingEndpoint(server.url, "small", cache=tmp_path / "replies.db")
+        encoder.encode_documents(["a"])
+        length[0] = 3
+        with pytest.raises(EndpointError, match="a vector of 3 numbers, wanted 2"):
+            encoder.encode_documents(["a", "b"])
+        encoder.close()
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_documents_are_sent_again_to_a_server_that_is_busy(status, monkeypatch):
     waits = []

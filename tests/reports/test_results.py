@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import pkgutil
+from datetime import UTC, datetime
 
 import pytest
 
@@ -148,6 +149,10 @@ RESULTS = {
     "JudgmentExport": lambda folder: judging.export_judgments(project(folder)),
     "JudgmentImport": lambda folder: judging.import_judgments(
         project(folder), sample_path("qrels.txt")
+    ),
+    "LogSummary": lambda _: rankgauge.production.LogSummary(
+        "log", {"question": 2, "click": 1}, 2, datetime(2026, 5, 1, tzinfo=UTC),
+        datetime(2026, 5, 2, tzinfo=UTC),
     ),
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()

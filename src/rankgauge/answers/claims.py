@@ -7,72 +7,11 @@ from collections.abc import Sequence
 
 from rankgauge.answers.records import AnswerRecord, Citation, Context
 from rankgauge.answers.verdicts import Claim, ClaimSet
+from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 
 __all__ = ["ABSTENTION_RULE", "abstains", "cited", "sentence_claims", "split_sentences"]
 
-# The version is part of every verdict of the rule; a changed pattern is a new version.
-ABSTENTION_RULE = "abstention-1"
-_ABBREVIATIONS = frozenset({
-    "al", "approx", "art", "cf", "ch", "col", "corp", "dept", "dr", "ed", "eq", "est", "etc",
-    "fig", "gen", "gov", "inc", "jr", "ltd", "mr", "mrs", "ms", "mt", "no", "nos", "op", "p",
-    "pp", "prof", "pt", "ref", "rep", "rev", "sec", "sen", "sr", "st", "tab", "vol", "vs",
-})  # fmt: skip
-# An end of a sentence, with closing quotes, brackets and citation marks, before a blank.
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?:\s*\[\d+(?:\s*,\s*\d+)*\])*(?=\s)|[。！？]+[」』”]*|\n+")  # noqa: RUF001
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _MARK = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
-_WORD = re.compile(r"(\w+)\.?$")
-_LONGEST = 2  # sentences of an abstention
-_GOES_ON = re.compile(
-    r"\b(?:however|nevertheless|but)\b(?!.*\b(?:not|n't|cannot)\b)", re.IGNORECASE
-)
-_ABSTAINS = re.compile(
-    r"""^\W*(
-        (?:i(?:'m|\s+am)\s+(?:sorry|afraid)|sorry|unfortunately|apologies)\b.{0,80}?
-        )?\W*(?:
-        i\s+(?:don'?t|do\s+not)\s+(?:know|have\s+(?:\w+\s+){0,2}(?:information|context|answer|access))\b
-        |i\s+(?:can(?:not|'t|\s+not)|am\s+(?:unable|not\s+able)\s+to|'m\s+(?:unable|not\s+able)\s+to)
-            \s+(?:answer|find|determine|provide|say|tell)
-        |(?:the|this)\s+(?:provided\s+|given\s+)?
-            (?:context|documents?|information|passages?|sources?|text)\s+
-            (?:provided\s+|given\s+)?(?:do(?:es)?\s*(?:not|n't)|cannot|can't|lacks?)\b
-        |(?:there\s+is|there's)\s+(?:no|not\s+enough|insufficient)\s+
-            (?:information|context|evidence|mention)
-        |no\s+(?:information|answer|relevant\s+\w+)\s+(?:is|was|were|could\s+be)\b
-        |(?:insufficient|not\s+enough)\s+(?:information|context)
-        |(?:it\s+is\s+)?not\s+(?:stated|mentioned|specified|answerable)\b
-        |unanswerable\b|unknown\W*$|n/?a\W*$|no\s+answer\W*$
-        )""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
-
-
-def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text, without list marks.
-
-    A sentence ends with a period, question or exclamation mark before a blank, with a full stop of
-    Chinese or Japanese, or with a line. A period behind an abbreviation, a single letter or within
-    a number does not end one.
-
-    Example:
-        >>> split_sentences("Dr. Lee found 3.5 mg. It helped [1, 2]. Why?")
-        ['Dr. Lee found 3.5 mg.', 'It helped [1, 2].', 'Why?']
-    """
-    found, start = [], 0
-    for end in _END.finditer(text):
-        before = text[start : end.start()]
-        word = _WORD.search(before)
-        if end.group().startswith(".") and len(end.group()) == 1 and word:
-            last = word.group(1).lower()
-            if last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
-                continue
-            if not before.strip(" \t").strip("0123456789"):
-                continue  # "1. " begins an item of a list
-        found.append(text[start : end.end()])
-        start = end.end()
-    found.append(text[start:])
-    sentences = (_ITEM.sub("", part).strip() for part in found)
-    return [part for part in sentences if any(char.isalnum() for char in part)]
 
 
 def without_marks(sentence: str) -> str:
@@ -102,26 +41,6 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
                 known = 1 <= number <= len(contexts)
                 found.append(Citation(contexts[number - 1].id if known else f"[{number}]", text))
     return tuple(found)
-
-
-def abstains(answer: str) -> bool:
-    """Whether an answer says that it cannot answer, by the rule `ABSTENTION_RULE` (English).
-
-    It says so in its first sentence, and at most one more sentence follows that does not go on to
-    answer ("However, ..."). An empty answer abstains.
-
-    Example:
-        >>> abstains("I'm sorry, but the context does not mention it."), abstains("No, it is not.")
-        (True, False)
-    """
-    sentences = split_sentences(answer)
-    if not sentences:
-        return True
-    return (
-        len(sentences) <= _LONGEST
-        and _ABSTAINS.match(sentences[0]) is not None
-        and not any(map(_GOES_ON.search, sentences))
-    )
 
 
 def sentence_claims(record: AnswerRecord) -> ClaimSet:

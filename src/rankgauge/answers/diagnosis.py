@@ -128,6 +128,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     bands: Any = None,
     attainable: float = _AT_LEAST,
     k: int = 5,
+    encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerDiagnosis:
     """Measure retrieval and generation, and tell which of them limits the answers.
@@ -145,6 +146,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval comes first.
         k: The cut-off.
+        encoder: As for :func:`evaluate_answers`.
         criteria: As for :func:`evaluate_answers`.
 
     Raises:
@@ -155,7 +157,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     labels = given if isinstance(given, Mapping) else counted_labels(given)
     evaluation = evaluate_answers(
         answers, given, measures, claims=claims, judge=judge, calibration=calibration,
-        criteria=criteria,
+        encoder=encoder, criteria=criteria,
     )  # fmt: skip
     judged = tuple(judged_answers(answers, labels, claims, criteria))
     found = blame(judged, answers.system)

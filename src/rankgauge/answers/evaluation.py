@@ -25,6 +25,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.tables import Cell, Table
+from rankgauge.retrievers.protocol import settings_of
 from rankgauge.stats.mean_bounds import mean_lower_bound
 
 __all__ = [
@@ -63,11 +64,23 @@ class AnswerEvaluation(Evaluation):
     judge: Mapping[str, Any] = field(default_factory=dict)
 
     def _data(self) -> dict[str, Any]:
-        scores = [[list(each[1:]) for each in row] for row in self.scores]
-        return super()._data() | {"judge": dict(self.judge), "scores": scores}
+        return super()._data() | self.own_data()
+
+    def own_data(self) -> dict[str, Any]:
+        """Return the judge, and bounds, missing verdicts and reasons by question and measure."""
+        scores = [
+            [
+                [None if math.isnan(each.low) else each.low,
+                 None if math.isnan(each.high) else each.high, each.missing, each.reason]
+                for each in row
+            ]
+            for row in self.scores
+        ]  # fmt: skip
+        return {"judge": dict(self.judge), "scores": scores}
 
     @classmethod
-    def _own_fields(cls, data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return the judge and the scores from JSON."""
         rows = data["scores"]
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
             raise ValueError("there is not one score for each value")
@@ -190,7 +203,8 @@ def evaluate_answers(
         verdicts: Verdicts, or the label of each key of an item. Which of several on one item
             counts, `counted_labels` says: of replicates, the label of most.
         measures: Names of measures of answers; without, `DEFAULT_MEASURES` and those of
-            `OVERLAP_MEASURES` that are defined for some question.
+            `OVERLAP_MEASURES`, and with an encoder of similarity, that are defined for some
+            question.
         claims: Gives the claims of a record; sentences by default.
         judge: Who judged: ``name`` and ``prompt``, and ``person=True`` for people, who need no
             calibration. Without, the judges of the verdicts.
@@ -215,7 +229,11 @@ def evaluate_answers(
     if not len(answers):
         raise InputError("there are no answers", where=answers.system, fix="give at least one")
     own = [f"Criterion(name={name})" for name in criteria]
-    asked = (*DEFAULT_MEASURES, *OVERLAP_MEASURES) if measures is None else measures
+    if measures is None:
+        some = SIMILARITIES if encoder is not None else ()
+        asked: Any = (*DEFAULT_MEASURES, *OVERLAP_MEASURES, *some)
+    else:
+        asked = measures
     chosen = tuple(dict.fromkeys((*answer_measures(asked), *answer_measures(own))))
     _check_criteria(chosen, criteria)
     given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
@@ -227,7 +245,7 @@ def evaluate_answers(
         columns = {
             measure: column
             for measure, column in columns.items()
-            if measure.name not in OVERLAPS or not all(each.reason for each in column)
+            if _is_judged(measure) or not all(each.reason for each in column)
         }
     chosen = tuple(columns)
     stamped = stamp_judge(
@@ -244,7 +262,9 @@ def evaluate_answers(
     scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
-    wording = {"criteria": dict(criteria)} if criteria else {}
+    used: dict[str, Any] = {"criteria": dict(criteria)} if criteria else {}
+    if similar:
+        used["encoder"] = _encoder_name(encoder)
     return AnswerEvaluation(
         run_name=answers.system,
         query_ids=tuple(record.id for record in answers),
@@ -254,7 +274,7 @@ def evaluate_answers(
         policies=Policies(),
         counts={"queries": len(answers)} | _unjudged(chosen, scores),
         groups=groups if any(groups) else None,
-        settings={**answers.settings, **wording, "judge": stamped},
+        settings={**answers.settings, **used, "judge": stamped},
         findings=(
             *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
@@ -303,9 +323,16 @@ def _similar(
     if encoder is None:
         raise InputError(
             f"{wanted[0]} needs an encoder", where="measures",
-            fix="give one: encoder=HashingEncoder(), or a model for sentence-transformers",
+            fix="give one: encoder=HashingEncoder(), or a model of sentence-transformers; on the "
+            "command line --encoder",
         )  # fmt: skip
     return similarities(answers.records, encoder)
+
+
+def _encoder_name(encoder: Any) -> str:
+    settings = settings_of(encoder) or {"type": type(encoder).__name__}
+    parts = ("type", "model", "dimensions", "url")
+    return " ".join(str(settings[part]) for part in parts if settings.get(part))
 
 
 def _scores(

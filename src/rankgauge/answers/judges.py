@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from rankgauge.answers.claims import ABSTENTION_RULE, abstains, split_sentences, without_marks
+from rankgauge.answers.claims import without_marks
 from rankgauge.answers.verdicts import LABELS, Item, Verdict
+from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import plain_terms, shared
 from rankgauge.errors import InputError

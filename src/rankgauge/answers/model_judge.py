@@ -18,11 +18,11 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.answers.claims import abstains
 from rankgauge.answers.judges import SUPPORT, MissingVerdict, verdict_on_blank
 from rankgauge.answers.records import AnswerRecord, Context
 from rankgauge.answers.store import VerdictStore, as_they_come
 from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, quote_occurs
+from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName

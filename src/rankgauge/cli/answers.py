@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, settings_of
+from rankgauge.cli.inputs import chat_model, encoder_of, settings_of
 from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -108,6 +108,16 @@ def _values(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--set", "pairs", multiple=True, metavar="KEY=VALUE",
             help="What made the answers, such as prompt=2 or retrieval=bm25; again for more.",
+        ),
+        click.option(
+            "--encoder", metavar="ENCODER",
+            help="Also measure similarity, by vectors of hashing (words and character n-grams), "
+            "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL, which "
+            "--cache keeps.",
+        ),
+        click.option(
+            "--encoder-key-env", metavar="NAME",
+            help="The environment variable that holds the key of the encoder's API.",
         ),
         options.measures(
             "A measure of answers, such as Faithfulness; again for more. Without: the judged "
@@ -402,6 +412,7 @@ class _Judged:
     judge: Mapping[str, Any] | None = None
     calibration: str | None = None
     criteria: Mapping[str, str] = field(default_factory=dict)
+    encoder: Any = None
 
     def evaluate(self, measures: Sequence[str]) -> Any:
         """The evaluation of the answers."""
@@ -409,7 +420,7 @@ class _Judged:
 
         return evaluate_answers(
             self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration, criteria=self.criteria,
+            calibration=self.calibration, criteria=self.criteria, encoder=self.encoder,
         )  # fmt: skip
 
     def diagnose(self, measures: Sequence[str]) -> Any:
@@ -418,7 +429,7 @@ class _Judged:
 
         return diagnose_answers(
             self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration, criteria=self.criteria,
+            calibration=self.calibration, criteria=self.criteria, encoder=self.encoder,
         )  # fmt: skip
 
 
@@ -431,9 +442,10 @@ def _judged(
 
     parts = (
         "reference", "system", "collection", "verdicts", "judge", "claims", "replicates",
-        "criteria",
+        "criteria", "pairs", "person", "calibration", "encoder", "encoder_key_env",
     )  # fmt: skip
-    own = {name: given.pop(name, None) for name in (*parts, "pairs", "person", "calibration")}
+    own = {name: given.pop(name, None) for name in parts}
+    encoder = _encoder(own, given) if own["encoder"] else None
     with chat_model(given) as model:
         if model is not None and (own["verdicts"] or "").endswith(_ROWS):
             raise click.UsageError("a model adds to a store: --verdicts verdicts.db")
@@ -454,8 +466,21 @@ def _judged(
                 for each in sets
             ]
     person = {"person": True} if own["person"] else {}
-    known = {"judge": person, "calibration": own["calibration"], "criteria": own["criteria"] or {}}
-    yield [replace(each, **known) for each in found]
+    yield [
+        replace(
+            each, judge=person, calibration=own["calibration"], criteria=own["criteria"] or {},
+            encoder=encoder,
+        )
+        for each in found
+    ]  # fmt: skip
+
+
+def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
+    """The encoder; without a language model the cache is its own."""
+    cache = given["cache"]
+    if given["url"] is None and given["model"] is None:
+        given["cache"] = None
+    return encoder_of(own["encoder"], "--encoder", key_env=own["encoder_key_env"], cache=cache)
 
 
 def _texts(own: Mapping[str, Any]) -> Mapping[str, str] | None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "chat_model", "located", "queries_of", "read_evaluations", "read_runs", "settings_of",
-    "told_apart",
+    "chat_model", "encoder_of", "judging_questions", "located", "queries_of", "read_evaluations",
+    "read_runs", "settings_of", "told_apart",
 ]  # fmt: skip
 
 _MARK = '"rankgauge/evaluation/'
@@ -88,6 +88,19 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
     return Path(text)
 
 
+def judging_questions(questions: Iterable[Any], author: str = "") -> list[Any]:
+    """The questions of a production log or set, as a judging project stores them."""
+    from rankgauge.judging import Question
+
+    return [
+        Question(
+            each.id, each.text, author=author or each.model, origin=each.origin,
+            probability=each.probability, answers=(each.document,) if each.document else (),
+        )
+        for each in questions
+    ]  # fmt: skip
+
+
 @contextmanager
 def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
     """The language model of these options; None if none is given."""
@@ -103,6 +116,29 @@ def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
         yield model
     finally:
         model.close()
+
+
+def encoder_of(
+    text: str, option: str, *, key_env: str | None = None, cache: str | None = None
+) -> Any:
+    """The encoder of TYPE:NAME, by the types that plans have."""
+    from rankgauge import retrievers
+
+    kind, _, name = text.partition(":")
+    model, at, url = name.partition("@")
+    if kind == "hashing" and not name:
+        return retrievers.HashingEncoder()
+    if kind == "model2vec" and name:
+        return retrievers.Model2VecEncoder(name)
+    if kind == "sentence-transformers" and name:
+        return retrievers.SentenceTransformersEncoder(name)
+    if kind == "openai-embeddings" and model and at and url:
+        return retrievers.EmbeddingEndpoint(url, model, key_env=key_env, cache=cache)
+    raise click.BadParameter(
+        f"{text!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
+        "openai-embeddings:NAME@URL",
+        param_hint=option,
+    )
 
 
 def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:

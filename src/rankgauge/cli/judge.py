@@ -12,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, read_runs
+from rankgauge.cli.inputs import chat_model, encoder_of, judging_questions, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
@@ -85,10 +85,10 @@ _DRAW = (
         help="The file is a log: draw N of its different questions.",
     ),
     click.option(
-        "--by", type=click.Choice(["frequency", "uniform"]), default="frequency",
+        "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
         show_default=True,
-        help="With --sample: whether frequent questions are drawn more often. Probabilities are "
-        "recorded.",
+        help="With --sample: frequent questions more often, all alike, or head, torso and tail of "
+        "the log equally. Probabilities are recorded.",
     ),
     options.seed("With --sample: decides which questions are drawn."),
 )  # fmt: skip
@@ -221,7 +221,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
 @click.option(
     "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
     help="Search it with vectors: hashing (words and character n-grams; if no ENCODER is given), "
-    "model2vec:NAME or sentence-transformers:NAME.",
+    "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,
@@ -477,18 +477,7 @@ def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
 
     found: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}
     if dense is not None:
-        kind, _, name = dense.partition(":")
-        encoders: dict[str, Callable[..., Any]] = {
-            "hashing": retrievers.HashingEncoder,
-            "model2vec": retrievers.Model2VecEncoder,
-            "sentence-transformers": retrievers.SentenceTransformersEncoder,
-        }
-        if kind not in encoders or bool(name) == (kind == "hashing"):
-            raise click.BadParameter(
-                f"{dense!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME",
-                param_hint="--dense",
-            )
-        found["dense"] = retrievers.Dense(encoders[kind](*filter(None, [name])))
+        found["dense"] = retrievers.Dense(encoder_of(dense, "--dense"))
     return found
 
 
@@ -514,12 +503,15 @@ def _open(link: str) -> None:
 def _read_questions(
     path: str, collection: str | None, author: str, *, draw: tuple[int | None, str, int]
 ) -> list[Any]:
-    from rankgauge.judging import load_questions, sample_log
+    from rankgauge.judging import load_questions
+    from rankgauge.production import sample_questions
 
     sample, by, seed = draw
     with working(f"reading {path}"):
         if sample is not None:
-            return sample_log(path, sample, by=by, seed=seed, author=author)
+            return judging_questions(
+                sample_questions(path, sample, by=by, seed=seed).questions, author
+            )
         documents = None if collection is None else rankgauge.Collection.read(collection)
         return load_questions(path, documents, author=author)
 

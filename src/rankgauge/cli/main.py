@@ -31,6 +31,7 @@ _GROUPS = {
     "Release and follow": {"gate": "gate", "history": "history"},
     "Judge": {"judge": "judge"},
     "Evaluate answers": {"answers": "answers"},
+    "Follow production": {"logs": "logs"},
     "Run retrievers": {"bench": "bench", "explore": "explore"},
     "Prepare data": {
         "collection": "collection", "convert": "convert", "fuse": "fuse", "cut": "subsets",

@@ -1,6 +1,6 @@
-"""Replies kept in a file of SQLite, so that none is paid twice.
+"""Replies and embeddings kept in a file of SQLite, so that none is paid twice.
 
-The file holds texts of replies, not those of requests, and is made with mode 0600: only its owner
+The file holds replies, not the texts of requests, and is made with mode 0600: only its owner
 may read it. Several processes may use it at once; each reply is one transaction, which a killed
 process leaves whole or not at all.
 """
@@ -47,12 +47,14 @@ class ReplyCache:
                     found[key] = json.loads(row[0])
         return found
 
-    def put(self, key: str, reply: Mapping[str, Any]) -> None:
-        """Keep a reply, in place of an earlier one."""
+    def put(self, replies: Mapping[str, Any]) -> None:
+        """Keep replies by key, in place of earlier ones: all or none."""
         # As ASCII: a reply may hold half of a surrogate pair.
-        row = [key, json.dumps(reply)]
+        rows = [(key, json.dumps(reply)) for key, reply in replies.items()]
         with self._open("written") as file:
-            file.execute(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?)", row)  # noqa: S608 - a constant
+            file.execute("BEGIN IMMEDIATE")
+            file.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?)", rows)  # noqa: S608 - a constant
+            file.execute("COMMIT")
 
     @contextmanager
     def _open(self, done: str) -> Iterator[sqlite3.Connection]:

@@ -353,7 +353,7 @@ class ChatModel:
     def _keep(self, key: str, reply: Reply) -> None:
         if self._cache is not None:
             names = ("text", "model", "repairs", "not_applied")
-            self._cache.put(key, {name: getattr(reply, name) for name in names})
+            self._cache.put({key: {name: getattr(reply, name) for name in names}})
 
     # ---- one request
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+from rankgauge.llm.cache import ReplyCache, cache_key
 
 # What 32 bits can hold.
 _MOST = 1e38
@@ -79,6 +81,8 @@ class EmbeddingEndpoint(ModelEndpoint):
         query_prompt: Put before each query.
         document_prompt: Put before each document.
         batch: How many texts are sent at once.
+        cache: A file that keeps vectors, made if there is none, as that of ``ChatModel``; it may be
+            the same file. The key has endpoint, model, dimensions and text.
     """
 
     _path = "embeddings"
@@ -98,6 +102,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         batch: int = 64,
         timeout: float = 60.0,
         max_bytes: int = MAX_BYTES,
+        cache: str | Path | None = None,
     ) -> None:
         endpoint = Endpoint(
             url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
@@ -109,6 +114,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         self._query_prompt, self._document_prompt = query_prompt, document_prompt
         self._batch = integer("batch", batch)
         self._width = self._dimensions
+        self._cache = None if cache is None else ReplyCache(Path(cache))
         self.settings: Mapping[str, Any] = {
             "type": "openai-embeddings",
             **endpoint.settings(),
@@ -117,6 +123,8 @@ class EmbeddingEndpoint(ModelEndpoint):
             "query_prompt": query_prompt,
             "document_prompt": document_prompt,
         }
+        parts = ("type", "url", "headers", "key_env", "hidden", "model", "dimensions")
+        self._identity = {name: self.settings.get(name) for name in parts}
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """A row for each text; asked again, with longer and longer waits, if the server is busy.
@@ -148,17 +156,36 @@ class EmbeddingEndpoint(ModelEndpoint):
         return rows
 
     def _vectors(self, texts: list[str], attempts: int) -> list[Any]:
+        """The vector of each text: from the cache, else from the server."""
+        if self._cache is None:
+            return self._checked(self._requested(texts, attempts))
+        keys = [cache_key(self._identity | {"text": text}) for text in texts]
+        known = self._cache.find(keys)
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        found = dict(
+            zip(new, self._requested([*new.values()], attempts) if new else (), strict=True)
+        )
+        vectors = self._checked([(known | found)[key] for key in keys])
+        if found:
+            self._cache.put(found)
+        return vectors
+
+    def _checked(self, vectors: list[Any]) -> list[Any]:
+        """The vectors, all of one length."""
+        with self._lock:
+            self._width = self._width or len(vectors[0])
+        wrong = next((v for v in vectors if len(v) != self._width), None)
+        if wrong is not None:
+            raise self._refused(f"a vector of {len(wrong)} numbers, wanted {self._width}")
+        return vectors
+
+    def _requested(self, texts: list[str], attempts: int) -> list[Any]:
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
         content = patiently(lambda: self._endpoint.post(self._path, body), attempts=attempts)
         vectors = self._in_order(content, len(texts))
         self._count(len(texts), {"tokens": _tokens(content)})
-        with self._lock:
-            self._width = self._width or len(vectors[0])
-        wrong = next((v for v in vectors if len(v) != self._width), None)
-        if wrong is not None:
-            raise self._refused(f"a vector of {len(wrong)} numbers, wanted {self._width}")
         return vectors
 
     def _in_order(self, content: Any, count: int) -> list[list[float]]:

@@ -1,0 +1,308 @@
+"""`EventLog`: a log of production in Parquet, read with DuckDB."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import tempfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.libraries import library
+from rankgauge.core.text import many
+from rankgauge.errors import FormatError, InputError
+from rankgauge.production.events import COLUMNS, KINDS
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+MANIFEST = "manifest.json"
+# Columns that a Parquet file must have to be a log; the others are NULL where they are missing.
+_REQUIRED = ("event_id", "kind", "time", "question_id")
+
+# As `COLUMNS`, but for times: DuckDB cannot give Python those with a time zone without pytz.
+_VIEW = COLUMNS | {"time": "TIMESTAMP"}
+# Columns of `questions`, one row a question, each with its SQL type and what it is.
+QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
+    "question_id": ("VARCHAR", "The question."),
+    "user_id": ("VARCHAR", "The user; NULL if unknown."),
+    "session_id": ("VARCHAR", "The session; NULL if unknown."),
+    "cluster": ("VARCHAR", "What belongs together: user, else session, else question."),
+    "time": (
+        "TIMESTAMP",
+        "When it was asked; in UTC; without a question event the first time known.",
+    ),
+    "day": ("DATE", "The day in UTC."),
+    "arm": ("VARCHAR", "The arm of an experiment; NULL if none."),
+    "text": ("VARCHAR", "What was asked; NULL if unknown."),
+    "attributes": ("MAP(VARCHAR, VARCHAR)", "Segments: of the question, else of any event."),
+    "retrieved": ("BIGINT", "Documents retrieved, the most of all rankings; NULL without any."),
+    "impressions": ("BIGINT", "Results shown."),
+    "clicks": ("BIGINT", "Clicks on results."),
+    "clicked_results": ("BIGINT", "Results with a click."),
+    "first_click_rank": ("INTEGER", "The rank of the first click; NULL if unknown."),
+    "click_rr": ("DOUBLE", "1 / the best rank that was clicked; NULL if unknown."),
+    "answered": ("BOOLEAN", "Whether an answer was shown."),
+    "abstained": ("BOOLEAN", "Whether there is an abstention."),
+    "answer_text": ("VARCHAR", "The last answer; NULL if none or unknown."),
+    "answerable": ("BOOLEAN", "The last label; NULL if nobody labeled it."),
+    "citations_shown": ("BIGINT", "Citations shown."),
+    "citations_clicked": ("BIGINT", "Citations with a click."),
+    "thumbs_up": ("INTEGER", "1 if the last rating is up, else 0."),
+    "thumbs_down": ("INTEGER", "1 if the last rating is down, else 0."),
+    "handed_over": ("BOOLEAN", "Whether the conversation was handed to a person."),
+    "preference": ("DOUBLE", "1 the first, 0 a tie, -1 the second; NULL if none, or both bad."),
+    "preference_label": ("VARCHAR", "The last preference in the words of the source."),
+    "latency_ms": ("DOUBLE", "Of the answer, else of the retrieval; NULL if unknown."),
+    "next_question_seconds": ("DOUBLE", "Until the next question of the session; NULL if none."),
+    "next_similarity": ("DOUBLE", "Cosine of the words of this and the next question; 0 to 1."),
+}
+_QUESTIONS = """
+WITH grouped AS (
+  SELECT
+    question_id,
+    min(user_id) AS user_id,
+    min(session_id) AS session_id,
+    coalesce(min(time) FILTER (kind = 'question'), min(time)) AS time,
+    min(arm) AS arm,
+    coalesce(
+      min(text) FILTER (kind = 'question'),
+      min(text) FILTER (kind IN ('retrieval', 'impression'))
+    ) AS text,
+    coalesce(
+      arg_min(attributes, time) FILTER (kind = 'question'), arg_min(attributes, time)
+    ) AS attributes,
+    max(len(documents)) FILTER (kind = 'retrieval') AS retrieved,
+    coalesce(sum(len(documents)) FILTER (kind = 'impression'), 0)::BIGINT AS impressions,
+    count(*) FILTER (kind = 'click') AS clicks,
+    coalesce(len(list_distinct(list(documents[1]) FILTER (kind = 'click'))), 0) AS clicked_results,
+    arg_min(ranks[1], time) FILTER (kind = 'click') AS first_click_rank,
+    max(1 / ranks[1]) FILTER (kind = 'click' AND ranks[1] > 0) AS click_rr,
+    bool_or(kind = 'answer') AS answered,
+    bool_or(kind = 'abstention') AS abstained,
+    arg_max(text, time) FILTER (kind = 'answer') AS answer_text,
+    arg_max(value, time) FILTER (kind = 'label') > 0 AS answerable,
+    coalesce(sum(greatest(len(documents), 1)) FILTER (kind = 'citation'), 0)::BIGINT
+      AS citations_shown,
+    coalesce(len(list_distinct(list(documents[1]) FILTER (kind = 'citation click'))), 0)
+      AS citations_clicked,
+    arg_max(value, time) FILTER (kind = 'thumbs') AS thumbs,
+    bool_or(kind = 'handover') AS handed_over,
+    arg_max_null(value, time) FILTER (kind = 'preference') AS preference,
+    arg_max(label, time) FILTER (kind = 'preference') AS preference_label,
+    coalesce(
+      max(latency_ms) FILTER (kind = 'answer'), max(latency_ms) FILTER (kind = 'retrieval')
+    ) AS latency_ms
+  FROM events
+  WHERE question_id IS NOT NULL
+  GROUP BY question_id
+  -- A click alone does not show that a question was asked.
+  HAVING bool_or(
+    kind IN ('question', 'retrieval', 'impression', 'answer', 'citation', 'abstention')
+  )
+), followed AS (
+  SELECT
+    *,
+    lead(time) OVER following AS next_time,
+    lead(text) OVER following AS next_text
+  FROM grouped
+  WINDOW following AS (PARTITION BY session_id ORDER BY time, question_id)
+), compared AS (
+  SELECT
+    *,
+    CASE WHEN session_id IS NOT NULL THEN epoch(next_time) - epoch(time) END
+      AS next_question_seconds,
+    list_distinct(regexp_extract_all(lower(text), '[\\pL\\pN]+')) AS words,
+    CASE WHEN session_id IS NOT NULL
+      THEN list_distinct(regexp_extract_all(lower(next_text), '[\\pL\\pN]+')) END AS next_words
+  FROM followed
+)
+SELECT
+  question_id, user_id, session_id, coalesce(user_id, session_id, question_id) AS "cluster",
+  time, time::DATE AS day, arm, text, attributes, retrieved, impressions, clicks, clicked_results,
+  first_click_rank, click_rr, answered, abstained, answer_text, answerable, citations_shown,
+  citations_clicked, coalesce(thumbs > 0, false)::INTEGER AS thumbs_up,
+  coalesce(thumbs < 0, false)::INTEGER AS thumbs_down, handed_over, preference, preference_label,
+  latency_ms, next_question_seconds,
+  len(list_intersect(words, next_words)) / nullif(sqrt(len(words) * len(next_words)), 0)
+    AS next_similarity
+FROM compared
+"""
+
+
+@dataclass(frozen=True)
+class LogSummary(Result):
+    """The contents of a log.
+
+    Attributes:
+        where: The log.
+        kinds: The number of events of each kind.
+        questions: The number of questions.
+        first: The time of the first event; None if there is none.
+        last: The time of the last event.
+    """
+
+    where: str
+    kinds: Mapping[str, int]
+    questions: int
+    first: datetime | None
+    last: datetime | None
+
+    def table(self) -> Table:
+        """Return one row for each kind of event that occurs."""
+        rows = tuple((kind, count, KINDS.get(kind, "")) for kind, count in self.kinds.items())
+        return Table(("event", "number", "meaning"), rows, title=self.summary())
+
+    def summary(self) -> str:
+        """Return the number of questions and the time they cover."""
+        if self.first is None or self.last is None:
+            return f"{self.where}: no events"
+        return (
+            f"{self.where}: {many(self.questions, 'question')}, "
+            f"{many(sum(self.kinds.values()), 'event')}, {self.first:%Y-%m-%d} to "
+            f"{self.last:%Y-%m-%d}"
+        )
+
+
+class EventLog:
+    """A log of production: events in Parquet files.
+
+    Args:
+        path: A folder that `import_log` made, a Parquet file, or a pattern such as
+            ``events/*.parquet``. The files have the columns of `COLUMNS`; only ``event_id``,
+            ``kind``, ``time`` and ``question_id`` are required.
+
+    Raises:
+        InputError: If there is no such log.
+        FormatError: If a file is not Parquet, or lacks a column.
+        MissingExtra: If DuckDB is not installed.
+
+    Example:
+        >>> import duckdb, tempfile
+        >>> path = tempfile.mkdtemp() + "/log.parquet"
+        >>> _ = duckdb.execute(f'''COPY (SELECT 'e1' AS event_id, 'question' AS kind,
+        ...     TIMESTAMPTZ '2026-05-01 12:00+00' AS time, 'q1' AS question_id) TO '{path}' ''')
+        >>> with EventLog(path).connection() as connection:
+        ...     connection.execute("SELECT question_id, clicks FROM questions").fetchall()
+        [('q1', 0)]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._duckdb = library("duckdb", extra="production", of="a log of production")
+        self.files = _files(self.path)
+
+    def __repr__(self) -> str:
+        return f"EventLog({self.path!r})"
+
+    def connection(self, *, threads: int = 2, memory: str = "1.5GB") -> Any:
+        """Open a connection of DuckDB in memory with the views ``events`` and ``questions``.
+
+        ``events`` has one row for each event, with the columns of `COLUMNS`; ``questions`` one row
+        for each question, with the columns of `QUESTION_COLUMNS`. Times are a ``TIMESTAMP`` in UTC
+        in both. Results larger than the memory go to temporary files.
+
+        Args:
+            threads: The number of threads.
+            memory: The memory limit.
+
+        Returns:
+            A ``duckdb.DuckDBPyConnection``; close it, or use it in a ``with`` block.
+        """
+        connection = self._duckdb.connect(
+            config={
+                "threads": threads,
+                "memory_limit": memory,
+                "temp_directory": tempfile.gettempdir(),
+                "autoinstall_known_extensions": False,
+                "TimeZone": "UTC",
+                "preserve_insertion_order": False,
+            }
+        )
+        try:
+            connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
+            connection.execute(f"CREATE VIEW questions AS {_QUESTIONS}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def summary(self) -> LogSummary:
+        """Return how many events of each kind there are, and the time they cover."""
+        with self.connection() as connection:
+            rows = connection.execute(
+                "SELECT kind, count(*), min(time), max(time) FROM events GROUP BY kind"
+            ).fetchall()
+            (questions,) = connection.execute("SELECT count(*) FROM questions").fetchone()
+        counts = {kind: count for kind, count, _, _ in rows}
+        return LogSummary(
+            self.path,
+            {
+                kind: counts[kind]
+                for kind in (*KINDS, *sorted(counts.keys() - KINDS))
+                if kind in counts
+            },
+            questions,
+            min((first.replace(tzinfo=UTC) for *_, first, _ in rows), default=None),
+            max((last.replace(tzinfo=UTC) for *_, last in rows), default=None),
+        )
+
+    def _events(self, connection: Any) -> str:
+        """The SELECT of all events."""
+        if not self.files:
+            return f"SELECT {_columns(())} WHERE false"
+        source = f"read_parquet({_literal(self.files)}, union_by_name => true)"
+        try:
+            found = {row[0] for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
+        except self._duckdb.Error as error:
+            reason = next(iter(str(error).splitlines()), "")
+            raise FormatError(
+                f"this is not a log: {reason:.200}", path=self.path,
+                fix="import it: rankgauge logs import SOURCE LOG",
+            ) from None  # fmt: skip
+        missing = [name for name in _REQUIRED if name not in found]
+        if missing:
+            raise FormatError(
+                f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(found))}",
+                path=self.path, fix="import it: rankgauge logs import --mapping FILE SOURCE LOG",
+            )  # fmt: skip
+        return f"SELECT {_columns(found)} FROM {source}"  # noqa: S608 - names are quoted
+
+
+def _columns(found: Collection[str]) -> str:
+    """The columns of the view of events; NULL for those that a file lacks."""
+    return ", ".join(
+        f"{name if name in found else 'NULL'}::{kind} AS {name}" for name, kind in _VIEW.items()
+    )
+
+
+def _files(path: str) -> tuple[str, ...]:
+    """The Parquet files of a log."""
+    if os.path.isdir(path):  # noqa: PTH112 - a pattern is no Path
+        try:
+            manifest = json.loads((Path(path) / MANIFEST).read_text(encoding="utf-8"))
+            return tuple(str(Path(path) / each["file"]) for each in manifest["segments"])
+        except FileNotFoundError:
+            raise InputError(
+                "this folder is not a log: it has no manifest.json", where=path,
+                fix="import a log into it: rankgauge logs import SOURCE LOG",
+            ) from None  # fmt: skip
+        except (ValueError, LookupError, TypeError, OSError) as error:
+            raise FormatError(
+                f"the manifest cannot be read: {error}", path=str(Path(path) / MANIFEST),
+                fix="import the log again into a new folder",
+            ) from None  # fmt: skip
+    found = [path] if os.path.isfile(path) else sorted(glob.glob(path))  # noqa: PTH113, PTH207
+    if not found:
+        raise InputError(
+            "there is no such log", where=path, fix="import one: rankgauge logs import SOURCE LOG"
+        )
+    return tuple(found)
+
+
+def _literal(names: tuple[str, ...]) -> str:
+    """A list of strings in SQL. A star in the name of a file is a pattern for DuckDB, too."""
+    return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in names) + "]"
