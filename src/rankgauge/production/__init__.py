@@ -26,6 +26,19 @@ if TYPE_CHECKING:
         OnlineValue as OnlineValue,
     )
     from rankgauge.production.personal_data import scrub as scrub
+    from rankgauge.production.question_sets import (
+        PARTS as PARTS,
+        EvaluationQuestion as EvaluationQuestion,
+        QuestionSet as QuestionSet,
+        SetRefresh as SetRefresh,
+    )
+    from rankgauge.production.sampling import (
+        QuestionGroup as QuestionGroup,
+        QuestionSample as QuestionSample,
+        SampledStratum as SampledStratum,
+        group_questions as group_questions,
+        sample_questions as sample_questions,
+    )
     from rankgauge.production.thresholds import (
         Threshold as Threshold,
         ThresholdCheck as ThresholdCheck,
@@ -41,6 +54,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "online": "online_metrics",
         "online_result": "OnlineMetrics OnlineValue",
         "personal_data": "scrub",
+        "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
+        "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",
         "thresholds": "Threshold ThresholdCheck",
     },
 )
