@@ -76,13 +76,15 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge logs metrics log -m idk_rate --by day --since 2026-05-01
       rankgauge logs metrics log --where language=de --fail-if 'thumbs_ratio < 0.7'
     """  # noqa: D301 - click reads the \b
+    from rankgauge.production import online_metrics
+
     pairs = dict(_pair(text) for text in where)
     if drawn and by not in {"day", "week"}:
         raise rankgauge.InputError(
             "a plot needs metrics by day or week", where="--plot", fix="add --by day"
         )
     with working("reading the log"):
-        found = rankgauge.production.online_metrics(
+        found = online_metrics(
             log, names or None, by=by, since=since, until=until, where=pairs,
             thresholds=thresholds, minutes=minutes, similarity=similarity,
         )  # fmt: skip

@@ -202,7 +202,7 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
 
     Example:
         >>> [metric.unit for metric in metrics_of(["thumbs_ratio", "idk_rate"])]
-        ['rated answers', 'questions answered or not']
+        ['rated answers', 'answers']
     """
     if names is None:
         return _DECLARED

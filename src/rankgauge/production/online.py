@@ -20,8 +20,8 @@ from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, metrics_of
-from rankgauge.production.online_result import OnlineMetrics, OnlineValue
-from rankgauge.production.thresholds import Threshold, check_threshold
+from rankgauge.production.online_result import OnlineMetrics, OnlineValue, check_threshold
+from rankgauge.production.thresholds import Threshold
 
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog

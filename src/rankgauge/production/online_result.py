@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.production.thresholds import Threshold, ThresholdCheck, ThresholdVerdict
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from rankgauge.production.thresholds import ThresholdCheck
     from rankgauge.rendering.plot_drawing import Plot
 
 PERIODS = ("day", "week")
@@ -307,3 +307,29 @@ def _figure(metric: OnlineMetric, value: float) -> str:
     if metric.kind == "quantile":
         return f"{value:,.0f}"
     return f"{value:.3f}" if metric.bounds == (0.0, 1.0) else f"{value:.2f}"
+
+
+def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> ThresholdCheck:
+    """Return whether a metric is surely beyond a threshold."""
+    found = next(each for each in values if each.metric.name == threshold.metric)
+    if not found.defined:
+        return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {found.reason}")
+    side = "above" if threshold.above else "below"
+    low, high = found.low, found.high
+    if not threshold.above:  # mirrored, so that beyond is always above
+        low, high = -high, -low
+    limit = threshold.number if threshold.above else -threshold.number
+    verdict: ThresholdVerdict = "INCONCLUSIVE"
+    said = f"may be {side} {threshold.number:g}"
+    if low > limit:
+        verdict, said = "FAIL", f"is {side} {threshold.number:g}"
+    elif high <= limit:
+        verdict, said = "PASS", f"is not {side} {threshold.number:g}"
+    spread = (
+        f"95% interval {found.interval_text()}"
+        if not math.isnan(low)
+        else f"no interval: {found.reason}"
+    )
+    return ThresholdCheck(
+        threshold, verdict, f"{threshold.metric} {said}: {found.value:.4g} ({spread})"
+    )

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from rankgauge.errors import InputError
 from rankgauge.production.metrics import metrics_of
-
-if TYPE_CHECKING:
-    from rankgauge.production.online_result import OnlineValue
 
 ThresholdVerdict: TypeAlias = Literal["PASS", "INCONCLUSIVE", "NOT DEFINED", "FAIL"]
 _WRITTEN = re.compile(r"\s*(\w+)\s*([<>])\s*([-+.\deE]+)\s*")
@@ -75,29 +71,3 @@ class ThresholdCheck:
     threshold: Threshold
     verdict: ThresholdVerdict
     sentence: str
-
-
-def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> ThresholdCheck:
-    """Return whether a metric is surely beyond a threshold."""
-    found = next(each for each in values if each.metric.name == threshold.metric)
-    if not found.defined:
-        return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {found.reason}")
-    side = "above" if threshold.above else "below"
-    low, high = found.low, found.high
-    if not threshold.above:  # mirrored, so that beyond is always above
-        low, high = -high, -low
-    limit = threshold.number if threshold.above else -threshold.number
-    verdict: ThresholdVerdict = "INCONCLUSIVE"
-    said = f"may be {side} {threshold.number:g}"
-    if low > limit:
-        verdict, said = "FAIL", f"is {side} {threshold.number:g}"
-    elif high <= limit:
-        verdict, said = "PASS", f"is not {side} {threshold.number:g}"
-    spread = (
-        f"95% interval {found.interval_text()}"
-        if not math.isnan(low)
-        else f"no interval: {found.reason}"
-    )
-    return ThresholdCheck(
-        threshold, verdict, f"{threshold.metric} {said}: {found.value:.4g} ({spread})"
-    )
