@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rankgauge.cli import options
+from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -46,3 +47,6 @@ def show(log: str, format: str) -> None:
     with working("reading the log"):
         summary = EventLog(log).summary()
     print_result(summary, format)
+
+
+logs.add_command(sample)

@@ -8,18 +8,40 @@ from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.interleaving import (
+        Interleaved as Interleaved,
+        InterleavingResult as InterleavingResult,
+        analyze_interleaving as analyze_interleaving,
+        interleave as interleave,
+    )
     from rankgauge.production.log import (
         QUESTION_COLUMNS as QUESTION_COLUMNS,
         EventLog as EventLog,
         LogSummary as LogSummary,
     )
     from rankgauge.production.personal_data import scrub as scrub
+    from rankgauge.production.question_sets import (
+        PARTS as PARTS,
+        EvaluationQuestion as EvaluationQuestion,
+        QuestionSet as QuestionSet,
+        SetRefresh as SetRefresh,
+    )
+    from rankgauge.production.sampling import (
+        QuestionGroup as QuestionGroup,
+        QuestionSample as QuestionSample,
+        SampledStratum as SampledStratum,
+        group_questions as group_questions,
+        sample_questions as sample_questions,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "events": "COLUMNS KINDS Event",
+        "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "personal_data": "scrub",
+        "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
+        "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",
     },
 )
