@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from servers import database_of, installed_programs, postgres_of
 
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -41,3 +42,25 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.fail(f"RANKGAUGE_TEST_DATA={named} is no folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The URL of a server of our own on a Unix socket; skips aloud where there is none."""
+    with postgres_of(installed_programs()) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_server, request):
+    """The URL of a database of this test's own."""
+    with database_of(postgres_server, request.node.nodeid) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request, tmp_path):
+    """A place for a store: once a file, once a database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return request.getfixturevalue("postgres")

@@ -19,8 +19,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rankgauge.production.distinct_questions import embed, normalized
 from rankgauge.production.drift import measure_drift
-from rankgauge.production.question_sets import embed, normalized
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.stats.two_sample import LabelScores
 

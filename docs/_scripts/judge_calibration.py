@@ -9,13 +9,12 @@
 import gzip
 import json
 import math
-import os
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from page_tables import write_tables
 
 from rankgauge.answers import (
     AnswerRecord,
@@ -30,7 +29,7 @@ from rankgauge.answers import (
     correct_means,
     items_of,
 )
-from rankgauge.rendering.tables import Table, to_markdown
+from rankgauge.rendering.tables import Table
 from rankgauge.stats import (
     Estimate,
     krippendorff_alpha,
@@ -320,23 +319,5 @@ def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
     yield "graded", graded(data)
 
 
-def main(say: Callable[[str], object] = sys.stdout.write) -> None:
-    """Print the tables, or write them into the page."""
-    data = os.environ.get("RANKGAUGE_TEST_DATA", "")
-    if not data:
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
-    page = PAGE.read_text(encoding="utf-8") if "--write" in sys.argv else ""
-    for name, table in tables(Path(data)):
-        text = to_markdown(table)
-        say(f"{name}\n\n{text}\n")
-        if page:
-            marks = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-            page, times = marks.subn(lambda m, text=text: f"{m[1]}\n{text}\n{m[2]}", page)
-            if times != 1:
-                sys.exit(f"the page has {times} places for the table {name}")
-    if page:
-        PAGE.write_text(page, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_tables(tables, PAGE)

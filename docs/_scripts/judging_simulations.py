@@ -8,16 +8,14 @@ fixed.
 """
 
 import csv
-import os
 import random
-import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from page_tables import write_tables
 
 from rankgauge.judging import (
     Choice,
@@ -29,7 +27,7 @@ from rankgauge.judging import (
     measure_agreement,
     next_documents,
 )
-from rankgauge.rendering.tables import Table, to_markdown
+from rankgauge.rendering.tables import Table
 from rankgauge.stats import Agreement, fit_plackett_luce, krippendorff_alpha, none_rates
 
 PAGE = Path(__file__).parents[1] / "explain" / "judging-simulations.md"
@@ -374,23 +372,5 @@ def tables(data: Path, questions: int = 1000, runs: int = 1000) -> Iterator[tupl
     yield "annotations", Table(columns=columns, rows=tuple(annotations(data)))
 
 
-def main(say: Callable[[str], object] = sys.stdout.write) -> None:
-    """Print the tables, or write them into the page."""
-    data = os.environ.get("RANKGAUGE_TEST_DATA", "")
-    if not data:
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
-    page = PAGE.read_text(encoding="utf-8") if "--write" in sys.argv else ""
-    for name, table in tables(Path(data)):
-        text = to_markdown(table)
-        say(f"{name}\n\n{text}\n")
-        if page:
-            marks = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-            page, times = marks.subn(lambda m, text=text: f"{m[1]}\n{text}\n{m[2]}", page)
-            if times != 1:
-                sys.exit(f"the page has {times} places for the table {name}")
-    if page:
-        PAGE.write_text(page, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_tables(tables, PAGE)

@@ -8,7 +8,6 @@ import sys
 import time
 
 import pytest
-from servers import database_of, installed_programs, postgres_of
 
 from rankgauge import RankgaugeError
 from rankgauge.answers import Claim, Verdict, VerdictStore
@@ -23,21 +22,6 @@ for n in range(100_000):
     store.add([Verdict(f"k{n}-{part}", "supported", "ann") for part in "ab"])
     print(n, flush=True)
 """
-
-
-@pytest.fixture(scope="session")
-def postgres_server():
-    with postgres_of(installed_programs()) as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request, tmp_path):
-    if request.param == "sqlite":
-        yield str(tmp_path / "verdicts.db")
-        return
-    with database_of(request.getfixturevalue("postgres_server"), request.node.nodeid) as url:
-        yield url
 
 
 def test_the_latest_verdict_of_a_judge_counts_and_none_is_removed(where):

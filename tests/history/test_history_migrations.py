@@ -11,11 +11,11 @@ pytest.importorskip("alembic", reason="without Alembic no migration is tested")
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Column, Integer, MetaData, Table, text
+from sqlalchemy import Column, Integer, Table, text
 
 from rankgauge import Evaluation, History, InputError, evaluate
 from rankgauge.core.database import Database, Schema
-from rankgauge.history.history import history_schema
+from rankgauge.history.history import SCHEMA
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}}
 EVALUATION = evaluate(QRELS, {"q1": ["d1"], "q2": ["x", "d1"]}, "RR")
@@ -45,7 +45,7 @@ def keep(where):
 
 def opened(where):
     """The database below a history."""
-    return Database(where, history_schema(), patience=5, missing="")
+    return Database(where, SCHEMA, patience=5, missing="")
 
 
 def undo(where, *statements):
@@ -59,13 +59,12 @@ def test_migrations_make_the_tables_that_the_code_reads_and_writes(where):
     with opened(where).reading() as connection:
         options = {"version_table": VERSIONS, "compare_type": True}
         context = MigrationContext.configure(connection, opts=options)
-        assert compare_metadata(context, history_schema().tables) == []
+        assert compare_metadata(context, SCHEMA.tables) == []
 
 
 def test_the_revision_in_the_code_is_the_latest_of_the_migrations():
-    schema = history_schema()
-    script = ScriptDirectory(str(schema.migrations), version_locations=[str(schema.migrations)])
-    assert script.get_heads() == [schema.revision]
+    script = ScriptDirectory(str(SCHEMA.migrations), version_locations=[str(SCHEMA.migrations)])
+    assert script.get_heads() == [SCHEMA.revision]
     revisions = [each.revision for each in script.walk_revisions()]
     assert sorted(revisions, reverse=True) == revisions
 
@@ -103,9 +102,11 @@ def database(where, folder, revision, *columns, **scripts):
     folder.mkdir(exist_ok=True)
     for name, script in scripts.items():
         (folder / f"{name}.py").write_text(script)
-    tables = MetaData()
-    Table("rankgauge_things", tables, Column("id", Integer, primary_key=True), *columns)
-    schema = Schema("test", tables, folder, revision)
+
+    def define(tables):
+        Table("rankgauge_things", tables, Column("id", Integer, primary_key=True), *columns)
+
+    schema = Schema("test", define, folder, revision)
     return Database(where, schema, patience=5, missing="write first")
 
 

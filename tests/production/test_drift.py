@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.production import EventLog, QuestionSet, measure_drift, reweight
+from rankgauge.production import DistinctQuestions, EventLog, measure_drift, reweight
 from rankgauge.production.clusters import equal_shares
 
 PLACES = (
@@ -251,19 +251,20 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     (tmp_path / "log.csv").write_text("question,frequency\nlate fees,3\nLate fees,1\n")
     (tmp_path / "log.txt").write_text("late fees\nwifi\n\nLate  fees\n")
     read = {
-        name: QuestionSet.of(tmp_path / name, "log") for name in ("log.jsonl", "log.csv", "log.txt")
+        name: DistinctQuestions.of(tmp_path / name, "log")
+        for name in ("log.jsonl", "log.csv", "log.txt")
     }
     assert (read["log.jsonl"].counts, read["log.jsonl"].ids) == ((3, 1), (("a",), ("b",)))
     assert read["log.csv"].counts == (4,)
     assert read["log.txt"].counts == (2, 1)
     collection = rankgauge.Collection.of({}, {"q": "late fees"})
-    assert QuestionSet.of(collection, "evaluation").ids == (("q",),)
+    assert DistinctQuestions.of(collection, "evaluation").ids == (("q",),)
     (tmp_path / "wrong.csv").write_text("question,count\nlate fees,often\n")
     with pytest.raises(FormatError, match="'often' for a count"):
-        QuestionSet.of(tmp_path / "wrong.csv", "log")
+        DistinctQuestions.of(tmp_path / "wrong.csv", "log")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(FormatError, match="there is no text of a question"):
-        QuestionSet.of(tmp_path / "other.csv", "log")
+        DistinctQuestions.of(tmp_path / "other.csv", "log")
 
 
 def test_questions_are_read_from_an_event_log(tmp_path):
@@ -276,7 +277,7 @@ def test_questions_are_read_from_an_event_log(tmp_path):
         f"FROM range(4) t(i)) TO '{path}'"
     )
     for given in (EventLog(path), str(path)):
-        found = QuestionSet.of(given, "log")
+        found = DistinctQuestions.of(given, "log")
         assert dict(zip(found.texts, found.counts, strict=True)) == {"fees": 1, "wifi": 3}
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from judging_pages import filled
-from servers import database_of, installed_programs, postgres_of
 
 from rankgauge.judging import Candidate, Document, JudgingProject, Question, Settings, Source
 
@@ -392,18 +391,6 @@ class Killed:
     def kill(self):
         self.process.kill()
         self.process.wait(20)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request, tmp_path):
-    if request.param == "sqlite":
-        yield str(tmp_path / "killed.db")
-        return
-    with (
-        postgres_of(installed_programs()) as server,
-        database_of(server, request.node.nodeid) as url,
-    ):
-        yield url
 
 
 def test_a_server_killed_at_any_step_loses_no_choice(where, chromium):

@@ -9,14 +9,11 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgauge.answers.verdicts import Claim, Verdict, label_votes
-from rankgauge.core.database import Database, NothingStored, Schema
-from rankgauge.errors import MissingExtra
+from rankgauge.core.database import NothingStored, Schema, Store
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData
@@ -25,7 +22,6 @@ __all__ = ["VerdictStore", "define_tables"]
 
 _Result = TypeVar("_Result")
 
-_REVISION = "0001"
 _FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"
 
 
@@ -55,17 +51,12 @@ def define_tables(tables: MetaData) -> MetaData:
     return tables
 
 
-@lru_cache(maxsize=1)
-def verdict_schema() -> Schema:
-    """Return the tables of verdicts, and where their migrations are."""
-    from sqlalchemy import MetaData
-
-    folder = Path(__file__).parent / "migrations"
-    tables = define_tables(MetaData())
-    return Schema("store of verdicts", tables, folder, _REVISION, extra="answers")
+_SCHEMA = Schema(
+    "store of verdicts", define_tables, Path(__file__).parent / "migrations", "0001", "answers"
+)
 
 
-class VerdictStore:
+class VerdictStore(Store):
     """An append-only store of claims and verdicts: a file of SQLite, or PostgreSQL by URL.
 
     Verdicts are found by the hash of what was judged, so that equal items of several systems, and
@@ -89,37 +80,7 @@ class VerdictStore:
     """
 
     def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
-        try:
-            import sqlalchemy as _  # noqa: F401 - asked for here, to say early that it is missing
-        except ImportError:
-            raise MissingExtra(
-                "a store of verdicts needs SQLAlchemy, which is not installed",
-                fix="pip install 'rankgauge[answers]'",
-            ) from None
-        self._database = Database(os.fspath(where), verdict_schema(), patience=wait, missing=_FIRST)
-
-    @property
-    def where(self) -> str:
-        """The path, or the URL without its password."""
-        return self._database.where
-
-    def close(self) -> None:
-        """Let go of the database; it opens again when it is used again."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<VerdictStore {self.where}>"
+        super().__init__(where, _SCHEMA, wait=wait, missing=_FIRST)
 
     def create(self) -> None:
         """Create the store if there is none, so that what cannot be written fails early."""
@@ -216,7 +177,7 @@ class VerdictStore:
             yield connection
 
     def _table(self, name: str) -> Any:
-        return verdict_schema().tables.tables[f"rankgauge_answers_{name}"]
+        return _SCHEMA.tables.tables[f"rankgauge_answers_{name}"]
 
 
 def as_they_come(

@@ -12,11 +12,13 @@ import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
@@ -44,10 +46,28 @@ class Schema:
     """The tables of a store."""
 
     name: str  # the name of the store, in messages and in the name of its table of versions
-    tables: MetaData  # the tables; their names begin with ``rankgauge_``
+    define: Callable[[MetaData], object]  # adds the tables; their names begin with ``rankgauge_``
     migrations: Path  # the folder of the migrations
     revision: str  # the latest of them. Revisions are numbers: ``0001``, ``0002``, ...
     extra: str = "history"  # the extra that installs what the store needs
+
+    @cached_property
+    def tables(self) -> MetaData:
+        """The tables of the latest revision."""
+        try:
+            from sqlalchemy import MetaData
+        except ImportError:
+            raise self.missing("SQLAlchemy") from None
+        tables = MetaData()
+        self.define(tables)
+        return tables
+
+    def missing(self, library: str) -> MissingExtra:
+        """The error for a library that is not installed."""
+        return MissingExtra(
+            f"a {self.name} needs {library}, which is not installed",
+            fix=f"pip install 'rankgauge[{self.extra}]'",
+        )
 
     @property
     def version_table(self) -> str:
@@ -317,10 +337,7 @@ class Database:
             from alembic.operations import Operations
             from alembic.script import ScriptDirectory
         except ImportError:
-            raise MissingExtra(
-                f"a {self._schema.name} needs Alembic, which is not installed",
-                fix=f"pip install 'rankgauge[{self._schema.extra}]'",
-            ) from None
+            raise self._schema.missing("Alembic") from None
         folder = str(self._schema.migrations)
         script = ScriptDirectory(folder, version_locations=[folder])
         options = {"version_table": self._schema.version_table}
@@ -400,6 +417,44 @@ class Database:
     def _plain(self, error: object) -> str:
         """The driver's message, in one line and without the password."""
         return " ".join(redact(self._secrets.redact(str(error))).split())[:300]
+
+
+class Store:
+    """The base of a store in a database: `with` closes it at the end."""
+
+    def __init__(
+        self, where: str | os.PathLike[str], schema: Schema, *, wait: float, missing: str
+    ) -> None:
+        _ = schema.tables  # if SQLAlchemy is missing, report it before the first use
+        if not isinstance(where, str | os.PathLike):
+            raise InputError(
+                f"got {where!r:.60}, wanted a path or a URL", where=schema.name,
+                fix=f'give text: {type(self).__name__}("store.db")',
+            )  # fmt: skip
+        self._database = Database(os.fspath(where), schema, patience=wait, missing=missing)
+
+    @property
+    def where(self) -> str:
+        """The path, or the URL without its password."""
+        return self._database.where
+
+    def close(self) -> None:
+        """Let go of the database; it opens again when it is used again."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.where}>"
 
 
 def sqlite_error(

@@ -7,18 +7,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rankgauge.core.database import Database, Schema
+from rankgauge.core.database import Schema, Store
 from rankgauge.core.provenance import commit_of, versions
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
-from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
+from rankgauge.errors import InputError, MismatchError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import HistoryComparison, compare_saved
 from rankgauge.history.entries import (
@@ -34,11 +32,10 @@ from rankgauge.history.trend import Trend, trend_of
 from rankgauge.measures.measure import Measure, parse
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, MetaData
 
 _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
-_REVISION = "0001"
 _PATIENCE = 30.0
 _LONGEST = 200
 _FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
@@ -46,12 +43,9 @@ _FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
 _AT_ONCE = 500
 
 
-@lru_cache(maxsize=1)
-def history_schema() -> Schema:
-    """Return the tables of a history, and where their migrations are."""
-    from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, MetaData, String, Table, Text
+def _define_tables(tables: MetaData) -> None:
+    from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, String, Table, Text
 
-    tables = MetaData()
     Table(
         "rankgauge_queries",
         tables,
@@ -80,10 +74,12 @@ def history_schema() -> Schema:
         Column("name", String(500), primary_key=True),
         Column("body", LargeBinary, nullable=False),
     )  # fmt: skip
-    return Schema("history", tables, Path(__file__).parent / "migrations", _REVISION)
 
 
-class History:
+SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations", "0001")
+
+
+class History(Store):
     """A store of evaluations: keeps them, lists them, compares any two, follows a measure.
 
     A file of SQLite, or a database of PostgreSQL for several machines, created by the first
@@ -120,49 +116,13 @@ class History:
             MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
             InputError: If the URL cannot be understood.
         """
-        try:
-            import sqlalchemy as _  # noqa: F401 - asked for here, to say early that it is missing
-        except ImportError:
-            raise MissingExtra(
-                "a history needs SQLAlchemy, which is not installed",
-                fix="pip install 'rankgauge[history]'",
-            ) from None
         place = where if where is not None else os.environ.get(_VARIABLE) or _PLACE
-        if not isinstance(place, str | Path):
-            raise InputError(
-                f"got {place!r:.60}, wanted a path or a URL",
-                where="history",
-                fix='give text: History.open("history.db")',
-            )
-        self._database = Database(os.fspath(place), history_schema(), patience=wait, missing=_FIRST)
+        super().__init__(place, SCHEMA, wait=wait, missing=_FIRST)
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
         """Open a store, as the constructor does."""
         return cls(where, wait=wait)
-
-    @property
-    def where(self) -> str:
-        """The path, or the URL without its password."""
-        return self._database.where
-
-    def close(self) -> None:
-        """Let go of the database."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<History {self.where}>"
 
     # ---- add and delete
 
@@ -215,7 +175,7 @@ class History:
         moment = _utc(time).isoformat(timespec="microseconds")
         from sqlalchemy import insert, select
 
-        queries, evaluations, values = history_schema().tables.sorted_tables
+        queries, evaluations, values = SCHEMA.tables.sorted_tables
         row = {
             "time": moment,
             "run": _plain(evaluation.run_name),
@@ -249,7 +209,7 @@ class History:
         """
         from sqlalchemy import delete, select
 
-        queries, evaluations, values = history_schema().tables.sorted_tables
+        queries, evaluations, values = SCHEMA.tables.sorted_tables
         with self._database.reading() as connection:
             gone = self._entry(connection, which)
         with self._database.writing() as connection:
@@ -363,7 +323,7 @@ class History:
     def _entries(self, connection: Connection, run: str | None) -> Iterator[HistoryEntry]:
         from sqlalchemy import select
 
-        table = history_schema().tables.tables["rankgauge_evaluations"]
+        table = SCHEMA.tables.tables["rankgauge_evaluations"]
         asked = select(table.c.id, table.c.time, table.c.head, table.c.seal)
         if run is not None:
             asked = asked.where(table.c.run == _plain(run))
@@ -380,7 +340,7 @@ class History:
                 where=self.where,
                 fix="see the numbers: rankgauge history list",
             )
-        table = history_schema().tables.tables["rankgauge_evaluations"]
+        table = SCHEMA.tables.tables["rankgauge_evaluations"]
         row = None
         if 0 < number < 2**31:
             row = connection.execute(
@@ -408,7 +368,7 @@ class History:
     def _load(self, connection: Connection, entry: HistoryEntry) -> Evaluation:
         from sqlalchemy import select
 
-        table = history_schema().tables.tables["rankgauge_values"]
+        table = SCHEMA.tables.tables["rankgauge_values"]
         rows = connection.execute(
             select(table.c.kind, table.c.name, table.c.body).where(table.c.evaluation == entry.id)
         )
@@ -421,7 +381,7 @@ class History:
     def _query_ids(self, connection: Connection, query_set: str) -> tuple[str, ...]:
         from sqlalchemy import select
 
-        table = history_schema().tables.tables["rankgauge_queries"]
+        table = SCHEMA.tables.tables["rankgauge_queries"]
         ids = connection.scalar(select(table.c.ids).where(table.c.hash == query_set))
         if ids is None:
             raise self._database.damaged("the ids of its queries are missing")
@@ -433,7 +393,7 @@ class History:
         """Each evaluation with the values of one measure only."""
         from sqlalchemy import select
 
-        table = history_schema().tables.tables["rankgauge_values"]
+        table = SCHEMA.tables.tables["rankgauge_values"]
         ids: dict[str, tuple[str, ...]] = {}
         for begin in range(0, len(entries), _AT_ONCE):
             some = entries[begin : begin + _AT_ONCE]

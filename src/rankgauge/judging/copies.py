@@ -115,7 +115,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
         raise InputError("this file already exists", where=str(path), fix="name a new file")
     if project.path is None or ".jsonl" in path.suffixes:
         return write_events(project, path)
-    JudgingStore(project.path).copy_to(path)
+    project.copy_to(path)
     return ProjectCopy(project.where, str(path))
 
 

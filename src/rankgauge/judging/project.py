@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -97,7 +96,7 @@ class QuestionProgress:
     left: int
 
 
-class JudgingProject:
+class JudgingProject(JudgingStore):
     """A judging project: a file of SQLite, or a database of PostgreSQL by URL.
 
     Experts see a question and two or three documents and choose the best, or none. Everything they
@@ -134,7 +133,7 @@ class JudgingProject:
             InputError: If the URL cannot be understood. A missing project is an error when it is
                 first used.
         """
-        self._store = JudgingStore(where, wait=wait)
+        super().__init__(where, wait=wait)
         self._state = ProjectState()
         self._lock = threading.Lock()
 
@@ -159,7 +158,7 @@ class JudgingProject:
             InputError: If there is a project already, or it cannot be written.
         """
         project = cls(where)
-        with project._store.writing() as stored:
+        with project.writing() as stored:
             if stored.settings() is not None:
                 raise InputError(
                     "a judging project already exists", where=project.where,
@@ -172,52 +171,10 @@ class JudgingProject:
             stored.add_version("guideline", guideline, author)
         return project
 
-    @property
-    def where(self) -> str:
-        """The path, or the URL without its password."""
-        return self._store.where
-
-    @property
-    def path(self) -> Path | None:
-        """The file; None of PostgreSQL."""
-        return self._store.path
-
-    def close(self) -> None:
-        """Let go of the database."""
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        """Keep connections open until the end of the block."""
-        self._store.keep_open()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<JudgingProject {self.where}>"
-
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """Open a transaction that reads the stored events themselves."""
-        with self._store.reading() as stored:
-            yield stored
-
-    @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        """Open a transaction that writes: all of it is stored or, on an error, nothing."""
-        with self._store.writing() as stored:
-            yield stored
-
     @contextmanager
     def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, ProjectState]]:
         """A transaction, and all that is stored as it sees it."""
-        with self._lock, self._store.writing() if write else self._store.reading() as stored:
+        with self._lock, self.writing() if write else self.reading() as stored:
             try:
                 self._state.update(stored)
                 yield stored, self._state

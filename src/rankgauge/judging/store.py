@@ -10,10 +10,10 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from rankgauge.core.database import Database
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.core.database import Store
+from rankgauge.errors import InputError
 from rankgauge.judging.events import (
     Candidate,
     Choice,
@@ -25,12 +25,11 @@ from rankgauge.judging.events import (
     Settings,
     Source,
 )
-from rankgauge.judging.tables import judging_schema
+from rankgauge.judging.tables import SCHEMA
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
-_PATIENCE = 30.0
 _FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500
 # The tables that a copy has, those first that others refer to.
@@ -43,7 +42,7 @@ _MOST_UUID = 36
 _MOST_BODY = 2_000_000  # characters of a document
 
 
-class JudgingStore:
+class JudgingStore(Store):
     """The database of a judging project: a file of SQLite, or PostgreSQL by URL.
 
     Args:
@@ -55,38 +54,18 @@ class JudgingStore:
         InputError: If the URL cannot be understood.
     """
 
-    def __init__(self, where: str | os.PathLike[str], *, wait: float = _PATIENCE) -> None:
-        try:
-            import sqlalchemy as _  # noqa: F401 - asked for here, to say early that it is missing
-        except ImportError:
-            raise MissingExtra(
-                "a judging project needs SQLAlchemy, which is not installed",
-                fix="pip install 'rankgauge[judging]'",
-            ) from None
-        if not isinstance(where, str | Path):
-            raise InputError(
-                f"got {where!r:.60}, wanted a path or a URL", where="judging project",
-                fix='give text: JudgingProject("judging.db")',
-            )  # fmt: skip
-        self._database = Database(os.fspath(where), judging_schema(), patience=wait, missing=_FIRST)
-
-    @property
-    def where(self) -> str:
-        """The path, or the URL without its password."""
-        return self._database.where
+    def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
+        super().__init__(where, SCHEMA, wait=wait, missing=_FIRST)
 
     @property
     def path(self) -> Path | None:
         """The file; None of PostgreSQL."""
         return self._database.path
 
-    def keep_open(self) -> None:
-        """Keep connections open until `close`, for the next transactions."""
+    def __enter__(self) -> Self:
+        """Keep connections open until the end of the block."""
         self._database.keep_open()
-
-    def close(self) -> None:
-        """Let go of the database; it opens again when it is used again."""
-        self._database.close()
+        return self
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -110,7 +89,7 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._tables = judging_schema().tables.tables
+        self._tables = SCHEMA.tables.tables
 
     def _table(self, name: str) -> Table:
         return self._tables[f"rankgauge_judging_{name}"]

@@ -6,7 +6,6 @@ is in `body`, a JSON object.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,6 @@ from rankgauge.core.database import Schema
 
 if TYPE_CHECKING:
     from sqlalchemy import MetaData
-
-_REVISION = "0001"
 
 
 def define_tables(tables: MetaData) -> MetaData:
@@ -124,10 +121,6 @@ def define_tables(tables: MetaData) -> MetaData:
     return tables
 
 
-@lru_cache(maxsize=1)
-def judging_schema() -> Schema:
-    """Return the tables of a judging project, and where their migrations are."""
-    from sqlalchemy import MetaData
-
-    folder = Path(__file__).parent / "migrations"
-    return Schema("judging project", define_tables(MetaData()), folder, _REVISION, "judging")
+SCHEMA = Schema(
+    "judging project", define_tables, Path(__file__).parent / "migrations", "0001", "judging"
+)

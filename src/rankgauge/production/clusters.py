@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.libraries import library
-from rankgauge.production.question_sets import Embedding
+from rankgauge.production.distinct_questions import Embedding
 from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.two_sample import unit_rows

@@ -26,7 +26,12 @@ from rankgauge.production.clusters import (
     describe_clusters,
     find_outliers,
 )
-from rankgauge.production.question_sets import QuestionSet, Traits, embed, principal_components
+from rankgauge.production.distinct_questions import (
+    DistinctQuestions,
+    Traits,
+    embed,
+    principal_components,
+)
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
@@ -447,7 +452,7 @@ def measure_drift(
 
     Args:
         evaluation_questions: Texts, queries, a collection or the path of a file; see
-            :meth:`QuestionSet.of`.
+            :meth:`DistinctQuestions.of`.
         log_questions: The same, or an event log.
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.
@@ -474,8 +479,8 @@ def measure_drift(
     integer("seed", seed, least=0)
     if clusters is not None:
         integer("clusters", clusters, least=2)
-    evaluation = _at_most(QuestionSet.of(evaluation_questions, "evaluation"), most, seed)
-    logged = QuestionSet.of(log_questions, "log")
+    evaluation = _at_most(DistinctQuestions.of(evaluation_questions, "evaluation"), most, seed)
+    logged = DistinctQuestions.of(log_questions, "log")
     pooled = _pooled(evaluation, logged, most=most, encoder=encoder, seed=seed)
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
@@ -560,7 +565,7 @@ def reweight(
 
 
 def _pooled(
-    evaluation: QuestionSet, logged: QuestionSet, *, most: int, encoder: Any, seed: int
+    evaluation: DistinctQuestions, logged: DistinctQuestions, *, most: int, encoder: Any, seed: int
 ) -> PooledQuestions:
     """The questions of both sets, each once."""
     counts = dict(zip(logged.keys, logged.counts, strict=True))
@@ -584,7 +589,7 @@ def _pooled(
     )  # fmt: skip
 
 
-def _at_most(questions: QuestionSet, most: int, seed: int) -> QuestionSet:
+def _at_most(questions: DistinctQuestions, most: int, seed: int) -> DistinctQuestions:
     if len(questions) <= most:
         return questions
     rng = np.random.Generator(np.random.PCG64([seed, 2]))

@@ -1,321 +1,306 @@
-"""Sets of questions: distinct texts with how often each was asked, and their vectors."""
+"""`QuestionSet`: the questions of an evaluation, with where each came from and what it counts."""
 
 from __future__ import annotations
 
-import itertools
+import json
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
-from rankgauge.core.libraries import library
-from rankgauge.corpus import Collection
+from rankgauge.core.files import write_atomically
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import decoded_line
-from rankgauge.formats.lines import numbered_lines
-from rankgauge.formats.questions import named_rows, read_questions
+from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
-from rankgauge.production.log import MANIFEST, EventLog
-from rankgauge.retrievers.encoders import encoder_of, named_encoder
-from rankgauge.stats.arrays import FloatArray
-from rankgauge.stats.two_sample import unit_rows
+from rankgauge.rendering import Result, Table
 
-_TEXTS = (*QUESTIONS, "text", "user_query", "title")
-_COUNTS = ("count", "frequency", "freq")
-_DIMENSIONS = 64
-_MOST = 1e100  # of a number in a vector
-_TOKEN = r"\w+|[^\w\s]+"  # noqa: S105 - a word, or signs
-# Without a question mark, a text is a question by its first word.
-_FIRST_WORDS = re.compile(
-    "(wh(at|o|om|ose|en|ere|y|ich)|how|is|are|was|were|do|does|did|can|could|should|would|will|has"
-    r"|have|may)\b",
-    re.IGNORECASE,
-)
-_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
-TFIDF = "tfidf"
+PARTS = {
+    "core": "frozen: stays in every version, for trends",
+    "rotating": "replaced by each new sample: represents the traffic of today",
+    "sentinel": "known failures: stays in every version",
+}
+_TEXTS = (*QUESTIONS, "text", "user_query")
+_SHOWN = 5
 
-# An identifier, the text, and how often it was asked.
-Asked = tuple[str, str, int]
+
+@dataclass(frozen=True, slots=True)
+class EvaluationQuestion:
+    """A question of an evaluation set: a line of its file.
+
+    Attributes:
+        id: Its identifier.
+        text: The question.
+        origin: ``log``, ``expert``, ``generated``, or another word for where it came from.
+        part: One of `PARTS`.
+        date: When it was added, in ISO form.
+        version: The version of the set.
+        frequency: How often it was asked in the log, near-duplicates included; None if unknown.
+        probability: The probability with which it was drawn; None if it was not drawn.
+        weight: How many searches of the log it represents: frequency / probability. Means with
+            these weights are weighted by traffic (Hájek 1971).
+        query_weight: How many different questions of the log it represents: 1 / probability.
+        stratum: ``head``, ``torso`` or ``tail`` of the log; empty if it was drawn without strata.
+        model: The model that wrote a generated question.
+        prompt: Name and version of its prompt.
+        document: The document that it was generated from.
+    """
+
+    id: str
+    text: str
+    origin: str = "expert"
+    part: str = "rotating"
+    date: str = ""
+    version: int = 1
+    frequency: int | None = None
+    probability: float | None = None
+    weight: float | None = None
+    query_weight: float | None = None
+    stratum: str = ""
+    model: str = ""
+    prompt: str = ""
+    document: str = ""
+
+
+_NUMBERS = {
+    "version": int, "frequency": int, "probability": float, "weight": float, "query_weight": float,
+}  # fmt: skip
+_NAMES = tuple(part.name for part in fields(EvaluationQuestion))
 
 
 @dataclass(frozen=True)
-class QuestionSet:
-    """Distinct questions. Texts that differ only in case and blanks are one question.
+class QuestionSet(Result):
+    """The questions of an evaluation: a frozen core, a rotating part, and sentinels.
 
     Attributes:
-        texts: The first spelling of each question.
-        ids: Identifiers of the questions, for each text.
-        counts: How often each was asked; the number of its identifiers where that is unknown.
+        questions: The questions.
+
+    Example:
+        >>> made = QuestionSet((EvaluationQuestion("q1", "opening hours", part="core"),))
+        >>> made.part("core")[0].text, made.version
+        ('opening hours', 1)
     """
 
-    texts: tuple[str, ...]
-    ids: tuple[tuple[str, ...], ...]
-    counts: tuple[int, ...]
+    questions: tuple[EvaluationQuestion, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse identifiers that occur twice, and unknown parts."""
+        seen: set[str] = set()
+        for each in self.questions:
+            what = f"id {each.id!r:.60} occurs twice" if each.id in seen else ""
+            what = what or (f"part {each.part!r:.60} is unknown" if each.part not in PARTS else "")
+            if what or not each.text.strip():
+                raise InputError(
+                    what or f"question {each.id!r:.60} has no text", where="questions",
+                    fix=f"give each question an id of its own, a text, and {', '.join(PARTS)}",
+                )  # fmt: skip
+            seen.add(each.id)
 
     @classmethod
-    def of(cls, given: Any, where: str) -> QuestionSet:
-        """Return the questions of texts, queries, a collection, a file or an event log.
+    def read(cls, path: str | os.PathLike[str], *, origin: str = "expert") -> QuestionSet:
+        """Read a set: JSON lines, CSV or TSV with a column ``id`` and one for the question.
+
+        Other columns are those of `EvaluationQuestion`; a column that is missing has its default.
 
         Args:
-            given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
-                either; a `Collection`; an `EventLog`; the path of one of the two, of a file of
-                questions, or of a text file with a question on each line. Columns ``count`` or
-                ``frequency`` say how often a question was asked.
-            where: The name of the argument, for messages.
+            path: The file.
+            origin: The origin of questions that name none.
 
         Raises:
             FormatError: With the first line that cannot be read.
-            InputError: If there is no question.
-
-        Example:
-            >>> QuestionSet.of(["late fees", "Late  fees", "wifi"], "log").counts
-            (2, 1)
+            InputError: If an id occurs twice.
         """
-        texts: dict[str, str] = {}
-        ids: dict[str, list[str]] = {}
-        counts: dict[str, int] = {}
-        for name, text, count in _asked(given, where):
-            key = normalized(text)
-            if key:
-                texts.setdefault(key, " ".join(text.split()))
-                ids.setdefault(key, []).append(name)
-                counts[key] = counts.get(key, 0) + count
-        kept = [key for key, count in counts.items() if count]
-        if not kept:
-            raise InputError(
-                "there are no questions", where=where,
-                fix="give texts, queries, or a file with a question on each line",
-            )  # fmt: skip
-        return cls(
-            tuple(texts[key] for key in kept),
-            tuple(tuple(ids[key]) for key in kept),
-            tuple(counts[key] for key in kept),
-        )
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @cached_property
-    def keys(self) -> tuple[str, ...]:
-        """The texts in lower case and with single blanks."""
-        return tuple(map(normalized, self.texts))
-
-    def subset(self, rows: Iterable[int]) -> QuestionSet:
-        """Return some of the questions."""
-        kept = list(rows)
-        return QuestionSet(
-            tuple(self.texts[row] for row in kept),
-            tuple(self.ids[row] for row in kept),
-            tuple(self.counts[row] for row in kept),
-        )
-
-    def traits(self) -> Traits:
-        """Return simple properties of the distinct questions."""
-        words = [text.split() for text in self.texts]
-        asking = [
-            text.endswith(_MARKS) or _FIRST_WORDS.match(text) is not None for text in self.texts
+        source = TextSource.of(path)
+        found = [
+            _question(row, origin, source.name, line) for line, row in named_rows(source, None)
         ]
-        return Traits(
-            len(self.texts), sum(self.counts), float(np.mean([len(row) for row in words])),
-            float(np.mean([len(row) == 1 for row in words])), float(np.mean(asking)),
+        if not found:
+            raise InputError(
+                "there are no questions", where=str(path),
+                fix='give JSON lines such as {"id": "q1", "text": "opening hours"}',
+            )  # fmt: skip
+        return cls(tuple(found))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the set as JSON lines, replacing the file as a whole."""
+        lines = [
+            json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}})
+            for each in self.questions
+        ]
+        with write_atomically(path) as stream:
+            stream.write("".join(f"{line}\n" for line in lines).encode())
+
+    @property
+    def version(self) -> int:
+        """The version of the set: it rises with each refresh; 0 if it is empty."""
+        return max((each.version for each in self.questions), default=0)
+
+    def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
+        """Return the questions of these parts."""
+        return tuple(each for each in self.questions if each.part in names)
+
+    def refresh(
+        self,
+        drawn: Iterable[EvaluationQuestion],
+        *,
+        part: str = "rotating",
+        sentinels: Iterable[EvaluationQuestion] = (),
+        frequencies: Mapping[str, int] | None = None,
+    ) -> SetRefresh:
+        """Return the next version of the set, and what changed.
+
+        The rotating part is replaced by the questions drawn; core and sentinels stay. A core is
+        drawn once: later draws go into the rotating part.
+
+        Weights stay those of a sample of the new log: given the questions that stay, each of them
+        is in the set for certain and represents only its own searches (weight = frequency in the
+        new log, 0 if nobody asked it), and the questions drawn represent all others.
+
+        Args:
+            drawn: A sample of the log from which the questions that stay were excluded.
+            part: ``rotating`` or ``core``.
+            sentinels: Known failures to add.
+            frequencies: How often questions that stay were asked in the log, by id; their weights
+                are left as they are without.
+
+        Raises:
+            InputError: If the core would change.
+        """
+        if part == "core" and self.part("core"):
+            raise InputError(
+                f"the core has {many(len(self.part('core')), 'question')} and is frozen",
+                where="part", fix="draw into the rotating part, or begin a new set",
+            )  # fmt: skip
+        staying = [
+            *self.part("core", "sentinel", *(("rotating",) if part == "core" else ())),
+            *(replace(each, part="sentinel") for each in sentinels),
+        ]
+        if frequencies is not None:
+            staying = [_certain(each, frequencies.get(each.id, 0)) for each in staying]
+        after: dict[str, EvaluationQuestion] = {}
+        for each in (*staying, *(replace(each, part=part) for each in drawn)):
+            after.setdefault(each.id, replace(each, version=self.version + 1))
+        return SetRefresh(self, QuestionSet(tuple(after.values())))
+
+    def table(self) -> Table:
+        """Return one line for each part."""
+        rows = [
+            (name, len(of_part), sum(each.weight or 0.0 for each in of_part), PARTS[name])
+            for name in PARTS
+            if (of_part := self.part(name))
+        ]
+        return Table(
+            ("part", "questions", "searches represented", "is"), tuple(rows),
+            title=f"question set, version {self.version}", width=80,
         )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return the number of questions of each part."""
+        parts = [f"{len(self.part(name))} {name}" for name in PARTS if self.part(name)]
+        return f"version {self.version}: {many(len(self.questions), 'question')}" + (
+            f" ({', '.join(parts)})" if parts else ""
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return {"version": self.version, "questions": [asdict(each) for each in self.questions]}
 
 
 @dataclass(frozen=True)
-class Traits:
-    """Simple properties of a set of questions.
+class SetRefresh(Result):
+    """A question set before and after a refresh.
 
     Attributes:
-        questions: The number of distinct questions.
-        asked: How often they were asked in total.
-        words: The mean number of words.
-        one_word: The share of questions of one word.
-        asking: The share that ends with a question mark or begins with a question word.
+        before: The set as it was.
+        after: Its next version.
     """
 
-    questions: int
-    asked: int
-    words: float
-    one_word: float
-    asking: float
+    before: QuestionSet
+    after: QuestionSet
 
+    @property
+    def added(self) -> tuple[EvaluationQuestion, ...]:
+        """The questions that are new."""
+        known = {each.id for each in self.before.questions}
+        return tuple(each for each in self.after.questions if each.id not in known)
 
-def normalized(text: str) -> str:
-    """Return a text in lower case with single blanks.
+    @property
+    def retired(self) -> tuple[EvaluationQuestion, ...]:
+        """The questions that are no longer in the set."""
+        known = {each.id for each in self.after.questions}
+        return tuple(each for each in self.before.questions if each.id not in known)
 
-    Example:
-        >>> normalized("  Late   FEES ")
-        'late fees'
-    """
-    return " ".join(text.casefold().split())
+    @property
+    def kept(self) -> int:
+        """The number of questions in both versions."""
+        return len(self.after.questions) - len(self.added)
 
-
-def _asked(given: Any, where: str) -> Iterator[Asked]:
-    if isinstance(given, str | os.PathLike):
-        yield from _opened(given, where)
-    elif isinstance(given, Collection):
-        yield from _asked(given.queries, where)
-    elif isinstance(given, EventLog):
-        yield from _of_log(given)
-    elif isinstance(given, Mapping):
-        for name, query in given.items():
-            yield str(name), _text(query, where), 1
-    elif isinstance(given, Iterable):
-        for number, query in enumerate(given, start=1):
-            yield str(getattr(query, "id", f"q{number}")), _text(query, where), 1
-    else:
-        raise InputError(
-            f"got {type(given).__name__} for questions", where=where,
-            fix="give texts, queries, a collection, an EventLog or the path of a file",
+    def table(self) -> Table:
+        """Return one line for each question that was added or retired, and the numbers."""
+        rows = [("added", each.part, each.text) for each in self.added]
+        rows += [("retired", each.part, each.text) for each in self.retired]
+        rest = len(rows) - 2 * _SHOWN
+        if rest > 0:
+            shown = [*_first(self.added, "added"), *_first(self.retired, "retired")]
+            rest = len(rows) - len(shown)
+            rows = shown
+        notes = [self.summary()]
+        if rest > 0:
+            notes.append(f"{rest} more changes; -f json lists all of them")
+        return Table(
+            ("change", "part", "question"), tuple(rows),
+            title=f"question set, version {self.before.version} → {self.after.version}",
+            notes=tuple(notes), width=80,
         )  # fmt: skip
 
-
-def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
-    found = Path(path)
-    if found.suffix == ".parquet" or (found / MANIFEST).is_file():
-        yield from _of_log(EventLog(found))
-    elif found.is_dir():
-        yield from _asked(Collection.read(path), where)
-    else:
-        yield from _read(path)
-
-
-def _text(query: Any, where: str) -> str:
-    text = getattr(query, "text", query)
-    if not isinstance(text, str):
-        raise InputError(
-            f"got {text!r:.60} for the text of a question", where=where, fix="give text"
+    def summary(self) -> str:
+        """Return how many questions were added, kept and retired."""
+        return (
+            f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired: "
+            f"{self.after.summary()}"
         )
-    return text
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "added": [asdict(each) for each in self.added],
+            "kept": self.kept,
+            "retired": [asdict(each) for each in self.retired],
+            "before": self.before.version,
+            "after": self.after.version,
+        }
 
 
-def _of_log(log: EventLog) -> Iterator[Asked]:
-    """Questions of an event log, each text once."""
-    with log.connection() as connection:
-        rows = connection.execute(
-            "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text "
-            "ORDER BY text"
-        ).fetchall()
-    for number, (text, count) in enumerate(rows, start=1):
-        yield f"q{number}", text, count
+def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
+    return [(change, each.part, each.text) for each in questions][:_SHOWN]
 
 
-def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
-    source = TextSource.of(path)
-    rows = named_rows(source, None)
-    first = next(rows, None)
-    if first is not None:
-        for number, (line, row) in enumerate(itertools.chain((first,), rows), start=1):
-            text = next((row[name] for name in _TEXTS if name in row), None)
-            if not isinstance(text, str):
-                raise FormatError(
-                    f"there is no text of a question: the columns are {', '.join(row)}",
-                    path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
-                )  # fmt: skip
-            name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")
-            yield name, text, _count(row, source.name, line)
-    elif Path(path).suffixes[:1] == [".txt"]:
-        with source.open() as stream:
-            for number, raw in numbered_lines(stream, source.name):
-                yield f"q{number}", decoded_line(raw, source.name, number), 1
-    else:
-        for query in read_questions(source, {})[0].values():
-            yield query.id, query.text or query.title, 1
+def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
+    """A question that is in the set whatever is drawn."""
+    return replace(
+        question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
+    )
 
 
-def _count(row: Mapping[str, Any], path: str, line: int) -> int:
-    given = next((row[column] for column in _COUNTS if column in row), 1)
-    try:
-        count = int(str(given))
-    except ValueError:
-        count = -1
-    if count < 0:
+def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> EvaluationQuestion:
+    own = next((row[column] for column in IDS if column in row), None)
+    text = next((row[column] for column in _TEXTS if column in row), None)
+    if own in {None, ""} or not isinstance(text, str) or not text.strip():
         raise FormatError(
-            f"got {given!r:.40} for a count", path=path, line=line,
-            fix="give a whole number: how often the question was asked",
+            f"the line has no id or no question: its columns are {', '.join(row)}",
+            path=name, line=line, fix='give {"id": "q1", "text": "opening hours"}',
         )  # fmt: skip
-    return count
-
-
-@dataclass(frozen=True, eq=False)
-class Embedding:
-    """Texts as vectors.
-
-    Attributes:
-        name: How they were made.
-        whole: (n, m) vectors of length 1, or a sparse matrix of them: for near texts.
-        points: (n, d) the same in at most 64 dimensions: for the test and for clusters.
-    """
-
-    name: str
-    whole: Any
-    points: FloatArray
-
-
-def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
-    """Return texts as vectors.
-
-    Args:
-        texts: The texts.
-        encoder: ``tfidf`` or None: TF-IDF weights of words and of parts of words of 3 to 5
-            letters, reduced by a truncated singular value decomposition. Else an encoder of
-            `rankgauge.retrievers` or its name, such as ``model2vec:NAME``: unit vectors, reduced
-            to their principal components.
-        seed: The seed of the decomposition.
-
-    Raises:
-        MissingExtra: If scikit-learn or the library of the encoder is not installed.
-        InputError: If an encoder returns anything but a row of finite numbers for each text.
-    """
-    rows = list(texts)
-    if encoder is None or encoder == TFIDF:
-        return _tfidf(rows, seed)
-    made = named_encoder(encoder) if isinstance(encoder, str) else encoder_of(encoder)
-    try:
-        vectors = np.asarray(made.encode_queries(rows), dtype=np.float64)
-    except (TypeError, ValueError):
-        vectors = np.zeros(0)
-    if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
-        raise InputError(
-            f"the encoder returned {vectors.shape} or numbers that are not finite for "
-            f"{len(rows)} texts", where="encoder", fix="return a row of finite numbers each",
-        )  # fmt: skip
-    settings = getattr(made, "settings", {})
-    name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
-    whole = unit_rows(vectors)
-    return Embedding(str(name), whole, principal_components(whole, _DIMENSIONS))
-
-
-def _tfidf(texts: list[str], seed: int) -> Embedding:
-    text = library("sklearn.feature_extraction.text", extra="production", of="TF-IDF")
-    decomposition = library("sklearn.decomposition", extra="production", of="TF-IDF")
-    from scipy.sparse import hstack
-
-    words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=_TOKEN)
-    parts = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
-    weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
-    # Rows of words and of parts have length 1 each.
-    weights /= np.sqrt(2)
-    size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
-    svd = decomposition.TruncatedSVD(size, random_state=seed)
-    with np.errstate(invalid="ignore", divide="ignore"):  # equal texts have no variance
-        points = np.asarray(svd.fit_transform(weights), dtype=np.float64)
-    return Embedding("TF-IDF of words and parts of words", weights, points)
-
-
-def principal_components(points: FloatArray, count: int) -> FloatArray:
-    """Return (n, count) coordinates on the directions of the largest variance.
-
-    The sign of each is such that its coefficient of the largest size is positive.
-    """
-    centered = points - points.mean(axis=0)
-    _, vectors = np.linalg.eigh(centered.T @ centered)
-    chosen = vectors[:, ::-1][:, :count]
-    largest = np.abs(chosen).argmax(axis=0)
-    signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
-    return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))
+    given = {key: row[key] for key in _NAMES if row.get(key) not in {None, ""}}
+    given |= {"id": str(own), "text": " ".join(text.split())}
+    given.setdefault("origin", origin)
+    for key, kind in _NUMBERS.items():
+        if key in given:
+            try:
+                given[key] = kind(given[key])
+            except (TypeError, ValueError):
+                given[key] = -1
+            if not 0 <= given[key] < float("inf"):
+                raise FormatError(
+                    f"got {row[key]!r:.40} for {key}", path=name, line=line,
+                    fix="give a number from 0",
+                )  # fmt: skip
+    texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
+    return EvaluationQuestion(**{**given, **texts})

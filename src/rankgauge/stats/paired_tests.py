@@ -33,6 +33,7 @@ __all__ = [
     "bootstrap_interval",
     "effect_size",
     "non_inferiority",
+    "sign_test",
     "t_interval",
     "t_test",
     "wilcoxon",
@@ -187,6 +188,28 @@ def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
     variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
     z = (least - n * (n + 1) / 4) / math.sqrt(variance)
     return PairedTest(name, null, least, math.erfc(abs(z) / math.sqrt(2)), exact=False)
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Return the two-sided p-value of the exact sign test; ties are left out.
+
+    min(1, 2 P(X >= max(wins, losses))) with X binomial of wins + losses and 1/2.
+
+    Example:
+        >>> sign_test(9, 1)
+        0.021484375
+    """
+    check_amount(wins, "wins", "sign_test")
+    check_amount(losses, "losses", "sign_test")
+    total, most = wins + losses, max(wins, losses)
+    if total < 1000:  # whole numbers: exact
+        return min(
+            1.0, 2 * sum(math.comb(total, each) for each in range(most, total + 1)) / 2**total
+        )
+    each = np.arange(most, total + 1)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
+    chances = np.exp(logs[total] - logs[each] - logs[total - each] - total * math.log(2))
+    return min(1.0, 2 * float(chances.sum()))
 
 
 def effect_size(differences: npt.ArrayLike) -> float:

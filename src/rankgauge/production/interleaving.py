@@ -1,0 +1,490 @@
+"""Interleaving: results of two retrievers in one list, and which of them users click.
+
+`interleave` runs inside an application: it needs nothing but the standard library. What it returns
+is logged with the impression; `analyze_interleaving` reads it from there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+if TYPE_CHECKING:
+    from rankgauge.production.log import EventLog
+    from rankgauge.stats.arrays import FloatArray
+
+Method: TypeAlias = Literal["team-draft", "probabilistic"]
+# Attributes of an impression; teams and shares are parallel to its documents.
+ATTRIBUTES = {
+    "interleaving": "team-draft or probabilistic",
+    "interleaving.a": "name of retriever A",
+    "interleaving.b": "name of retriever B",
+    "interleaving.teams": "one letter for each document: A, B, or - for neither",
+    "interleaving.shares": "of probabilistic: the probability that each document is from A",
+    "interleaving.seed": "the seed of the draw",
+}
+_NEITHER = "-"
+_DECAY = 3.0  # of probabilistic interleaving: rank r is drawn with weight 1 / r³
+_ALPHA = 0.05
+_DRAWS = 2000
+_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """Results of two retrievers in one list.
+
+    Attributes:
+        documents: In the order in which they are shown.
+        teams: For each document ``A`` or ``B``, the retriever that contributed it, or ``-``: where
+            one retriever has no more documents, clicks are credited to neither.
+        method: ``team-draft`` or ``probabilistic``.
+        seed: Of the draw.
+        shares: Of ``probabilistic``, the probability that A contributed each document, given that
+            it was drawn at this rank; NaN for team ``-``. Empty for ``team-draft``.
+    """
+
+    documents: tuple[str, ...]
+    teams: str
+    method: str
+    seed: int | str
+    shares: tuple[float, ...] = ()
+
+    def attributes(self, a: str = "A", b: str = "B") -> dict[str, str]:
+        """Return the attributes to be logged with the impression of these documents.
+
+        Args:
+            a: The name of retriever A, such as ``bm25``.
+            b: The name of retriever B.
+        """
+        found = {
+            "interleaving": self.method,
+            "interleaving.a": a,
+            "interleaving.b": b,
+            "interleaving.teams": self.teams,
+            "interleaving.seed": str(self.seed),
+        }
+        if self.shares:
+            found["interleaving.shares"] = ",".join(f"{share:.6g}" for share in self.shares)
+        return found
+
+
+def interleave(
+    a: Sequence[str],
+    b: Sequence[str],
+    *,
+    seed: int | str,
+    method: Method = "team-draft",
+    k: int | None = None,
+) -> Interleaved:
+    """Return the documents of two rankings as one list, and which ranking each is from.
+
+    *Team-draft* (Radlinski, Kurup, and Joachims 2008): in each round a coin decides which retriever
+    is first; each contributes its best document that is not in the list. *Probabilistic* (Hofmann,
+    Whiteson, and de Rijke 2011): at each rank a coin decides which retriever contributes, and its
+    document of rank r is drawn with a probability proportional to 1 / r³, so that every order is
+    possible and clicks can be credited by the probability of each team.
+
+    At each rank A and B are equally likely to be credited, so that clicks at random prefer neither.
+    Where one retriever has no more documents, that would not be so: the rest of the other follows
+    with team ``-``.
+
+    Args:
+        a: Document identifiers of retriever A, best first; of duplicates the first counts.
+        b: Those of retriever B.
+        seed: The same seed and rankings give the same list. Use a new one for each impression,
+            such as the identifier of the question.
+        method: ``team-draft`` or ``probabilistic``.
+        k: Length of the list; all documents if None.
+
+    Raises:
+        InputError: If `k` is below 1.
+        UnknownName: If `method` is unknown.
+
+    Example:
+        >>> found = interleave(["d1", "d2", "d3"], ["d2", "d4", "d1"], seed=7, k=4)
+        >>> found.documents, found.teams
+        (('d1', 'd2', 'd3', 'd4'), 'ABAB')
+    """
+    chosen = one_of("method", method, get_args(Method))
+    if k is not None and k < 1:
+        raise InputError(f"k={k} is not possible", where="interleave", fix="give k of 1 or more")
+    sides = {"A": list(dict.fromkeys(a)), "B": list(dict.fromkeys(b))}
+    length = len({*a, *b}) if k is None else min(k, len({*a, *b}))
+    draw = random.Random(seed)  # noqa: S311 - must be repeatable
+    if chosen == "team-draft":
+        documents, teams = _team_draft(sides, length, draw)
+        return Interleaved(tuple(documents), teams, chosen, seed)
+    documents, teams, shares = _probabilistic(sides, length, draw)
+    return Interleaved(tuple(documents), teams, chosen, seed, shares)
+
+
+def _team_draft(
+    sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
+) -> tuple[list[str], str]:
+    shown: list[str] = []
+    teams = ""
+    while len(shown) < length:
+        left = {side: [each for each in own if each not in shown] for side, own in sides.items()}
+        # A round is fair only if it can be finished whoever is first.
+        last = len(shown) + 1 == length
+        if not (left["A"] and left["B"]) or (
+            not last and min(map(len, left.values())) == 1 and left["A"][0] == left["B"][0]
+        ):
+            break
+        order = "AB" if draw.random() < 0.5 else "BA"
+        for side in order[: length - len(shown)]:
+            shown.append(next(each for each in left[side] if each not in shown))
+            teams += side
+    return _with_rest(shown, teams, sides, length)
+
+
+def _probabilistic(
+    sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
+) -> tuple[list[str], str, tuple[float, ...]]:
+    weights = {
+        side: {each: rank**-_DECAY for rank, each in enumerate(own, 1)}
+        for side, own in sides.items()
+    }
+    shown: list[str] = []
+    teams = ""
+    shares: list[float] = []
+    while len(shown) < length and all(weights.values()):
+        side = "A" if draw.random() < 0.5 else "B"
+        document = _drawn(weights[side], draw.random())
+        chances = {
+            each: own.get(document, 0.0) / math.fsum(own.values()) for each, own in weights.items()
+        }
+        shown.append(document)
+        teams += side
+        shares.append(chances["A"] / (chances["A"] + chances["B"]))
+        for own in weights.values():
+            own.pop(document, None)
+    documents, teams = _with_rest(shown, teams, sides, length)
+    return documents, teams, (*shares, *[math.nan] * (len(documents) - len(shares)))
+
+
+def _drawn(weights: Mapping[str, float], at: float) -> str:
+    """The document at this share of the sum of weights."""
+    left = at * math.fsum(weights.values())
+    for document, weight in weights.items():
+        left -= weight
+        if left < 0:
+            return document
+    return document
+
+
+def _with_rest(
+    shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int
+) -> tuple[list[str], str]:
+    """The list with the documents that are credited to neither."""
+    rest = [each for own in sides.values() for each in own]
+    documents = list(dict.fromkeys([*shown, *rest]))[:length]
+    return documents, teams + _NEITHER * (len(documents) - len(teams))
+
+
+@lru_cache(maxsize=1 << 16)
+def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
+    """Return the probabilities that A and that B is credited with more clicks.
+
+    Marginalized over the assignments of clicked documents to retrievers (Hofmann et al. 2011): the
+    number of clicks for A is a sum of independent variables that are 1 with these probabilities.
+
+    Args:
+        shares: For each clicked document the probability that it is from A; 1 or 0 if known.
+
+    Example:
+        >>> impression_outcome((1.0, 1.0, 0.0))
+        (1.0, 0.0)
+        >>> impression_outcome((0.75,))
+        (0.75, 0.25)
+    """
+    chances = [1.0]  # of 0, 1, ... clicks for A
+    for share in shares:
+        none = [*(chance * (1 - share) for chance in chances), 0.0]
+        one = [0.0, *(chance * share for chance in chances)]
+        chances = [x + y for x, y in zip(none, one, strict=True)]
+    half = len(shares) / 2
+    a = math.fsum(chance for count, chance in enumerate(chances) if count > half)
+    b = math.fsum(chance for count, chance in enumerate(chances) if count < half)
+    return a, b
+
+
+@dataclass(frozen=True, eq=False)
+class InterleavingResult(Result):
+    """Which of two interleaved retrievers users prefer. Made by :func:`analyze_interleaving`.
+
+    An impression is won by the retriever with more credited clicks. Documents count once, whether
+    the result, its citation or both were clicked. Impressions of probabilistic interleaving are
+    divided between the retrievers by the probability of each outcome.
+
+    Attributes:
+        a: The name of retriever A.
+        b: The name of retriever B.
+        methods: The methods of interleaving that occur in the log.
+        impressions: Questions whose results were interleaved.
+        clicked: Those of them with a credited click; the others say nothing and are in no number
+            below.
+        wins_a: Impressions won by A.
+        wins_b: Impressions won by B; the rest are ties.
+        result_clicks: Credited documents whose result was clicked.
+        citation_clicks: Credited documents whose citation was clicked.
+        delta: (wins_a + ties / 2) / clicked - 0.5: from -0.5 to 0.5, above 0 if A is preferred
+            (Chapelle et al. 2012).
+        low: Lower bound of its 95% interval, by a bootstrap over users.
+        high: Upper bound.
+        users: Users with a credited click.
+        users_a: Those for whom A won more.
+        users_b: Those for whom B won more.
+        p: Of the sign test over users, two-sided.
+        unusable: Impressions whose team list does not fit their documents.
+        seed: Of the bootstrap.
+    """
+
+    a: str
+    b: str
+    methods: tuple[str, ...]
+    impressions: int
+    clicked: int
+    wins_a: float
+    wins_b: float
+    result_clicks: int
+    citation_clicks: int
+    delta: float
+    low: float
+    high: float
+    users: int
+    users_a: int
+    users_b: int
+    p: float
+    unusable: int
+    seed: int
+
+    @property
+    def verdict(self) -> str:
+        """``better`` or ``worse``: A than B. ``cannot tell`` if the test or the interval doubts."""
+        if self.p >= _ALPHA or not (self.low > 0 or self.high < 0):
+            return "cannot tell"
+        return "better" if self.low > 0 else "worse"
+
+    def table(self) -> Table:
+        """Return wins of impressions and users of each retriever."""
+        ties = self.clicked - self.wins_a - self.wins_b
+        users = self.users - self.users_a - self.users_b
+        rows: tuple[tuple[Any, ...], ...] = (
+            (f"won by {self.a} (A)", _count(self.wins_a), self.users_a),
+            (f"won by {self.b} (B)", _count(self.wins_b), self.users_b),
+            ("tied", _count(ties), users),
+        )
+        return Table(
+            ("", "impressions", "users"), rows, title=self.summary(), notes=tuple(self._notes()),
+            width=80, right=frozenset({1}),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return which retriever is preferred, and how sure that is."""
+        numbers = f"Δ_AB {self.delta:+.4f} (95% CI {self.low:+.4f} to {self.high:+.4f})"
+        numbers += f", p = {self.p:.4f} by the sign test over {many(self.users, 'user')}"
+        if self.verdict == "cannot tell":
+            return f"{self.a} and {self.b} by interleaving: cannot tell, {numbers}"
+        return f"{self.a} is {self.verdict} than {self.b} by interleaving: {numbers}"
+
+    def _data(self) -> dict[str, Any]:
+        names = (name for name in self.__dataclass_fields__)
+        return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
+
+    def _notes(self) -> Iterator[str]:
+        yield (
+            f"{self.methods_text}, {many(self.impressions, 'impression')}, "
+            f"{self.clicked:,} with a click on a document of A or B; "
+            f"{many(self.result_clicks, 'document')} clicked as result, "
+            f"{self.citation_clicks:,} as citation"
+        )
+        yield "Δ_AB = (wins of A + ties / 2) / impressions with a click - 0.5"
+        yield (
+            f"interval: bootstrap over users, {_DRAWS:,} draws, seed {self.seed}; decide at a size "
+            "fixed beforehand, since the test is not valid if repeated daily"
+        )
+        needed = self._users_needed()
+        if needed:
+            yield f"this share of users who prefer one of them would need about {needed:,} more"
+        if self.unusable:
+            yield (
+                f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one "
+                "letter for each document"
+            )
+
+    @property
+    def methods_text(self) -> str:
+        """The methods in words."""
+        return " and ".join(self.methods)
+
+    def _users_needed(self) -> int:
+        """How many more users give the sign test 80% power, if their preference is as observed."""
+        decided = self.users_a + self.users_b
+        if self.verdict != "cannot tell" or not decided or self.users_a == self.users_b:
+            return 0
+        share = max(self.users_a, self.users_b) / decided
+        # Normal approximation: z(.975) and z(.8).
+        needed = ((1.96 / 2 + 0.8416 * math.sqrt(share * (1 - share))) / (share - 0.5)) ** 2
+        return max(0, math.ceil((needed - decided) * self.users / decided))
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}" if number == round(number) else f"{number:,.1f}"
+
+
+_PAIRS = """
+SELECT DISTINCT attributes['interleaving.a'] AS a, attributes['interleaving.b'] AS b
+FROM events
+WHERE kind = 'impression' AND attributes['interleaving'] IS NOT NULL
+  AND ($a IS NULL OR attributes['interleaving.a'] = $a)
+  AND ($b IS NULL OR attributes['interleaving.b'] = $b)
+ORDER BY ALL
+"""
+_USABLE = """
+CREATE TEMP TABLE usable AS
+SELECT *, coalesce(
+  len(teams) = len(documents) AND len(coalesce(shares, teams)) = len(documents), false
+) AS fits
+FROM (
+  SELECT question_id, attributes['interleaving'] AS method, documents,
+    string_split(attributes['interleaving.teams'], '') AS teams,
+    string_split(attributes['interleaving.shares'], ',') AS shares
+  FROM events
+  WHERE kind = 'impression' AND question_id IS NOT NULL
+    AND attributes['interleaving'] IS NOT NULL
+    AND attributes['interleaving.a'] = $a AND attributes['interleaving.b'] = $b
+)
+"""
+_TOTALS = """
+SELECT list_sort(list(DISTINCT method)), count(DISTINCT question_id), count(*) FILTER (NOT fits)
+FROM usable
+"""
+_CREDITED = """
+WITH shown AS (
+  SELECT question_id, unnest(documents) AS document, unnest(teams) AS team,
+    unnest(coalesce(shares, list_transform(teams, lambda x: NULL::VARCHAR))) AS share
+  FROM usable
+  WHERE fits
+), clicked AS (
+  SELECT question_id, documents[1] AS document,
+    bool_or(kind = 'click') AS by_result, bool_or(kind = 'citation click') AS by_citation
+  FROM events
+  WHERE kind IN ('click', 'citation click')
+  GROUP BY ALL
+), credited AS (
+  -- A document that was shown twice is credited once.
+  SELECT question_id, document, any_value(by_result) AS by_result,
+    any_value(by_citation) AS by_citation,
+    min(coalesce(try_cast(share AS DOUBLE), (team = 'A')::INTEGER)) AS share
+  FROM shown JOIN clicked USING (question_id, document)
+  WHERE team IN ('A', 'B')
+  GROUP BY question_id, document
+)
+SELECT "cluster", list_sort(list(share)), sum(by_result::INTEGER), sum(by_citation::INTEGER)
+FROM credited JOIN questions USING (question_id)
+GROUP BY question_id, "cluster"
+ORDER BY "cluster", question_id
+"""
+
+
+def analyze_interleaving(
+    log: EventLog | str | os.PathLike[str],
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    seed: int | None = None,
+) -> InterleavingResult:
+    """Return which of two interleaved retrievers users prefer.
+
+    Reads impressions with the attributes of :meth:`Interleaved.attributes` and the clicks on
+    results and citations of the same question. A click on a citation is credited to the retriever
+    that contributed the cited document. Without a user, the session is the unit, else the question.
+
+    Args:
+        log: The log.
+        a: Name of retriever A, if several pairs were interleaved.
+        b: Name of retriever B.
+        seed: Of the bootstrap; derived from the data if None.
+
+    Raises:
+        InputError: If the log has no such impression, or impressions of several pairs.
+    """
+    import numpy as np
+
+    from rankgauge.production.log import EventLog
+    from rankgauge.stats import seed_of, sign_test
+
+    log = log if isinstance(log, EventLog) else EventLog(log)
+    with log.connection() as connection:
+        pair = _pair(connection.execute(_PAIRS, {"a": a, "b": b}).fetchall(), log.path)
+        connection.execute(_USABLE, {"a": pair[0], "b": pair[1]})
+        methods, impressions, unusable = connection.execute(_TOTALS).fetchone()
+        rows = connection.execute(_CREDITED).fetchall()
+    if not rows:
+        raise InputError(
+            "no click on an interleaved document", where=log.path,
+            fix="log clicks with the question_id of the impression and the document",
+        )  # fmt: skip
+    outcomes = np.array([impression_outcome(tuple(shares)) for _, shares, _, _ in rows])
+    _, user = np.unique([cluster for cluster, *_ in rows], return_inverse=True)
+    gains = np.bincount(user, outcomes[:, 0] - outcomes[:, 1]).astype(np.float64)
+    counts = np.bincount(user)
+    decided = np.abs(gains) > 1e-9
+    users_a = int((gains[decided] > 0).sum())
+    users_b = int(decided.sum()) - users_a
+    seed = seed_of(gains, counts) if seed is None else seed
+    low, high = _bootstrap(gains, counts.astype(np.float64), seed)
+    wins_a, wins_b = (math.fsum(column) for column in outcomes.T.tolist())
+    return InterleavingResult(
+        *pair, tuple(methods), impressions, len(rows), wins_a, wins_b,
+        sum(row[2] for row in rows), sum(row[3] for row in rows),
+        (wins_a - wins_b) / len(rows) / 2, low, high, len(counts), users_a, users_b,
+        sign_test(users_a, users_b), unusable, seed,
+    )  # fmt: skip
+
+
+def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
+    """The one pair of retrievers that was interleaved."""
+    if not pairs:
+        raise InputError(
+            "no impression of interleaved results", where=where,
+            fix="log rankgauge.production.interleave(...).attributes(a, b) with each impression; "
+            "or check the names of the retrievers",
+        )  # fmt: skip
+    if len(pairs) > 1:
+        raise InputError(
+            f"{len(pairs)} pairs were interleaved: "
+            + ", ".join(f"{a} and {b}" for a, b in pairs[:5]),
+            where=where, fix="choose one: a=..., b=... (--a NAME --b NAME)",
+        )  # fmt: skip
+    return pairs[0]
+
+
+def _bootstrap(gains: FloatArray, counts: FloatArray, seed: int) -> tuple[float, float]:
+    """The 95% percentile interval of sum of gains / sum of counts / 2, users drawn with repeats."""
+    import numpy as np
+
+    # Users with equal numbers are drawn together.
+    kinds, number = np.unique(np.stack([gains, counts], axis=1), axis=0, return_counts=True)
+    draw = np.random.default_rng(seed)
+    found: list[float] = []
+    block = max(1, _CELLS // len(kinds))
+    for start in range(0, _DRAWS, block):
+        size = min(block, _DRAWS - start)
+        sums = draw.multinomial(len(gains), number / len(gains), size=size) @ kinds
+        found += (sums[:, 0] / sums[:, 1] / 2).tolist()
+    low, high = np.quantile(found, [_ALPHA / 2, 1 - _ALPHA / 2])
+    return float(low), float(high)
