@@ -8,6 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zlib
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -26,6 +28,15 @@ from rankgauge import (
     Run,
     evaluate,
     parse,
+)
+from rankgauge.answers import (
+    AnswerEvaluation,
+    AnswerRecord,
+    AnswerSet,
+    Context,
+    evaluate_answers,
+    items_of,
+    sentence_claims,
 )
 
 QRELS = {f"q{n}": {"d1": 1, "d2": 3} for n in range(6)} | {"empty": {"d1": 0}}
@@ -62,6 +73,71 @@ def test_what_is_saved_comes_back_to_the_last_bit(where):
             assert bits(back) == bits(evaluation)
             assert back.to_json() == evaluation.to_json()
             assert back.mean() == evaluation.mean()
+
+
+def of_answers():
+    """Five answers, of which one is judged, one in part, and one is undefined."""
+    texts = (
+        "It is 1 meters high. It is old.",
+        "It is 2 meters high. It is new.",
+        "",
+        "It is 4 meters high.",
+        None,
+    )
+    records = tuple(
+        AnswerRecord(f"q{n}", "How high?", text, (Context("d", "It is 1 meters high."),), group="g")
+        for n, text in enumerate(texts)
+    )
+    items = [i for record in records for i in items_of(record, sentence_claims(record))]
+    labels = {
+        item.key: "supported" for item in items
+        if item.relation == "answer-context" and (item.record, item.row) in {("q0", 0), ("q0", 1),
+                                                                             ("q1", 0)}
+    }  # fmt: skip
+    return evaluate_answers(
+        AnswerSet("a", records), labels, ["Faithfulness", "NotStated", "TokenF1"],
+        judge={"name": "ann", "person": True},
+    )  # fmt: skip
+
+
+def test_bounds_and_missing_verdicts_of_answers_are_saved(where):
+    saved = of_answers()
+    assert saved.missing() == {"Faithfulness": 2, "NotStated": 2, "TokenF1": 0}
+    with History.open(where) as history:
+        entry = history.add(saved)
+        back = history.load(entry)
+        assert isinstance(back, AnswerEvaluation)
+        assert back == saved
+        assert back.bounds()["Faithfulness"] == saved.bounds()["Faithfulness"] == (0.5, 1.0)
+        assert (back.missing(), back.stamp) == (saved.missing(), "ann, a person")
+        assert str(back) == str(saved)
+        assert back.to_json() == saved.to_json()
+
+
+def test_answers_that_an_earlier_version_saved_have_their_values_alone(tmp_path):
+    saved = of_answers()
+    with History.open(tmp_path / "h.db") as history:
+        entry = history.add(saved)
+        with closing(sqlite3.connect(tmp_path / "h.db")) as connection, connection:
+            connection.execute("DELETE FROM rankgauge_values WHERE kind = 'own'")
+        back = history.load(entry)
+    assert type(back) is Evaluation
+    assert bits(back) == bits(saved)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[]", b'{"scores": [[1]], "judge": {}}', b'{"scores": 1, "judge": {}}', b'{"sc', b"3"],
+)
+def test_scores_that_are_not_those_of_the_values_are_damage(tmp_path, body):
+    with History.open(tmp_path / "h.db") as history:
+        entry = history.add(of_answers())
+        with closing(sqlite3.connect(tmp_path / "h.db")) as connection, connection:
+            connection.execute(
+                "UPDATE rankgauge_values SET body = ? WHERE kind = 'own'", [zlib.compress(body)]
+            )
+        with pytest.raises(InputError, match="damaged"):
+            history.load(entry)
 
 
 def test_what_is_known_of_an_evaluation_is_what_was_said(where):

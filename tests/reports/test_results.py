@@ -63,6 +63,15 @@ def project(folder):
     return made
 
 
+def log(folder):
+    """A log of production with answers and ratings."""
+    pytest.importorskip("duckdb", reason="logs need DuckDB")
+    pytest.importorskip("pyarrow", reason="logs need pyarrow")
+    from tests.online_loops import random_events, write_events
+
+    return write_events(folder / "log.parquet", random_events(1))
+
+
 def answers():
     """Two answers, judged by hand; one of them abstains."""
     given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
@@ -156,6 +165,9 @@ RESULTS = {
     ),
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
+    ),
+    "OnlineMetrics": lambda folder: rankgauge.production.online_metrics(
+        log(folder), thresholds=["thumbs_ratio < 0.5"], by="day"
     ),
     "PoolReport": lambda folder: judging.build_pool(
         project(folder), COLLECTION, [sample_path("runs/keyword.run")]

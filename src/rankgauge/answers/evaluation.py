@@ -64,11 +64,23 @@ class AnswerEvaluation(Evaluation):
     judge: Mapping[str, Any] = field(default_factory=dict)
 
     def _data(self) -> dict[str, Any]:
-        scores = [[list(each[1:]) for each in row] for row in self.scores]
-        return super()._data() | {"judge": dict(self.judge), "scores": scores}
+        return super()._data() | self.own_data()
+
+    def own_data(self) -> dict[str, Any]:
+        """Return the judge, and bounds, missing verdicts and reasons by question and measure."""
+        scores = [
+            [
+                [None if math.isnan(each.low) else each.low,
+                 None if math.isnan(each.high) else each.high, each.missing, each.reason]
+                for each in row
+            ]
+            for row in self.scores
+        ]  # fmt: skip
+        return {"judge": dict(self.judge), "scores": scores}
 
     @classmethod
-    def _own_fields(cls, data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return the judge and the scores from JSON."""
         rows = data["scores"]
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
             raise ValueError("there is not one score for each value")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from rankgauge.cli import options
+from rankgauge.cli.logs_metrics import metrics
+from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -27,6 +29,7 @@ def logs() -> None:
     \b
     Examples:
       rankgauge logs show log
+      rankgauge logs metrics log --by week
     """  # noqa: D301 - click reads the \b
 
 
@@ -46,3 +49,7 @@ def show(log: str, format: str) -> None:
     with working("reading the log"):
         summary = EventLog(log).summary()
     print_result(summary, format)
+
+
+logs.add_command(metrics)
+logs.add_command(sample)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -366,7 +367,8 @@ class Evaluation(Result):
             values = np.array(
                 [[math.nan if v is None else v for v in row] for row in data["values"]], dtype=float
             ).reshape(shape)
-            return cls(
+            kind = evaluation_class(data) if cls is Evaluation else cls
+            return kind(
                 run_name=data["run"],
                 query_ids=tuple(data["query_ids"]),
                 measures=tuple(parse(measure["name"]) for measure in data["measures"]),
@@ -384,7 +386,7 @@ class Evaluation(Result):
                     [Finding(**found) for found in data.get("findings", ())],
                 ),
                 **_profile_of(data, shape),
-                **cls._own_fields(data, shape),
+                **kind.own_fields(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
@@ -393,9 +395,13 @@ class Evaluation(Result):
                 f"this is no evaluation in JSON: {error}", fix="give what to_json() wrote"
             ) from None
 
+    def own_data(self) -> dict[str, Any]:
+        """Return the fields of a subclass as JSON has them; empty of an evaluation of runs."""
+        return {}
+
     @classmethod
-    def _own_fields(cls, data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
-        """What JSON says of the fields of a subclass."""
+    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return the fields of a subclass from JSON; `shape` is that of the values."""
         del data, shape
         return {}
 
@@ -461,6 +467,15 @@ class Evaluation(Result):
         return True
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
+
+
+def evaluation_class(data: Collection[str]) -> type[Evaluation]:
+    """Return the class of an evaluation by the names of its data."""
+    if "scores" not in data:
+        return Evaluation
+    # A layer above this one; only who has such data needs it.
+    found: type[Evaluation] = import_module("rankgauge.answers.evaluation").AnswerEvaluation
+    return found
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:

@@ -19,7 +19,12 @@ from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
+from rankgauge.evaluation.result import (
+    AppliedProfile,
+    Evaluation,
+    evaluation_class,
+    findings_of_notes,
+)
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -27,6 +32,7 @@ from rankgauge.rendering.tables import Table
 # What is packed of an evaluation besides a column of values for each measure.
 VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
 LEFT_OUT = "left_out"
+OWN = "own"  # the fields of a subclass, such as the bounds of answers
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,6 +234,9 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
         yield WEIGHTS, "", zlib.compress(np.asarray(evaluation.weights, dtype="<f8").tobytes(), 9)
     if evaluation.groups is not None:
         yield GROUPS, "", zlib.compress(json.dumps(list(evaluation.groups)).encode(), 9)
+    own = evaluation.own_data()
+    if own:
+        yield OWN, "", zlib.compress(json.dumps(own).encode(), 9)
 
 
 def packed_ids(query_ids: Iterable[str]) -> bytes:
@@ -294,7 +303,8 @@ def unpack(
     values = np.array(columns, dtype=np.float64).reshape(shape[::-1]).T.copy()
     undefined = _cells_of(parts.get((UNDEFINED, "")), shape)
     weights, groups = parts.get((WEIGHTS, "")), parts.get((GROUPS, ""))
-    return Evaluation(
+    kind, own = _own_of(parts.get((OWN, "")), values)
+    return kind(
         run_name=entry.run,
         query_ids=query_ids,
         measures=measures,
@@ -309,7 +319,23 @@ def unpack(
         settings=entry.run_settings,
         profile=entry.profile,
         left_out=_cells_of(parts.get((LEFT_OUT, "")), shape),
+        **own,
     )
+
+
+def _own_of(
+    packed: bytes | None, values: np.ndarray[Any, np.dtype[np.float64]]
+) -> tuple[type[Evaluation], dict[str, Any]]:
+    """The class of an evaluation, and the fields that only this class has."""
+    if packed is None:  # earlier versions kept the values of answers alone
+        return Evaluation, {}
+    try:
+        data = json.loads(_unpacked(packed))
+        kind = evaluation_class(data)
+        cells = [[None if math.isnan(cell) else cell for cell in row] for row in values.tolist()]
+        return kind, kind.own_fields(data | {"values": cells}, values.shape)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"what was kept of answers cannot be read ({error})") from None
 
 
 def _cells_of(

@@ -33,6 +33,7 @@ _MODULES = {
     "Exploration": "benchmarks",
     "GateResult": "gates",
     "JudgingAgreement": "judging",
+    "OnlineMetrics": "production",
     "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
     "Relevance": "judging",
