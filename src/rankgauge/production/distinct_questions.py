@@ -64,9 +64,9 @@ class DistinctQuestions:
 
         Args:
             given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
-                either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of one of the two, of a file of
-                questions, or of a text file with a question on each line. Columns ``count`` or
-                ``frequency`` say how often a question was asked.
+                either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of a collection,
+                a log, a file of questions, or a text file with a question on each line. Columns
+                ``count`` or ``frequency`` say how often a question was asked.
             where: The name of the argument, for messages.
 
         Raises:
