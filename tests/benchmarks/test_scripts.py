@@ -17,6 +17,7 @@ MARKS = [
     "diversity",
     "judging",
     "pages",
+    "drift",
     "answers",
     "checking",
     "ties",
