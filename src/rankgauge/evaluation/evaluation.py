@@ -17,6 +17,7 @@ from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjud
 from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, run_blocks
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.origins import add_origins, field_of, question_fields
 from rankgauge.evaluation.partial import (
     Context,
     Partial,
@@ -61,6 +62,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     unjudged: Unjudged = "not relevant",
     weights: Any = None,
     groups: Any = None,
+    questions: Any = None,
+    mix_origins: bool = False,
     draws: int = 0,
     seed: int = 0,
     profile: str | Profile | None = None,
@@ -85,8 +88,13 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
             the rankings first (condensed lists).
-        weights: Query id to weight, such as its traffic; every evaluated query needs one.
-        groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
+        weights: Query id to weight, such as its traffic; every evaluated query needs one. Or the
+            name of a field of `questions`.
+        groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`
+            and :func:`rankgauge.evaluation.group_means`. Or the name of a field of `questions`.
+        questions: Query id to fields, or the path of a file of queries: JSON lines or CSV. The
+            field ``origin`` says which questions are ``generated``.
+        mix_origins: Whether generated questions and others may share a mean; refused without.
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
             them has no closed form; without, such a measure is refused.
         seed: Where the draws begin.
@@ -99,13 +107,16 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         UnknownName: For a measure or a choice nobody knows.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input cannot be worked with; the message names the place.
+        InputError: If an input cannot be worked with; the message names the place. If questions
+            are generated and others are not.
 
     Example:
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
+    fields = question_fields(questions)
+    weights, groups = field_of(fields, weights, "weight"), field_of(fields, groups, "group")
     words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
     policies = _make_policies(words, draws, seed)
     ids = selected_ids(queries)
@@ -115,13 +126,15 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         made, judged = evaluate_profile(
             profile, plan.measures, (qrels, run), policies, queries=ids, usual=measures is None
         )
-        return add_weights(made, judged, weights, groups)
+        made = add_weights(made, judged, weights, groups)
+        return add_origins(made, fields, mix_origins=mix_origins)
     if run is None:
         context, run = _read_records(qrels, plan, policies, ids)
     else:
         context = _read_context(qrels, plan, policies, ids)
     partial = merge(_measure_blocks(run, context))
-    return add_weights(finish(partial, context), context.qrels, weights, groups)
+    made = add_weights(finish(partial, context), context.qrels, weights, groups)
+    return add_origins(made, fields, mix_origins=mix_origins)
 
 
 def make_plan(
