@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         evaluate as evaluate,
         read_judgments as read_judgments,
     )
-    from rankgauge.evaluation.group_means import (
+    from rankgauge.evaluation.groups import (
         GroupMean as GroupMean,
         GroupMeans as GroupMeans,
         group_means as group_means,
@@ -29,7 +29,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "evaluation": "evaluate read_judgments",
-        "group_means": "GroupMean GroupMeans group_means",
+        "groups": "GroupMean GroupMeans group_means",
         "origins": "question_fields split_origins",
         "result": "AppliedProfile Evaluation",
     },

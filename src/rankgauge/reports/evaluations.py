@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.evaluation.group_means import group_means
+from rankgauge.evaluation.groups import group_means
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
