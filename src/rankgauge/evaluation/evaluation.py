@@ -17,7 +17,6 @@ from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjud
 from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, run_blocks
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.origins import add_origins, field_of, question_fields
 from rankgauge.evaluation.partial import (
     Context,
     Partial,
@@ -114,9 +113,18 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
+    if questions is not None or isinstance(weights, str) or isinstance(groups, str):
+        from rankgauge.evaluation.origins import add_origins, field_of, question_fields
+
+        fields = question_fields(questions)
+        weights, groups = field_of(fields, weights, "weight"), field_of(fields, groups, "group")
+        made = evaluate(
+            qrels, run, measures, ties=ties, queries=queries, duplicates=duplicates,
+            undefined=undefined, unjudged=unjudged, weights=weights, groups=groups, draws=draws,
+            seed=seed, profile=profile,
+        )  # fmt: skip
+        return add_origins(made, fields, mix_origins=mix_origins)
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
-    fields = question_fields(questions)
-    weights, groups = field_of(fields, weights, "weight"), field_of(fields, groups, "group")
     words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
     policies = _make_policies(words, draws, seed)
     ids = selected_ids(queries)
@@ -126,15 +134,13 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         made, judged = evaluate_profile(
             profile, plan.measures, (qrels, run), policies, queries=ids, usual=measures is None
         )
-        made = add_weights(made, judged, weights, groups)
-        return add_origins(made, fields, mix_origins=mix_origins)
+        return add_weights(made, judged, weights, groups)
     if run is None:
         context, run = _read_records(qrels, plan, policies, ids)
     else:
         context = _read_context(qrels, plan, policies, ids)
     partial = merge(_measure_blocks(run, context))
-    made = add_weights(finish(partial, context), context.qrels, weights, groups)
-    return add_origins(made, fields, mix_origins=mix_origins)
+    return add_weights(finish(partial, context), context.qrels, weights, groups)
 
 
 def make_plan(

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.evaluation.groups import group_means
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
@@ -30,12 +29,11 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
         found = [t for e, own in zip(evaluations, best, strict=True) for t in _grids(e, own)]
     else:
         found = [_run_table(evaluations)]
-    if not options.per_query:
-        found += [
-            group_means(each, _MOST).table()
-            for each in evaluations
-            if each.groups is not None or each.weights is not None
-        ]
+    grouped = [e for e in evaluations if e.groups is not None or e.weights is not None]
+    if grouped and not options.per_query:
+        from rankgauge.evaluation.groups import group_means
+
+        found += [group_means(each, _MOST).table() for each in grouped]
     marks = [BEST] if format == "table" and any(table.best for table in found) else []
     found[-1] = replace(found[-1], notes=(*marks, *notes_of(evaluations)))
     return found
