@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -202,6 +201,10 @@ class _Fields(NamedTuple):
     @classmethod
     def of(cls, questions: str | None, weights: str | None, group_by: str | None) -> _Fields:
         """Read the files that the options name."""
+        if questions is weights is group_by is None:
+            return cls(None, None, None)
+        from pathlib import Path
+
         fields = None if questions is None else rankgauge.evaluation.question_fields(questions)
         found: str | Mapping[str, Any] | None = weights
         if weights is not None and Path(weights).is_file():
