@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 import rankgauge
-from rankgauge import judging
+from rankgauge import judging, production
 from rankgauge.core.json_text import dump_json, plain
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result
@@ -63,6 +63,15 @@ def project(folder):
     return made
 
 
+def log(folder):
+    """A log of production with answers and ratings."""
+    pytest.importorskip("duckdb", reason="logs need DuckDB")
+    pytest.importorskip("pyarrow", reason="logs need pyarrow")
+    from tests.online_loops import random_events, write_events
+
+    return write_events(folder / "log.parquet", random_events(1))
+
+
 def answers():
     """Two answers, judged by hand; one of them abstains."""
     given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
@@ -102,6 +111,14 @@ PACKAGES = [
     for found in pkgutil.iter_modules(rankgauge.__path__)
     if found.ispkg
 ]
+
+
+def drift():
+    queries = rankgauge.Collection.read(COLLECTION).queries
+    asked = [f"{first} {second}" for first in "abcde" for second in ("one", "two", "three")]
+    return production.measure_drift(queries, asked, permutations=19)
+
+
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
@@ -120,6 +137,8 @@ RESULTS = {
     "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),
     "Overlap": lambda _: rankgauge.rbo(BM25, KEYWORD),
     "Diagnosis": lambda _: rankgauge.diagnose(QRELS, BM25),
+    "DriftReport": lambda _: drift(),
+    "ReweightedMeans": lambda _: drift().reweight(rankgauge.evaluate(QRELS, BM25)),
     "GateResult": lambda _: rankgauge.gate(
         QRELS, KEYWORD, baseline=rankgauge.Baseline.from_run(QRELS, BM25)
     ),
@@ -157,6 +176,9 @@ RESULTS = {
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
     ),
+    "OnlineMetrics": lambda folder: rankgauge.production.online_metrics(
+        log(folder), thresholds=["thumbs_ratio < 0.5"], by="day"
+    ),
     "PoolReport": lambda folder: judging.build_pool(
         project(folder), COLLECTION, [sample_path("runs/keyword.run")]
     ),
@@ -164,6 +186,14 @@ RESULTS = {
     "ProjectStatus": lambda folder: judging.project_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
     "VoteReport": lambda folder: judging.vote_report(project(folder)),
+    "GroupMeans": lambda _: rankgauge.evaluation.group_means(
+        rankgauge.evaluate(QRELS, BM25, "RR", groups=dict.fromkeys(QRELS.query_ids, "all of them"))
+    ),
+    "QuestionSample": lambda _: production.sample_questions(sample_path("queries.jsonl"), 3),
+    "QuestionSet": lambda _: production.QuestionSet.read(sample_path("queries.jsonl")),
+    "SetRefresh": lambda _: production.QuestionSet().refresh(
+        production.QuestionSet.read(sample_path("queries.jsonl")).questions
+    ),
     "SpanScores": lambda _: rankgauge.corpus.span_scores(
         {"q": [rankgauge.corpus.Span("d", 0, 5)]},
         {"q": [rankgauge.corpus.Span("d", 2, 9)]},

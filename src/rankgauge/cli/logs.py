@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from rankgauge.cli import options
+from rankgauge.cli.logs_drift import drift
+from rankgauge.cli.logs_metrics import metrics
 from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
@@ -28,6 +30,8 @@ def logs() -> None:
     \b
     Examples:
       rankgauge logs show log
+      rankgauge logs metrics log --by week
+      rankgauge logs drift queries.jsonl log -o drift.html
     """  # noqa: D301 - click reads the \b
 
 
@@ -49,4 +53,6 @@ def show(log: str, format: str) -> None:
     print_result(summary, format)
 
 
+logs.add_command(metrics)
+logs.add_command(drift)
 logs.add_command(sample)

@@ -269,7 +269,7 @@ class EventLog:
                 f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(found))}",
                 path=self.path, fix="import it: rankgauge logs import --mapping FILE SOURCE LOG",
             )  # fmt: skip
-        return f"SELECT {_columns(found)} FROM {source}"  # noqa: S608 - names are quoted
+        return f"SELECT {_columns(found)} FROM {source}"
 
 
 def _columns(found: Collection[str]) -> str:

@@ -16,6 +16,12 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.click_models import (
+    ExpectedClicks,
+    PositionModel,
+    expected_clicks,
+    fit_position_model,
+)
 from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.judge_error import (
@@ -71,6 +77,7 @@ from rankgauge.stats.sequential import (
     variance_needed,
 )
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+from rankgauge.stats.weighted_means import effective_size, weighted_mean_interval
 
 __all__ = [
     "NONE",
@@ -79,10 +86,12 @@ __all__ = [
     "ClusterSums",
     "ConfidenceSequence",
     "Estimate",
+    "ExpectedClicks",
     "Interval",
     "NoneRate",
     "PairedTest",
     "PlackettLuce",
+    "PositionModel",
     "RandomizationTest",
     "benjamini_hochberg",
     "bonferroni",
@@ -97,7 +106,10 @@ __all__ = [
     "detectable_difference",
     "difference_variance",
     "effect_size",
+    "effective_size",
+    "expected_clicks",
     "fit_plackett_luce",
+    "fit_position_model",
     "holm",
     "judge_gain",
     "krippendorff_alpha",
@@ -128,6 +140,7 @@ __all__ = [
     "tukey_hsd",
     "units_needed",
     "variance_needed",
+    "weighted_mean_interval",
     "wilcoxon",
     "wilson_interval",
 ]
