@@ -18,7 +18,7 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import BY_GRADE, Policies
-from rankgauge.core.text import SHOWN, some
+from rankgauge.core.text import SHOWN, many, some
 from rankgauge.data.dict_runs import join_dicts
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
@@ -391,13 +391,22 @@ def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any)
         return evaluation
     number = dict(zip(qrels.query_ids, qrels.table.queries.tolist(), strict=True))
     ids = [number[query] for query in evaluation.query_ids]
-    found = evaluation.findings
+    found, shares = evaluation.findings, None
     if weights is not None:
-        found += (notes.info("means are weighted by query"),)
+        from rankgauge.stats.weighted_means import effective_size
+
+        shares = _weights(weights, ids)
+        found += (
+            notes.info("means are weighted by query"),
+            notes.info(
+                f"effective sample size of the weights (Kish): {effective_size(shares):.1f} of "
+                f"{many(len(ids), 'query')}"
+            ),
+        )
     return replace(
         evaluation,
         findings=found,
-        weights=None if weights is None else _weights(weights, ids),
+        weights=shares,
         groups=None if groups is None else _groups(groups, ids),
     )
 
