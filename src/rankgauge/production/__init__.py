@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
     from rankgauge.production.online import online_metrics as online_metrics
     from rankgauge.production.online_result import (
+        MetricChange as MetricChange,
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,
     )
@@ -52,7 +53,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "metrics": "METRICS OnlineMetric",
         "online": "online_metrics",
-        "online_result": "OnlineMetrics OnlineValue",
+        "online_result": "MetricChange OnlineMetrics OnlineValue",
         "personal_data": "scrub",
         "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
         "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",

@@ -16,6 +16,14 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.change_points import (
+    FEWEST_PERIODS,
+    ChangePoint,
+    LinearTrend,
+    change_points,
+    first_change,
+    linear_trend,
+)
 from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.judge_error import (
@@ -73,13 +81,16 @@ from rankgauge.stats.sequential import (
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
 __all__ = [
+    "FEWEST_PERIODS",
     "NONE",
     "Agreement",
     "Bounds",
+    "ChangePoint",
     "ClusterSums",
     "ConfidenceSequence",
     "Estimate",
     "Interval",
+    "LinearTrend",
     "NoneRate",
     "PairedTest",
     "PlackettLuce",
@@ -87,6 +98,7 @@ __all__ = [
     "benjamini_hochberg",
     "bonferroni",
     "bootstrap_interval",
+    "change_points",
     "clustered_difference",
     "clustered_mean",
     "clustered_proportion",
@@ -97,10 +109,12 @@ __all__ = [
     "detectable_difference",
     "difference_variance",
     "effect_size",
+    "first_change",
     "fit_plackett_luce",
     "holm",
     "judge_gain",
     "krippendorff_alpha",
+    "linear_trend",
     "max_t",
     "mean_interval",
     "mean_lower_bound",
