@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 import rankgauge
-from rankgauge import judging
+from rankgauge import judging, production
 from rankgauge.core.json_text import dump_json, plain
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result
@@ -111,6 +111,14 @@ PACKAGES = [
     for found in pkgutil.iter_modules(rankgauge.__path__)
     if found.ispkg
 ]
+
+
+def drift():
+    queries = rankgauge.Collection.read(COLLECTION).queries
+    asked = [f"{first} {second}" for first in "abcde" for second in ("one", "two", "three")]
+    return production.measure_drift(queries, asked, permutations=19)
+
+
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
@@ -129,6 +137,8 @@ RESULTS = {
     "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),
     "Overlap": lambda _: rankgauge.rbo(BM25, KEYWORD),
     "Diagnosis": lambda _: rankgauge.diagnose(QRELS, BM25),
+    "DriftReport": lambda _: drift(),
+    "ReweightedMeans": lambda _: drift().reweight(rankgauge.evaluate(QRELS, BM25)),
     "GateResult": lambda _: rankgauge.gate(
         QRELS, KEYWORD, baseline=rankgauge.Baseline.from_run(QRELS, BM25)
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rankgauge.cli import options
+from rankgauge.cli.logs_drift import drift
 from rankgauge.cli.logs_metrics import metrics
 from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
@@ -30,6 +31,7 @@ def logs() -> None:
     Examples:
       rankgauge logs show log
       rankgauge logs metrics log --by week
+      rankgauge logs drift queries.jsonl log -o drift.html
     """  # noqa: D301 - click reads the \b
 
 
@@ -52,4 +54,5 @@ def show(log: str, format: str) -> None:
 
 
 logs.add_command(metrics)
+logs.add_command(drift)
 logs.add_command(sample)

@@ -7,6 +7,25 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.production.clusters import (
+        Addition as Addition,
+        Outlier as Outlier,
+        QuestionCluster as QuestionCluster,
+    )
+    from rankgauge.production.distinct_questions import (
+        DistinctQuestions as DistinctQuestions,
+        Traits as Traits,
+    )
+    from rankgauge.production.drift import (
+        VERDICTS as VERDICTS,
+        Detectable as Detectable,
+        Distinction as Distinction,
+        DriftReport as DriftReport,
+        QuestionPoint as QuestionPoint,
+        ReweightedMeans as ReweightedMeans,
+        measure_drift as measure_drift,
+        reweight as reweight,
+    )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
     from rankgauge.production.interleaving import (
         Interleaved as Interleaved,
@@ -48,6 +67,10 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "clusters": "Addition Outlier QuestionCluster",
+        "distinct_questions": "DistinctQuestions Traits",
+        "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
+        "measure_drift reweight",
         "events": "COLUMNS KINDS Event",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",

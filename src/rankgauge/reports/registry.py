@@ -26,6 +26,7 @@ _MODULES = {
     "CollectionInfo": "collections",
     "Comparison": "comparisons",
     "Diagnosis": "diagnoses",
+    "DriftReport": "drift",
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
     "Evaluation": "evaluations",

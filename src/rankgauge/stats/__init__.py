@@ -23,6 +23,11 @@ from rankgauge.stats.change_points import (
     change_points,
     first_change,
     linear_trend,
+from rankgauge.stats.click_models import (
+    ExpectedClicks,
+    PositionModel,
+    expected_clicks,
+    fit_position_model,
 )
 from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
@@ -89,11 +94,13 @@ __all__ = [
     "ClusterSums",
     "ConfidenceSequence",
     "Estimate",
+    "ExpectedClicks",
     "Interval",
     "LinearTrend",
     "NoneRate",
     "PairedTest",
     "PlackettLuce",
+    "PositionModel",
     "RandomizationTest",
     "benjamini_hochberg",
     "bonferroni",
@@ -110,7 +117,9 @@ __all__ = [
     "difference_variance",
     "effect_size",
     "first_change",
+    "expected_clicks",
     "fit_plackett_luce",
+    "fit_position_model",
     "holm",
     "judge_gain",
     "krippendorff_alpha",
