@@ -1,10 +1,13 @@
 """``rankgauge logs metrics``."""
 
+import json
+
 import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+from tests.command import run
 from tests.online_loops import random_events, write_events
 
 

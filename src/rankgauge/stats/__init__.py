@@ -23,6 +23,7 @@ from rankgauge.stats.change_points import (
     change_points,
     first_change,
     linear_trend,
+)
 from rankgauge.stats.click_models import (
     ExpectedClicks,
     PositionModel,
@@ -116,8 +117,8 @@ __all__ = [
     "detectable_difference",
     "difference_variance",
     "effect_size",
-    "first_change",
     "expected_clicks",
+    "first_change",
     "fit_plackett_luce",
     "fit_position_model",
     "holm",
