@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankgauge.errors import InputError
-from rankgauge.stats import change_points, first_change, linear_trend
+from rankgauge.stats import find_change_points, first_change, linear_trend
 
 
 def largest(y, x):
@@ -54,7 +54,7 @@ def test_the_p_value_is_that_of_a_slow_permutation():
 def test_a_change_is_where_the_statistic_is_largest():
     x = [40] * 20
     y = [6, 5, 7, 6, 6, 5, 7, 6, 6, 7, 5, 14, 15, 13, 14, 16, 13, 14, 15, 14]
-    (found,) = change_points(y, x)
+    (found,) = find_change_points(y, x)
     assert found.index == largest(y, x)[1] == 11
     assert found.before == pytest.approx(sum(y[:11]) / 440)
     assert found.after == pytest.approx(sum(y[11:]) / 360)
@@ -63,17 +63,17 @@ def test_a_change_is_where_the_statistic_is_largest():
 def test_two_changes_are_found():
     x = [50] * 30
     y = [5, 6, 4, 5, 6] * 2 + [15, 16, 14, 15, 15] * 2 + [5, 4, 6, 5, 5] * 2
-    assert [change.index for change in change_points(y, x)] == [10, 20]
+    assert [change.index for change in find_change_points(y, x)] == [10, 20]
 
 
 def test_periods_without_a_denominator_are_left_out():
     x = [40] * 10 + [0, 0] + [40] * 10
     y = [6, 5, 7, 6, 6, 5, 7, 6, 6, 7, 0, 0, 14, 15, 13, 14, 16, 13, 14, 15, 14, 14]
-    assert [change.index for change in change_points(y, x)] == [12]
+    assert [change.index for change in find_change_points(y, x)] == [12]
 
 
 def test_few_periods_have_no_change():
-    assert change_points([1, 9] * 3, [10] * 6) == ()
+    assert find_change_points([1, 9] * 3, [10] * 6) == ()
     assert math.isnan(first_change([1] * 7, [10] * 7))
     assert first_change([0] * 9, [10] * 9) == 1
 
@@ -96,7 +96,7 @@ def test_two_periods_have_no_line():
 
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1])])
 def test_periods_that_do_not_fit_are_refused(y, x):
-    for function in (change_points, linear_trend):
+    for function in (find_change_points, linear_trend):
         with pytest.raises(InputError, match="do not fit"):
             function(y, x)
 

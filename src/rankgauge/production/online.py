@@ -356,7 +356,7 @@ def _changes(
     changes = []
     for metric, trend, p, y, x, names in found:
         adjusted = math.nan if math.isnan(p) else float(next(corrected))
-        shifts = stats.change_points(y, x) if adjusted <= _ALPHA else ()
+        shifts = stats.find_change_points(y, x) if adjusted <= _ALPHA else ()
         changes.append(
             MetricChange(
                 metric, trend, adjusted,

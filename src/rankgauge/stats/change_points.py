@@ -18,7 +18,7 @@ __all__ = [
     "FEWEST_PERIODS",
     "ChangePoint",
     "LinearTrend",
-    "change_points",
+    "find_change_points",
     "first_change",
     "linear_trend",
 ]
@@ -63,7 +63,7 @@ class LinearTrend:
     p: float
 
 
-def change_points(
+def find_change_points(
     y: npt.ArrayLike,
     x: npt.ArrayLike,
     *,
@@ -91,7 +91,7 @@ def change_points(
         Changes in order of time; none if fewer than eight periods have a denominator.
 
     Example:
-        >>> found = change_points([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
+        >>> found = find_change_points([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
         >>> [(change.index, change.before, change.p) for change in found]
         [(6, 0.25833333333333336, 0.003)]
     """
@@ -116,7 +116,7 @@ def change_points(
 def first_change(
     y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None
 ) -> float:
-    """Return the p-value of the largest shift in :func:`change_points`, before any is split off.
+    """Return the p-value of the largest shift in :func:`find_change_points`, before any is split off.
 
     Args:
         y: (T,) numerators of the periods, in order of time.
