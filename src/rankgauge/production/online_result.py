@@ -89,8 +89,8 @@ class MetricChange:
     Attributes:
         metric: The metric.
         trend: The line through its values, weighted by their denominators.
-        p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), corrected by
-            Holm for the metrics; NaN with fewer than eight days or weeks.
+        p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), corrected
+            by Holm for the metrics; NaN with fewer than eight days or weeks.
         shifts: If p is at most .05: the first day or week of each new rate, that rate and the one
             before.
     """

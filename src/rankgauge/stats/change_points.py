@@ -95,10 +95,10 @@ def find_change_points(
         >>> [(change.index, change.before, change.p) for change in found]
         [(6, 0.25833333333333336, 0.003)]
     """
-    over, under, kept = _periods(y, x, "change_points")
-    check_share(alpha, "alpha", "change_points")
+    over, under, kept = _periods(y, x, "find_change_points")
+    check_share(alpha, "alpha", "find_change_points")
     chosen = seed_of(over, under) if seed is None else seed
-    check_draws(draws, chosen, "change_points")
+    check_draws(draws, chosen, "find_change_points")
     rng = np.random.default_rng(chosen)
     found = sorted(_splits(over, under, 0, alpha, draws, rng))
     edges = [0, *(index for index, _ in found), len(over)]
@@ -116,7 +116,7 @@ def find_change_points(
 def first_change(
     y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None
 ) -> float:
-    """Return the p-value of the largest shift in :func:`find_change_points`, before any is split off.
+    """Return the p-value of the largest shift of all periods (:func:`find_change_points`).
 
     Args:
         y: (T,) numerators of the periods, in order of time.
