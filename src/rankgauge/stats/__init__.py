@@ -85,6 +85,7 @@ from rankgauge.stats.sequential import (
     variance_needed,
 )
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+from rankgauge.stats.weighted_means import effective_size, weighted_mean_interval
 
 __all__ = [
     "FEWEST_PERIODS",
@@ -116,6 +117,7 @@ __all__ = [
     "detectable_difference",
     "difference_variance",
     "effect_size",
+    "effective_size",
     "expected_clicks",
     "find_change_points",
     "first_change",
@@ -152,6 +154,7 @@ __all__ = [
     "tukey_hsd",
     "units_needed",
     "variance_needed",
+    "weighted_mean_interval",
     "wilcoxon",
     "wilson_interval",
 ]
