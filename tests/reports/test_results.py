@@ -182,6 +182,9 @@ RESULTS = {
     "PoolReport": lambda folder: judging.build_pool(
         project(folder), COLLECTION, [sample_path("runs/keyword.run")]
     ),
+    "ProductionHealth": lambda folder: rankgauge.production.production_health(
+        log(folder), [(datetime(2026, 5, 1, tzinfo=UTC), 0.5)]
+    ),
     "ProjectCopy": lambda folder: judging.backup(project(folder), folder / "copy.db"),
     "ProjectStatus": lambda folder: judging.project_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
