@@ -97,6 +97,14 @@ def test_judging_prints_and_writes_a_table(script, page):
 
 
 @pytest.mark.slow
+def test_drift_prints_and_writes_a_table(script, page, data_folder):
+    assert data_folder  # the script reads it
+    said = script("drift.py", "--tiny", "--write", page)
+    assert "| TF-IDF of the questions | 50 | 200 |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
 def test_answers_prints_and_writes_a_table(script, page):
     said = script("answers.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| judge calls of 50 ms, 64 at once | 20 |" in said
