@@ -102,6 +102,15 @@ PACKAGES = [
     for found in pkgutil.iter_modules(rankgauge.__path__)
     if found.ispkg
 ]
+
+
+def ubi_log(folder):
+    """A question, and a row that is none."""
+    row = {"query_id": "q", "user_query": "why?", "timestamp": "2026-05-01T12:00:00Z"}
+    (folder / "ubi.jsonl").write_text(json.dumps(row) + "\n{}\n", encoding="utf-8")
+    return folder / "ubi.jsonl"
+
+
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
@@ -154,6 +163,7 @@ RESULTS = {
         "log", {"question": 2, "click": 1}, 2, datetime(2026, 5, 1, tzinfo=UTC),
         datetime(2026, 5, 2, tzinfo=UTC),
     ),
+    "LogImport": lambda folder: rankgauge.production.import_log(ubi_log(folder), folder / "log"),
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
     ),
