@@ -13,7 +13,7 @@ FUZZ ?=
 MODULE ?= src/rankgauge/stats/corrections.py
 TESTS ?= tests/stats
 PIP := -m pip --quiet --disable-pip-version-check
-SETUP := pyproject.toml constraints.txt
+SETUP := pyproject.toml constraints.txt hatch_build.py src/rankgauge/core/native.c
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -68,8 +68,8 @@ bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large w
 	.venv-peers/bin/python benchmarks/checking.py $(BENCH)
 	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
 
-test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
-	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
+test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support, without the compiled core
+	RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
 test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py tests/formats/test_arrow.py

@@ -17,11 +17,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from page import number, put, table
 
 from rankgauge.answers import (
+    DEFAULT_MEASURES,
+    LABELS,
     AnswerRecord,
     AnswerSet,
     Claim,
@@ -34,6 +37,7 @@ from rankgauge.answers import (
     items_of,
     judge_answers,
 )
+from rankgauge.answers.scores import SCORES
 from rankgauge.llm import ChatModel
 
 HEAD = ("of answers", "number", "seconds", "ideal or goal")
@@ -75,18 +79,22 @@ async def serve() -> None:
 def answers(
     questions: int, contexts: int, claims: int
 ) -> tuple[AnswerSet, Callable[..., ClaimSet]]:
-    """Answers whose claims and contexts all differ."""
+    """Answers and references whose claims and contexts all differ."""
     records = tuple(
         AnswerRecord(
             f"q{n}", f"Question {n}?", f"Answer {n}.",
             tuple(Context(f"c{m}", f"Passage {n} {m}. " * 40) for m in range(contexts)),
+            f"Reference {n}.",
         )
         for n in range(questions)
     )  # fmt: skip
     made = {
-        record.id: ClaimSet(tuple(Claim(f"Claim {m} of {record.id}.") for m in range(claims)))
+        record.id: ClaimSet(*(
+            tuple(Claim(f"{source} claim {m} of {record.id}.") for m in range(claims))
+            for source in ("Answer", "Reference")
+        ))
         for record in records
-    }
+    }  # fmt: skip
     return AnswerSet("drawn", records), lambda record: made[record.id]
 
 
@@ -121,21 +129,27 @@ def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
 
 def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, ...]]:
     """Lines for verdicts that are in the store."""
-    questions = max(1, verdicts // (CONTEXTS * CLAIMS))
-    given, claims = answers(questions, CONTEXTS, CLAIMS)
-    items = [
-        item
-        for record in given
-        for item in items_of(record, claims(record))
-        if item.relation == "answer-context"
-    ]
-    with VerdictStore(folder / "measuring.db") as store:
-        store.add(Verdict(item.key, "supported", "m") for item in items)
-        labels = store.labels()
-        read = best(store.labels, rounds)
-        scored = best(lambda: evaluate_answers(given, labels, MEASURE, claims=claims), rounds)
+    for name, measures in (("one measure", MEASURE), ("nine measures", list(DEFAULT_MEASURES))):
+        relations = {each for measure in measures for each in SCORES[measure][1]}
+        given, claims = answers(1, CONTEXTS, CLAIMS)
+        each = sum(
+            item.relation in relations
+            for item in items_of(given.records[0], claims(given.records[0]))
+        )
+        given, claims = answers(max(1, verdicts // each), CONTEXTS, CLAIMS)
+        items = [
+            item
+            for record in given
+            for item in items_of(record, claims(record))
+            if item.relation in relations
+        ]
+        with VerdictStore(folder / f"{len(measures)}.db") as store:
+            store.add(Verdict(item.key, LABELS[item.relation][0], "m") for item in items)
+            labels = store.labels()
+            read = best(store.labels, rounds)
+        scored = best(partial(evaluate_answers, given, labels, measures, claims=claims), rounds)
+        yield f"stored verdicts scored, {name}", f"{len(items):,}", number(scored), "1"
     yield "verdicts read from the store", f"{len(items):,}", number(read), ""
-    yield "stored verdicts scored", f"{len(items):,}", number(scored), "1"
 
 
 def rows(calls: int, verdicts: int, rounds: int) -> Iterator[tuple[str, ...]]:

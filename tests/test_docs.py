@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-import importlib.util
+import importlib
 import inspect
 import json
 import os
@@ -16,6 +16,8 @@ from pathlib import Path
 
 import click
 import pytest
+from docs_scripts import DOCS, docs_script
+from page_tables import fill_sessions
 
 import rankgauge
 from rankgauge.benchmark import plan as planning, plan_execution
@@ -27,7 +29,6 @@ from rankgauge.formats.rows import Rows
 from rankgauge.measures.translation import DIALECTS
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 
 # Pages whose sessions are compared to the letter, besides the README: those read first.
@@ -36,24 +37,13 @@ EXACT = (
     "howto/gate-in-ci.md",
 )  # fmt: skip
 
-if not DOCS.is_dir():
-    pytest.skip("there are no pages beside these tests", allow_module_level=True)
-
-
-def script(path: Path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-consoles = script(DOCS / "_scripts" / "consoles.py")
-generated = script(DOCS / "_ext" / "measures.py")
-checks = script(DOCS / "_scripts" / "checks.py")
-formats = script(DOCS / "_scripts" / "formats.py")
-names = script(DOCS / "_scripts" / "names.py")
-wrong = script(DOCS / "_scripts" / "wrong_numbers.py")
-different = script(DOCS / "_scripts" / "different_numbers.py")
+consoles = docs_script("consoles")
+generated = docs_script("measures", "_ext")
+checks = docs_script("checks")
+formats = docs_script("formats")
+names = docs_script("names")
+wrong = docs_script("wrong_numbers")
+different = docs_script("different_numbers")
 
 
 def text(*path: str) -> str:
@@ -240,7 +230,7 @@ def test_the_page_of_wrong_numbers_has_what_its_script_prints(data_folder, monke
     monkeypatch.setenv("RANKGAUGE_TEST_DATA", str(data_folder))
     page = text("howto", "wrong-numbers.md")
     assert page.count("<!-- session: ") == len(wrong.SESSIONS)
-    assert wrong.filled(page) == page
+    assert fill_sessions(page, wrong.sessions()) == page
 
 
 @pytest.mark.slow
@@ -249,14 +239,14 @@ def test_the_page_of_different_numbers_has_what_its_script_prints(data_folder, m
     monkeypatch.setenv("RANKGAUGE_TEST_DATA", str(data_folder))
     page = text("howto", "why-is-my-number-different.md")
     assert page.count("<!-- session: ") == len(different.SESSIONS)
-    assert different.filled(page) == page
+    assert fill_sessions(page, different.sessions()) == page
 
 
 # ---- the plan
 
 
 def test_the_types_of_a_plan_stand_on_its_page_with_all_their_options():
-    page, types = text("reference", "plan.md"), script(DOCS / "_scripts" / "plan_types.py")
+    page, types = text("reference", "plan.md"), docs_script("plan_types")
     assert "\n".join(types.lines()) in page
     for word, name in rankgauge.retrievers.TYPES.items():
         part = page.split(f"\n#### {word}\n")[1].split("\n#")[0]

@@ -1,22 +1,13 @@
 """The page of disagreements: our numbers on it, and those of the tools that are installed here."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
+from docs_scripts import docs_script
 
 import rankgauge
 
-DOCS = Path(__file__).parents[1] / "docs"
-if not DOCS.is_dir():
-    pytest.skip("there are no pages beside these tests", allow_module_level=True)
-
-_spec = importlib.util.spec_from_file_location("other_tools", DOCS / "_scripts" / "other_tools.py")
-other_tools = importlib.util.module_from_spec(_spec)
-sys.modules["other_tools"] = other_tools  # its named tuples look themselves up there
-_spec.loader.exec_module(other_tools)
-
+other_tools = docs_script("other_tools")
 PAGE = other_tools.PAGE.read_text(encoding="utf-8")
 KNOWN = other_tools.known_of(PAGE)
 CASES = {case.title: case for case in other_tools.CASES}

@@ -11,6 +11,7 @@ import rankgauge
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.fuse import fuse
 from rankgauge.cli.main import cli
+from rankgauge.core import native
 
 # Whoever starts the process (coverage, an editable install) may have loaded some already.
 CODE = """
@@ -37,6 +38,7 @@ EVALUATION = {
     "measures.answers", "measures.binary", "measures.counts", "measures.declaration",
     "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
     "measures.preferences", "measures.tie_means", "measures.user_models",
+    "core.native", *(["core._native"] if native.core is not None else []),
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

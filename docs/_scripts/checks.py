@@ -6,9 +6,10 @@
 A test holds the page against it.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from page_tables import write_section
 
 import rankgauge
 from rankgauge.core.findings import COMPARISON_KINDS
@@ -29,16 +30,6 @@ COPIES = {
     "on request": "`--fix` with `--fix-also {code}` fixes it in a copy.",
     "": "",
 }
-
-
-def main() -> None:
-    """Print the section, or put it at the end of the page."""
-    section = "\n".join(lines())
-    if "--write" not in sys.argv:
-        sys.stdout.write(section)
-        return
-    before = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
-    PAGE.write_text(f"{before}{BEGIN}\n{section}", encoding="utf-8")
 
 
 def lines() -> Iterator[str]:
@@ -73,4 +64,4 @@ def sentence(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    write_section(lines(), PAGE, BEGIN)

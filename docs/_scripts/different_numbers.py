@@ -16,11 +16,12 @@ import gzip
 import json
 import math
 import os
-import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from consoles import printed
+from page_tables import fill_sessions
 
 Grades = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
@@ -28,7 +29,6 @@ Scores = dict[str, dict[str, float]]
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "howto" / "why-is-my-number-different.md"
 OF_RANX = HERE / "given" / "ranx-0.3.21.json"
-_PART = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
 
 WHY = "rankgauge explain qrels.txt tied.run nDCG@10"
 SESSIONS = {
@@ -149,38 +149,14 @@ def sessions() -> dict[str, str]:
         return found
 
 
-def printed(command: str, folder: str) -> str:
-    """What a command prints, on both channels, and how it ends."""
-    here = str(Path(sys.executable).parent)
-    done = subprocess.run(  # noqa: S602 - the commands are those above
-        command,
-        shell=True,
-        cwd=folder,
-        env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        encoding="utf-8",
-    )
-    text = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
-    return text + (f"(exit code {done.returncode})\n" if done.returncode else "")
-
-
-def filled(page: str) -> str:
-    """The page with its sessions as they are now."""
-    found = sessions()
-    named = _PART.findall(page)
-    if sorted(named) != sorted(found):
-        sys.exit(f"the page has {sorted(named)}, wanted {sorted(found)}")
-    return _PART.sub(lambda part: found[part["name"]], page)
-
-
 def main() -> None:
     """Print the sessions, put them into the page, or ask ranx."""
     if "--ranx" in sys.argv:
         write_ranx()
     elif "--write" in sys.argv:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        PAGE.write_text(
+            fill_sessions(PAGE.read_text(encoding="utf-8"), sessions()), encoding="utf-8"
+        )
     else:
         sys.stdout.write("\n\n".join(sessions().values()) + "\n")
 

@@ -6,9 +6,10 @@
 A test compares the page with it.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from page_tables import write_section
 
 from rankgauge.formats.registry import FORMATS, Format
 
@@ -16,17 +17,6 @@ PAGE = Path(__file__).resolve().parents[1] / "reference" / "formats.md"
 BEGIN = "<!-- written by docs/_scripts/formats.py -->\n"
 END = "<!-- end -->\n"
 WORDS = {"qrels": "judgments", "run": "runs"}
-
-
-def main() -> None:
-    """Print the table, or put it into the page."""
-    table = "\n".join(lines())
-    if "--write" not in sys.argv:
-        sys.stdout.write(table)
-        return
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
 
 
 def lines() -> Iterator[str]:
@@ -45,4 +35,4 @@ def kinds(form: Format, way: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    write_section(lines(), PAGE, BEGIN, END)

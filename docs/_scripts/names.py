@@ -7,9 +7,10 @@ A test holds the page against it.
 """
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from page_tables import write_section
 
 import rankgauge
 from rankgauge.measures.spellings import TOOLS
@@ -36,16 +37,6 @@ SAID = {
     "mteb": "All names that begin with `nauc` are refused for the same reason.",
     "people": "Case, blanks, `-` and `_` do not matter; `at 5`, `_at_5` and `_5` are `@5`.",
 }
-
-
-def main() -> None:
-    """Print the section, or put it at the end of the page."""
-    section = "\n".join(lines())
-    if "--write" not in sys.argv:
-        sys.stdout.write(section)
-        return
-    before = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
-    PAGE.write_text(f"{before}{BEGIN}\n{section}", encoding="utf-8")
 
 
 def lines() -> Iterator[str]:
@@ -98,4 +89,4 @@ def refused(rows: Iterable[ToolName]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    write_section(lines(), PAGE, BEGIN)

@@ -1,14 +1,16 @@
-"""Print the tables of a page, or write them into the page between its marks."""
+"""Print what scripts compute for a page, or write it into the page between its marks."""
 
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rankgauge.rendering.tables import Table, to_markdown
 
-__all__ = ["write_tables"]
+__all__ = ["fill_sessions", "write_section", "write_tables"]
+
+_SESSION = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
 
 
 def write_tables(tables: Callable[[Path], Iterator[tuple[str, Table]]], path: Path) -> None:
@@ -27,3 +29,22 @@ def write_tables(tables: Callable[[Path], Iterator[tuple[str, Table]]], path: Pa
                 sys.exit(f"the page has {times} places for the table {name}")
     if page:
         path.write_text(page, encoding="utf-8")
+
+
+def write_section(lines: Iterable[str], path: Path, begin: str, end: str = "") -> None:
+    """Print a section; with `--write`, put it behind its mark, as far as the end of the page."""
+    section = "\n".join(lines)
+    if "--write" not in sys.argv:
+        sys.stdout.write(section)
+        return
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    after = f"\n{end}{rest.partition(end)[2]}" if end else ""
+    path.write_text(f"{before}{begin}\n{section}{after}", encoding="utf-8")
+
+
+def fill_sessions(page: str, sessions: Mapping[str, str]) -> str:
+    """The page with other sessions, each a block of Markdown."""
+    named = _SESSION.findall(page)
+    if sorted(named) != sorted(sessions):
+        sys.exit(f"the page has {sorted(named)}, wanted {sorted(sessions)}")
+    return _SESSION.sub(lambda part: sessions[part["name"]], page)

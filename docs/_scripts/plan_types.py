@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from page_tables import write_section
+
 from rankgauge import retrievers
 
 PAGE = Path(__file__).resolve().parents[1] / "reference" / "plan.md"
@@ -26,18 +28,6 @@ KINDS = (
 )
 _ROLE = re.compile(r":\w+:`[~!]?(?:[a-z_]\w*\.)*([\w.]+)`")
 _ARGUMENT = re.compile(r"(?m)^(\w+): (.*(?:\n(?: {4}.*)?)*)")
-
-
-def main() -> None:
-    """Print the section, or put it into the page."""
-    section = "\n".join(lines())
-    if "--write" not in sys.argv:
-        sys.stdout.write(section)
-        return
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}\n{section}\n{END}{after}", encoding="utf-8")
 
 
 def lines() -> Iterator[str]:
@@ -98,4 +88,4 @@ def plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    write_section(lines(), PAGE, BEGIN, END)

@@ -10,20 +10,19 @@ the page against what is printed.
 
 import gzip
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from consoles import printed
+from page_tables import fill_sessions
 
 Row = list[str]
 
 PAGE = Path(__file__).resolve().parents[1] / "howto" / "wrong-numbers.md"
 BM25 = "bm25-lucene-k0.9-b0.4-stem"
 DENSE = "minilm-l6-v2-cosine"
-_PART = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
 
 MEASURES = "-m nDCG@10 -m R@100"
 # Lines of an evaluation that say nothing about the fault.
@@ -153,20 +152,11 @@ def sessions() -> dict[str, str]:
         return found
 
 
-def filled(page: str) -> str:
-    """The page with its sessions as they are now."""
-    found = sessions()
-    named = _PART.findall(page)
-    if sorted(named) != sorted(found):
-        sys.exit(f"the page has {sorted(named)}, wanted {sorted(found)}")
-    return _PART.sub(lambda part: found[part["name"]], page)
-
-
 def main() -> None:
     """Print the sessions, or put them into the page."""
     if "--write" in sys.argv:
         page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(filled(page), encoding="utf-8")
+        PAGE.write_text(fill_sessions(page, sessions()), encoding="utf-8")
         return
     sys.stdout.write("\n\n".join(sessions().values()) + "\n")
 

@@ -1,25 +1,13 @@
 """How often intervals and tests of differences err where the truth is known, as the page says."""
 
-import importlib.util
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from docs_scripts import docs_script
 
-DOCS = Path(__file__).parents[2] / "docs"
-if not DOCS.is_dir():
-    pytest.skip("there are no pages beside these tests", allow_module_level=True)
-
-
-def script(path: Path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-coverage = script(DOCS / "_scripts" / "interval_coverage.py")
+coverage = docs_script("interval_coverage")
 RNG = np.random.default_rng(3)
 # Near-identical runs: 15% of the queries differ, by steps of reciprocal ranks or by 1.
 RECIPROCAL = np.where(RNG.random(5000) < 0.15, RNG.choice([-0.5, 0.17, 0.5, 0.67], 5000), 0.0)

@@ -223,6 +223,7 @@ def test_ids_are_compared_only_where_a_judged_document_is_tied(
         return found
 
     monkeypatch.setattr(module, "_above", watched)
+    monkeypatch.setattr(module.native, "core", None)
     run = {
         "q1": {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.25, "e": 0.25},
         "q2": {"a": 1.0, "b": 0.5, "c": 0.5},

@@ -1,26 +1,9 @@
 """The simulation of diagnoses: a small one, and what its page says."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
+from docs_scripts import DOCS, docs_script
 
-DOCS = Path(__file__).parents[2] / "docs"
-if not DOCS.exists():
-    pytest.skip("there are no pages beside these tests", allow_module_level=True)
-
-
-def script(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look their module up.
-    __import__("sys").modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-accuracy = script(DOCS / "_scripts" / "diagnosis_accuracy.py")
+accuracy = docs_script("diagnosis_accuracy")
 PAGE = (DOCS / "explain" / "diagnosis-accuracy.md").read_text(encoding="utf-8")
 RUN = [("cranfield", "minilm-l6-v2-cosine")]
 DRAWS = 20

@@ -1,29 +1,16 @@
 """How often the gate errs where the truth is known: the rates that the page promises."""
 
-import importlib.util
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from docs_scripts import DOCS, docs_script
 
 import rankgauge
 from rankgauge.gates.non_inferiority import decide
 from rankgauge.rendering.tables import to_markdown
 
-DOCS = Path(__file__).parents[2] / "docs"
-if not DOCS.is_dir():
-    pytest.skip("there are no pages beside these tests", allow_module_level=True)
-
-
-def script(path: Path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rates = script(DOCS / "_scripts" / "gate_rates.py")
+rates = docs_script("gate_rates")
 
 
 def above(rate: float, draws: int) -> float:

@@ -1,27 +1,10 @@
 """The simulations of judging: small ones, and what their page says."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
+from docs_scripts import DOCS, docs_script
 
-DOCS = Path(__file__).parents[2] / "docs"
-if not DOCS.exists():
-    pytest.skip("there are no pages beside these tests", allow_module_level=True)
-
-
-def script(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look their module up.
-    __import__("sys").modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-simulations = script(DOCS / "_scripts" / "judging_simulations.py")
+simulations = docs_script("judging_simulations")
 PAGE = (DOCS / "explain" / "judging-simulations.md").read_text(encoding="utf-8")
 
 

@@ -4,6 +4,8 @@ import json
 import time
 
 import pytest
+from hypothesis import example, given, settings, strategies as st
+from jsonschema import Draft202012Validator
 
 from rankgauge.llm.structured import InvalidReply, read_reply, response_format
 
@@ -85,3 +87,48 @@ def test_the_format_names_the_schema():
     assert sent["json_schema"]["name"] == "relevance_grade__0_3"
     assert sent["json_schema"]["schema"]["required"] == ["grade"]
     assert response_format(SCHEMA, "json_object") == {"type": "json_object"}
+
+
+LISTED = {
+    "type": "object", "required": ["entries"], "additionalProperties": False,
+    "properties": {"entries": {
+        "type": "array", "minItems": 1, "maxItems": 2,
+        "items": {
+            "type": "object", "required": ["id", "vital"], "additionalProperties": False,
+            "properties": {"id": {"type": "string", "enum": ["1", "2"]},
+                           "vital": {"type": "boolean"}},
+        },
+    }},
+}  # fmt: skip
+ENTRY = st.fixed_dictionaries(
+    {"id": st.sampled_from(["1", "2", "3", 1, None])},
+    optional={"vital": st.sampled_from([True, False, 0, "true"]), "more": st.just(1)},
+)
+VALUES = st.fixed_dictionaries(
+    {}, optional={"entries": st.lists(ENTRY, max_size=3) | ENTRY | st.text(max_size=2),
+                  "other": st.none()},
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(value=VALUES)
+@example(value={"entries": [{"id": "1", "vital": True}, {"id": "2", "vital": False}]})
+@example(value={"entries": [{"id": "1", "vital": 1}]})
+def test_a_reply_is_valid_where_jsonschema_says_so(value):
+    text = json.dumps(value)
+    # With a keyword more, jsonschema checks alone.
+    for schema in (LISTED, LISTED | {"title": "listed"}):
+        if Draft202012Validator(schema).is_valid(value):
+            assert read_reply(text, schema) == value
+        else:
+            with pytest.raises(InvalidReply):
+                read_reply(text, schema)
+
+
+@pytest.mark.parametrize("part", [True, {"type": ["string", "null"]}, {"type": "integer"}, {}])
+def test_schemas_of_any_kind_are_checked(part):
+    schema = {"type": "object", "properties": {"a": part, "b": {"type": "array", "items": part}},
+              "required": ["a", "b"], "additionalProperties": False}  # fmt: skip
+    assert read_reply('{"a": 1, "b": []}', schema | {"properties": {"a": True, "b": True}})
+    with pytest.raises(InvalidReply):
+        read_reply('{"a": 1, "b": 2}', schema)

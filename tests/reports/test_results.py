@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 import rankgauge
-from rankgauge import judging
+from rankgauge import judging, production
 from rankgauge.core.json_text import dump_json, plain
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result
@@ -63,6 +63,15 @@ def project(folder):
     return made
 
 
+def log(folder):
+    """A log of production with answers and ratings."""
+    pytest.importorskip("duckdb", reason="logs need DuckDB")
+    pytest.importorskip("pyarrow", reason="logs need pyarrow")
+    from tests.online_loops import random_events, write_events
+
+    return write_events(folder / "log.parquet", random_events(1))
+
+
 def answers():
     """Two answers, judged by hand; one of them abstains."""
     given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
@@ -111,6 +120,12 @@ def ubi_log(folder):
     return folder / "ubi.jsonl"
 
 
+def drift():
+    queries = rankgauge.Collection.read(COLLECTION).queries
+    asked = [f"{first} {second}" for first in "abcde" for second in ("one", "two", "three")]
+    return production.measure_drift(queries, asked, permutations=19)
+
+
 RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
@@ -129,6 +144,8 @@ RESULTS = {
     "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),
     "Overlap": lambda _: rankgauge.rbo(BM25, KEYWORD),
     "Diagnosis": lambda _: rankgauge.diagnose(QRELS, BM25),
+    "DriftReport": lambda _: drift(),
+    "ReweightedMeans": lambda _: drift().reweight(rankgauge.evaluate(QRELS, BM25)),
     "GateResult": lambda _: rankgauge.gate(
         QRELS, KEYWORD, baseline=rankgauge.Baseline.from_run(QRELS, BM25)
     ),
@@ -166,6 +183,9 @@ RESULTS = {
     "LogImport": lambda folder: rankgauge.production.import_log(ubi_log(folder), folder / "log"),
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
+    ),
+    "OnlineMetrics": lambda folder: rankgauge.production.online_metrics(
+        log(folder), thresholds=["thumbs_ratio < 0.5"], by="day"
     ),
     "PoolReport": lambda folder: judging.build_pool(
         project(folder), COLLECTION, [sample_path("runs/keyword.run")]

@@ -113,7 +113,7 @@ class JudgedAnswer:
         """
         found: dict[str, list[str | None]] = {}
         for item in items_of(record, claims, criteria):
-            relation = f"{item.relation} {item.name}".rstrip()
+            relation = f"{item.relation} {item.name}" if item.name else item.relation
             found.setdefault(relation, []).append(labels.get(item.key))
         return cls(record, claims, found)
 

@@ -103,10 +103,13 @@ class Item:
     @property
     def key(self) -> str:
         """A hash of relation, texts and history, by which equal items share a verdict."""
-        parts = [self.relation, self.name, self.subject, self.target]
+        # Written out: a hundred thousand keys are made for each evaluation.
+        text = (
+            f"{len(self.relation)}:{self.relation}{len(self.name)}:{self.name}"
+            f"{len(self.subject)}:{self.subject}{len(self.target)}:{self.target}"
+        )
         for turn in self.history:
-            parts += turn
-        text = "".join(f"{len(part)}:{part}" for part in parts)
+            text += "".join(f"{len(part)}:{part}" for part in turn)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -32,7 +32,7 @@ _Change: TypeAlias = Callable[[PairTable], PairTable]
 
 
 @dataclass(slots=True)
-class Tally:
+class Occurrences:
     """How often something was seen, and its first locations."""
 
     count: int = 0
@@ -58,21 +58,23 @@ class CheckedRun:
     sizes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     unknown: list[bytes] = field(default_factory=list)  # its queries without judgments
     several: int = 0  # queries with two or more documents
-    constant: Tally = field(default_factory=Tally)  # of these, those whose scores are all equal
+    constant: Occurrences = field(
+        default_factory=Occurrences
+    )  # of these, those whose scores are all equal
     rising: int = 0  # queries whose scores ascend from line to line
     varied: int = 0  # queries whose scores differ
     ranked: int = 0  # queries of two or more documents with ranks
     # Queries whose ranks and scores give different orders.
-    contradicted: Tally = field(default_factory=Tally)
+    contradicted: Occurrences = field(default_factory=Occurrences)
     turned: int = 0  # queries whose ranks ascend with the scores
     lowest_rank: float = np.inf  # the lowest rank
     highest_rank: float = -np.inf  # the highest rank
-    repeated: Tally = field(default_factory=Tally)  # repeated documents of a ranking
+    repeated: Occurrences = field(default_factory=Occurrences)  # repeated documents of a ranking
     alike: bool = True  # whether each of these has the same score again
     # Documents whose score equals that of the next one in 32 bits only.
-    collapsed: Tally = field(default_factory=Tally)
+    collapsed: Occurrences = field(default_factory=Occurrences)
     # Documents with the id of their query that are not judged relevant.
-    own: Tally = field(default_factory=Tally)
+    own: Occurrences = field(default_factory=Occurrences)
     own_first: int = 0  # of these, those with the best score
     not_text: set[bytes] = field(default_factory=set)  # ids that are not UTF-8
     # Queries with their first documents.

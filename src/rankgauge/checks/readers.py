@@ -27,8 +27,8 @@ _SHOWN = 5
 
 
 @dataclass(slots=True)
-class Faults:
-    """The rows that were left out: how many, and the first of them.
+class RefusedRows:
+    """Rows that were left out: how many, and the first of them.
 
     Attributes:
         lines: How many lines cannot be read.
@@ -69,7 +69,7 @@ class Given:
     name: str
     source: str
     table: PairTable | None = None
-    faults: Faults | None = None
+    faults: RefusedRows | None = None
     form: str | None = None
 
     def blocks(self) -> Iterator[PairTable]:
@@ -177,14 +177,14 @@ def read_whole(given: Given) -> Given:
     return replace(given, table=table, faults=faults)
 
 
-def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
+def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
     """All rows that can be read."""
     try:
         return table_of_input(source, layout, ranks=True), None
     except InputError as error:
         # Its traceback would keep in memory all that was read before it.
         refused = error.with_traceback(None)
-    faults = Faults()
+    faults = RefusedRows()
     try:
         table = (
             None

@@ -12,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, encoder_of, read_runs
+from rankgauge.cli.inputs import chat_model, encoder_of, judging_questions, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
@@ -85,10 +85,10 @@ _DRAW = (
         help="The file is a log: draw N of its different questions.",
     ),
     click.option(
-        "--by", type=click.Choice(["frequency", "uniform"]), default="frequency",
+        "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
         show_default=True,
-        help="With --sample: whether frequent questions are drawn more often. Probabilities are "
-        "recorded.",
+        help="With --sample: frequent questions more often, all alike, or head, torso and tail of "
+        "the log equally. Probabilities are recorded.",
     ),
     options.seed("With --sample: decides which questions are drawn."),
 )  # fmt: skip
@@ -503,12 +503,15 @@ def _open(link: str) -> None:
 def _read_questions(
     path: str, collection: str | None, author: str, *, draw: tuple[int | None, str, int]
 ) -> list[Any]:
-    from rankgauge.judging import load_questions, sample_log
+    from rankgauge.judging import load_questions
+    from rankgauge.production import sample_questions
 
     sample, by, seed = draw
     with working(f"reading {path}"):
         if sample is not None:
-            return sample_log(path, sample, by=by, seed=seed, author=author)
+            return judging_questions(
+                sample_questions(path, sample, by=by, seed=seed).questions, author
+            )
         documents = None if collection is None else rankgauge.Collection.read(collection)
         return load_questions(path, documents, author=author)
 

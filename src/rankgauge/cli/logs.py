@@ -5,6 +5,9 @@ from __future__ import annotations
 import click
 
 from rankgauge.cli import options
+from rankgauge.cli.logs_drift import drift
+from rankgauge.cli.logs_metrics import metrics
+from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -28,6 +31,8 @@ def logs() -> None:
     Examples:
       rankgauge logs import ubi_queries.jsonl.gz ubi_events.jsonl.gz log
       rankgauge logs show log
+      rankgauge logs metrics log --by week
+      rankgauge logs drift queries.jsonl log -o drift.html
     """  # noqa: D301 - click reads the \b
 
 
@@ -120,3 +125,8 @@ def show(log: str, format: str) -> None:
     with working("reading the log"):
         summary = EventLog(log).summary()
     print_result(summary, format)
+
+
+logs.add_command(metrics)
+logs.add_command(drift)
+logs.add_command(sample)

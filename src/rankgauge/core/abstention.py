@@ -40,6 +40,16 @@ _ABSTAINS = re.compile(
         )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+# In the syntax of RE2, which databases have: matched by every text that abstains and has a letter.
+# RE2's classes of characters are ASCII only: \W matches more, and \w is widened. List marks may
+# come first, and the end of the sentence is left to the rule.
+ABSTENTION_RE2 = "(?is)" + (
+    re.sub(r"\s+", "", _ABSTAINS.pattern)
+    .replace(r"^\W*(", r"^\W*(?:\w{1,3}[.)]\W+)*(", 1)
+    .replace(r"\W*$", "")
+    .replace(r"\s", r"\W")
+    .replace(r"\w+", r"[\w\x{80}-\x{10ffff}]+")
+)
 
 
 def split_sentences(text: str) -> list[str]:

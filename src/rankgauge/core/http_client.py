@@ -46,7 +46,7 @@ _PLAIN = frozenset({"api-version", "version"})
 _PLAIN_HEADERS = frozenset({
     "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
 })  # fmt: skip
-_AGENT = {"Accept": "*/*", "Accept-Encoding": "gzip", "User-Agent": "rankgauge"}
+_AGENT = {"accept": "*/*", "accept-encoding": "gzip", "user-agent": "rankgauge"}
 _PIECE = 2**14  # bytes written under one time limit
 
 
@@ -132,6 +132,7 @@ class Endpoint:
         # A pool for each call that is under way: one pool of many connections looks at all of them
         # for each call, which at 64 calls at once takes longer than the calls themselves.
         self._make_pool = self._pool_maker()
+        self._latest: tuple[str, Any] = "", None
         self._pools: list[Any] = []
         self._idle: list[Any] = []
 
@@ -214,7 +215,7 @@ class Endpoint:
             EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
         """
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
-        headers = self._sent_headers({} if content is None else {"Content-Type": kind})
+        headers = self._sent_headers({} if content is None else {"content-type": kind})
         url = self._url(path, params or {})
         # Causes are left out: their texts may hold what was sent.
         try:
@@ -260,12 +261,34 @@ class Endpoint:
 
     def _sent(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
-    ) -> tuple[int, Any, bytes]:
+    ) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and content; all of it within the time limit."""
-        request = self._httpx.Request(method, url, headers=headers, content=content)
+        target, host = self._target_of(url)
+        raw = [host, *((name.encode(), value.encode()) for name, value in headers.items())]
+        if content is not None or method in {"POST", "PUT"}:
+            raw.append((b"content-length", b"%d" % len(content or b"")))
         latest = time.monotonic() + self._timeout
+        # What the connections of _Clock take for a time limit is the moment of its end.
+        limits = {"connect": latest, "read": latest, "write": latest, "pool": self._timeout}
+        request = self._core.Request(
+            method, target, headers=raw, content=content, extensions={"timeout": limits}
+        )
         with self._pool() as pool:
-            return self._exchanged(pool, request, latest)
+            return self._exchanged(pool, request)
+
+    def _target_of(self, url: str) -> tuple[Any, tuple[bytes, bytes]]:
+        """A URL as httpcore wants it, and the header of its host; the latest is remembered."""
+        known, found = self._latest
+        if known == url:
+            return found
+        request = self._httpx.Request("GET", url)
+        target = self._core.URL(
+            scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port,
+            target=request.url.raw_path,
+        )  # fmt: skip
+        found = target, request.headers.raw[0]
+        self._latest = url, found
+        return found
 
     @contextmanager
     def _pool(self) -> Iterator[Any]:
@@ -280,25 +303,12 @@ class Endpoint:
         finally:
             self._idle.append(pool)
 
-    def _exchanged(self, pool: Any, request: Any, latest: float) -> tuple[int, Any, bytes]:
-        response = pool.handle_request(
-            self._core.Request(
-                request.method,
-                self._core.URL(
-                    scheme=request.url.raw_scheme, host=request.url.raw_host,
-                    port=request.url.port, target=request.url.raw_path,
-                ),
-                headers=request.headers.raw,
-                content=request.content,
-                # What the connections of _Clock take for a time limit is the moment of its end.
-                extensions={
-                    "timeout": {
-                        "connect": latest, "read": latest, "write": latest, "pool": self._timeout
-                    }
-                },
-            )
-        )  # fmt: skip
-        got = self._httpx.Headers(response.headers)
+    def _exchanged(self, pool: Any, request: Any) -> tuple[int, Mapping[str, str], bytes]:
+        response = pool.handle_request(request)
+        got = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in response.headers
+        }
         most = self._max_bytes if 200 <= response.status < 300 else _MAX_FAULT
         try:
             read = _read(response.stream, got.get("content-encoding", ""), most)
@@ -308,18 +318,18 @@ class Endpoint:
 
     def _sent_headers(self, first: Mapping[str, str] | None = None) -> dict[str, str]:
         """The headers of a request, with the key as the environment has it now."""
-        headers = self._httpx.Headers({**_AGENT, **(first or {})})
-        headers.update(self._headers)
+        headers = {**_AGENT, **(first or {}), **self._headers}
         if self._parts.username or self._parts.password:
             user, password = (unquote(part or "") for part in self._login())
-            headers["Authorization"] = f"Basic {_base64(f'{user}:{password}')}"
+            headers["authorization"] = f"Basic {_base64(f'{user}:{password}')}"
         key = self._key()
-        if key and self._key_header.lower() == "authorization":
+        name = self._key_header.lower()
+        if key and name == "authorization":
             plain = self._key_scheme != "Basic"
-            headers[self._key_header] = f"{self._key_scheme} {key if plain else _base64(key)}"
+            headers[name] = f"{self._key_scheme} {key if plain else _base64(key)}"
         elif key:
-            headers[self._key_header] = key
-        return dict(headers)
+            headers[name] = key
+        return headers
 
     def _pool_maker(self) -> Callable[[], Any]:
         """What makes pools of one connection, through the proxy of the environment if any."""
@@ -435,15 +445,27 @@ class _Stream:
     def __init__(self, core: Any, plain: Any) -> None:
         self._core = core
         self._plain = plain
+        self._unsent = b""
         self.close = plain.close
         self.get_extra_info = plain.get_extra_info
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Bytes as they come."""
+        """Bytes as they come, after what was written has been sent."""
+        unsent, self._unsent = self._unsent, b""
+        # A server may respond before it has read everything, and close the connection.
+        with suppress(self._core.WriteError):
+            self._send(unsent, timeout)
         read: bytes = self._plain.read(max_bytes, _left(self._core, timeout))
         return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Keep bytes until there are many, or a response is read: each packet takes time."""
+        self._unsent += buffer
+        if len(self._unsent) >= _PIECE:
+            unsent, self._unsent = self._unsent, b""
+            self._send(unsent, timeout)
+
+    def _send(self, buffer: bytes, timeout: float | None) -> None:
         """Send bytes, in pieces: the limit below is for each packet."""
         for start in range(0, len(buffer), _PIECE):
             self._plain.write(buffer[start : start + _PIECE], _left(self._core, timeout))

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.escaping import visible
 from rankgauge.errors import InputError
 
@@ -195,13 +196,23 @@ class Ids:
         if self._hashed is not None:
             return self._hashed
         hashed = np.empty(len(self), dtype=np.uint64)
-        for start in range(0, len(self), _PIECE):
+        if native.core is not None:
+            native.core.hash_ids(*self.columns(), hashed)
+        for start in range(0, len(self), _PIECE) if native.core is None else ():
             part: Ids = self.take(slice(start, start + _PIECE))
             hashed[start : start + _PIECE] = part._hash()
         freeze(hashed)
         # Judgments and runs are looked at more than once.
         object.__setattr__(self, "_hashed", hashed)
         return hashed
+
+    def columns(self) -> tuple[npt.NDArray[np.uint8], IntArray, IntArray]:
+        """Bytes, starts and lengths, each in one piece of memory: what the compiled core reads."""
+        return (
+            np.ascontiguousarray(self.data),
+            np.ascontiguousarray(self.starts, dtype=np.int64),
+            np.ascontiguousarray(self.lengths, dtype=np.int64),
+        )
 
     def _hash(self) -> npt.NDArray[np.uint64]:
         hashed = self.lengths.astype(np.uint64)

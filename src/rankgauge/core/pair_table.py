@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze, show_id
 from rankgauge.errors import InputError
 
@@ -176,6 +177,8 @@ class PairTable:
 
         To sort queries beside each other is quicker than to sort the rows of all.
         """
+        if native.core is not None:
+            return native.core.all_differ(np.ascontiguousarray(hashes), self.offsets)
         sizes = np.diff(self.offsets)
         widths = distinct(sizes)
         if len(widths) * _ALIKE > len(sizes):

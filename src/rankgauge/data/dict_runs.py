@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankgauge.core import native
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import ranges_of
 from rankgauge.core.policies import BY_GRADE, Ties
@@ -111,7 +112,7 @@ def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
         try:
             # Numbers of NumPy warn where they are added; here that only leads to another look.
             with np.errstate(all="ignore"):
-                ranks = _ranks(rankings[part], pools[part], ties)
+                ranks = _ranks_of(rankings[part], pools[part], ties)
         except (TypeError, ValueError, ArithmeticError, RuntimeError):
             # A key that is no text, or scores that cannot be added or compared.
             return None
@@ -137,6 +138,18 @@ class _Ranks(NamedTuple):
     rank: IntArray
     first: IntArray
     last: IntArray
+
+
+def _ranks_of(
+    rankings: list[Mapping[str, float]], pools: list[tuple[str, ...]], ties: Ties
+) -> _Ranks | None:
+    """The ranks of judged documents, by the compiled core if it can."""
+    if native.core is not None:
+        found = native.core.join_dicts(rankings, pools, ties == "trec")
+        if found is not None:
+            ranks = np.frombuffer(found[1], np.int64).reshape(-1, 3).T
+            return _Ranks(np.frombuffer(found[0], bool), *ranks)
+    return _ranks(rankings, pools, ties)
 
 
 def _ranks(

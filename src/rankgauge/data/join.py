@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import (
     FloatArray,
@@ -208,9 +209,19 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     """
     known = qrels.query_index
     of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
-    rows, judged_rows = _match(qrels, table, of_run)
-    ranks = ranks_of(table, rows, ties)
     retrieved = np.diff(table.offsets)
+    ranks: Sequence[IntArray]
+    if native.core is not None and qrels.judged is not None:
+        docs = (*table.docs.columns(), table.docs.hashes())
+        values = np.ascontiguousarray(table.values)
+        found, places = native.core.join(
+            qrels.judged, *docs, values, table.offsets, of_run, ties == "trec"
+        )
+        judged_rows = np.frombuffer(found, np.int64)
+        ranks = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
+    else:
+        rows, judged_rows = _match(qrels, table, of_run)
+        ranks = ranks_of(table, rows, ties)
     return Joined.of_entries(qrels, of_run, judged_rows, ranks, retrieved=retrieved, ties=ties)
 
 

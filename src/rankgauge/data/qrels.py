@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 from rankgauge.data.pair_mapping import Pairs, table_of_input
@@ -138,6 +139,14 @@ class Qrels(Pairs):
         ordered = keys[order]
         freeze(ordered, order)
         return ordered, order
+
+    @cached_property
+    def judged(self) -> Any:
+        """The judged documents of each query as the compiled core has them; None without it."""
+        docs = self.table.docs
+        if native.core is None:
+            return None
+        return native.core.judgments(*docs.columns(), docs.hashes(), self.table.offsets)
 
     @cached_property
     def judged_docs(self) -> Sieve:

@@ -20,7 +20,7 @@ from rankgauge.data.run import Run
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
 
 
-class Tally(NamedTuple):
+class InputCounts(NamedTuple):
     """Counts that add up over blocks.
 
     Attributes:
@@ -52,7 +52,7 @@ class InputSummary(NamedTuple):
     # their ranks; the same of those judged not relevant; the rank of the first relevant one, and
     # that from the end of the ranking, 0 without one.
     ends: Values
-    tally: Tally  # counts
+    tally: InputCounts  # counts
     unknown: tuple[bytes, ...]  # the first queries without judgments, ascending
     # For the first of `numbers` the first documents of the ranking as given.
     rankings: Mapping[int, Sequence[str | bytes]]
@@ -75,7 +75,7 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
     return InputSummary(
         found.joined.numbers,
         _ends(found.joined),
-        Tally(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
+        InputCounts(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
         _first_ids(unknown),
         found.first_documents(RANKINGS, DOCUMENTS),
     )
@@ -84,7 +84,7 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
 def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
     """Collect the summary of a run."""
     unknown = run.table.queries.take(joined.unknown_queries).tolist()
-    tally = Tally(
+    tally = InputCounts(
         len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),
         *_spread(table), int(not run.table.paired),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def merge_summaries(parts: Sequence[InputSummary]) -> InputSummary:
     return InputSummary(
         numbers[order],
         np.concatenate([part.ends for part in parts])[order],
-        Tally(*map(sum, zip(*(part.tally for part in parts), strict=True))),
+        InputCounts(*map(sum, zip(*(part.tally for part in parts), strict=True))),
         _first_ids(query for part in parts for query in part.unknown),
         dict(rankings[:RANKINGS]),
         min(filter(None, (part.source for part in parts)), default=""),
@@ -158,7 +158,7 @@ def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str
 
 
 def _spread(table: PairTable) -> tuple[int, int]:
-    """`Tally.longer` and `Tally.uneven` of a table."""
+    """`InputCounts.longer` and `InputCounts.uneven` of a table."""
     values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
     if not len(longer):
         return 0, 0

@@ -6,7 +6,7 @@ import csv
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,7 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
 from rankgauge.formats.rows import Rows, by_query, rank_number
 
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
 # Ids as a spreadsheet or a data frame writes numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
@@ -197,6 +198,39 @@ def rows_of(
             first = 0
     except csv.Error as error:
         raise quoting_error(error, name, first or number) from None
+
+
+def named_cells(
+    lines: Iterable[tuple[int, bytes]],
+    name: str,
+    by: str,
+    *,
+    key: Callable[[str], str] = str.strip,
+    on_error: Callable[[FormatError], object] | None = None,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the first line of each row, and its cells by the keys of the columns.
+
+    Rows that are not as wide as the header are reported to `on_error` and left out, if given.
+    """
+    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
+    try:
+        header = [key(cell) for cell in next(rows, (0, 0, []))[2]]
+        for number, _, cells in rows:
+            if not "".join(cells).strip():
+                continue
+            try:
+                check_width(cells, header, name, (number, by))
+            except FormatError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+            else:
+                yield number, dict(zip(header, cells, strict=False))
+    except FormatError as error:
+        # Behind a fault of the file itself there is nothing more.
+        if on_error is None:
+            raise
+        on_error(error)
 
 
 def decoded_line(line: bytes, name: str, number: int) -> str:

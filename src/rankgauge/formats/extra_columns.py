@@ -20,7 +20,7 @@ from rankgauge.core.ids import Blame, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
-from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.delimited import DELIMITERS, check_width, rows_of
 from rankgauge.formats.detection import first_object
 from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.lines import (
@@ -40,7 +40,6 @@ from rankgauge.formats.writers import written
 
 _FORMATS = tuple(name for name in QRELS_FORMATS if name in RUN_FORMATS)
 _LIBRARY = "ir_datasets:"
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FOUR = 4
 _OWN = ("query", "document", "grade")
 
@@ -268,8 +267,8 @@ def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
         everything = itertools.chain(head if head[0][0] else [], lines)
         if chosen == "trec":
             return _of_trec(everything, name, wide)
-        if chosen in _DELIMITERS:
-            return _of_table(everything, name, wide, _DELIMITERS[chosen])
+        if chosen in DELIMITERS:
+            return _of_table(everything, name, wide, DELIMITERS[chosen])
         return _of_json(everything, name, wide, chosen)
 
 
@@ -278,7 +277,7 @@ def _guess(first: bytes, wide: Wide) -> str:
         value = first_object(first)
         is_row = isinstance(value, dict) and _names(value, wide) is not None
         return "jsonl" if is_row else "json"
-    for form, by in _DELIMITERS.items():
+    for form, by in DELIMITERS.items():
         cells = first.decode("utf-8", "replace").split(by)
         if len(cells) > 1 and _names(cells, wide) is not None:
             return form
@@ -374,7 +373,7 @@ def write_wide(
         if chosen == "json":
             stream.write(json.dumps(mapping, ensure_ascii=False).encode() + b"\n")
             return
-        by = _DELIMITERS.get(chosen)
+        by = DELIMITERS.get(chosen)
         for row in itertools.chain([wide.written] if by else (), rows):
             if by:
                 line = io.StringIO()

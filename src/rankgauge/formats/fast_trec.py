@@ -13,11 +13,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.formats.columns import Layout
@@ -56,7 +57,7 @@ def quick_table(
     stop = _said_until(data, start, stop)
     if stop < 0:
         return None
-    rows = _Rows(stop - start)
+    rows = _Rows(stop - start, ranks=ranks)
     kept, data[stop] = data[stop], _LINE
     try:
         taken = _taken(_Lines(data, layout, ranks=ranks), start, stop + 1, rows)
@@ -76,7 +77,7 @@ def quick_blocks(
     data = np.zeros(len(start) + _BLOCK + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     lines = _Lines(data, layout, ranks=line is not None)
-    rows = _Rows(len(data))
+    rows = _Rows(len(data), ranks=lines.ranks)
     size = AROUND + len(start)
     seen: set[bytes] = set()
     ended = False
@@ -101,7 +102,7 @@ def quick_blocks(
             # One query fills it all: it needs more room.
             data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
             lines = _Lines(data, layout, ranks=line is not None)
-            rows = _Rows(len(data))
+            rows = _Rows(len(data), ranks=lines.ranks)
             continue
         rest = rows.last[1]
         data[AROUND : AROUND + size - rest] = data[rest:size].copy()
@@ -243,15 +244,16 @@ class _Rows:
         ranked: Whether every row has a rank that is a number.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, ranks: bool) -> None:
         self._size = size
+        self._core = None if ranks else native.core
         self._numbers = np.empty(0, dtype=np.int32)
         self._starts = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int64)
         self._hashes = np.empty(0, dtype=np.uint64)
         self._values = np.empty(0, dtype=np.float64)
         self._ranks = np.empty(0, dtype=np.float64)
-        self.ranked = True
+        self.ranked = ranks
         self._scratch = _Scratch()
         self.ascii = True
         self.clear()
@@ -259,6 +261,7 @@ class _Rows:
     def clear(self) -> None:
         self.count = self._read = 0
         self.queries = Numbering()
+        self._names = None if self._core is None else self._core.numbering()
         self.grouped = True
         self.last = (0, 0)
         self._last = b""
@@ -266,6 +269,8 @@ class _Rows:
 
     def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
         """Add the lines of this span of the text, unless one has another shape."""
+        if self._core is not None:
+            return self._scan(self._core, data, span, shape)
         start, stop = span
         text = data[start:stop]
         found = self._scratch.grid(text, shape.width)
@@ -295,6 +300,25 @@ class _Rows:
         self._numbers[here] = self._numbered(near, words, spans, base)
         self.count = here.stop
         self.ascii = self.ascii and int(text.max()) < _ASCII
+        return True
+
+    def _scan(self, core: Any, data: _Bytes, span: tuple[int, int], shape: _Shape) -> bool:
+        """Add lines by the compiled core."""
+        start, stop = span
+        self._read += stop - start
+        self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
+        found = core.scan(
+            self._names, data, start, stop, (shape.width, shape.query, shape.doc, shape.number),
+            self.count, self._starts, self._lengths, self._hashes, self._values, self._numbers,
+        )  # fmt: skip
+        if found is None:
+            return False
+        rows, grouped, plain, last, at = found
+        self.count += rows
+        self.grouped &= grouped
+        self.ascii &= plain
+        if last >= 0:
+            self.last = (last, at)
         return True
 
     def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
@@ -340,7 +364,11 @@ class _Rows:
 
     def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:
         numbers = self._numbers[:count]
-        names = self.queries.ids(int(numbers[-1] if self.grouped else numbers.max()) + 1)
+        different = int(numbers[-1] if self.grouped else numbers.max()) + 1
+        if self._core is None:
+            names = self.queries.ids(different)
+        else:
+            names = Ids.of(self._core.names(self._names)[:different])
         if self.grouped:
             heads = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
             offsets = np.concatenate([[0], heads, [count]])

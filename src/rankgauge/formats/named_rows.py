@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as Abstra
 from typing import Any, BinaryIO, TypeAlias
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import check_header, check_width, rows_of
+from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, rows_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
@@ -24,7 +24,6 @@ from rankgauge.formats.registry import format_of
 # The place of a row, for messages, and the row.
 NamedRow: TypeAlias = tuple[str, Mapping[str, Any]]
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -85,8 +84,8 @@ def _of_file(source: Source, name: str, containers: Sequence[str]) -> Iterator[N
             return
         refuse(start, name)
         form = format_of(name)
-        if form in _DELIMITERS:
-            yield from _of_cells(stream, name, _DELIMITERS[form])
+        if form in DELIMITERS:
+            yield from _of_cells(stream, name, DELIMITERS[form])
             return
         if form != "jsonl" and (form == "json" or start.removeprefix(_BOM)[:1] == b"["):
             data = json_document(numbered_lines(stream, name), name, "a list of records")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from rankgauge.errors import FormatError
-from rankgauge.formats.texts import Faults, Placed, TextRow
+from rankgauge.formats.texts import Faults, Placed, TextRow, add_fault
 
 TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
@@ -57,9 +57,7 @@ class PageReader:
             try:
                 yield Placed(place + 1, place, self.at(place))
             except FormatError as error:
-                if faults is None:
-                    raise
-                faults.add(error)
+                add_fault(error, faults)
 
     def at(self, offset: int) -> TextRow:
         """The document at this place, from 0."""

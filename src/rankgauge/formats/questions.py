@@ -12,11 +12,19 @@ from typing import Any, TypeAlias
 from rankgauge.core.ids import id_text
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
-from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
-from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
+from rankgauge.formats.texts import (
+    IDS,
+    QUESTIONS,
+    Faults,
+    TextRow,
+    TextSource,
+    add_fault,
+    read_texts,
+)
 
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
@@ -33,7 +41,6 @@ _SEPARATOR = re.compile(r"[;|\n]")
 _OTHERS = re.compile(r"[;|\t]")
 # A file of this name is no table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 # Query to document to grade.
@@ -101,9 +108,7 @@ class _Answers:
             try:
                 self._add(number, row)
             except FormatError as error:
-                if self._faults is None:
-                    raise
-                self._faults.add(error)
+                add_fault(error, self._faults)
         judged = {query: grades for query, grades in self._grades.items() if grades}
         return self._queries, judged if judged or self._named else None
 
@@ -204,13 +209,13 @@ def _relevant(row: Container[str]) -> str | None:
 def _names(source: TextSource) -> tuple[str, ...]:
     """The names of the columns or keys; none where there are none, or no row below them."""
     form = format_of(source.name)
-    if form not in _DELIMITERS:
+    if form not in DELIMITERS:
         return tuple(next((row for _, row in named_rows(source, Faults())), ()))
     with source.open() as stream:
         lines = (line for _, line in numbered_lines(stream, source.name) if line.strip())
         head = [line.decode("utf-8", "replace") for line in itertools.islice(lines, 2)]
-    cells = next(csv.reader(head[:1], delimiter=_DELIMITERS[form]), []) if len(head) > 1 else []
-    return tuple(cell.strip().lower() for cell in cells)
+    cells = next(csv.reader(head[:1], delimiter=DELIMITERS[form]), []) if len(head) > 1 else []
+    return tuple(map(_word, cells))
 
 
 def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -220,39 +225,18 @@ def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int,
         return
     with source.open() as stream:
         lines = numbered_lines(stream, source.name)
-        if form in _DELIMITERS:
-            yield from _named_cells(lines, source.name, _DELIMITERS[form], faults)
+        if form in DELIMITERS:
+            report = None if faults is None else faults.add
+            by = DELIMITERS[form]
+            yield from named_cells(lines, source.name, by, key=_word, on_error=report)
             return
         for number, line in lines:
             try:
                 for _, found in objects([(number, line)], source.name):
-                    yield number, {str(k).strip().lower(): v for k, v in found.items()}
+                    yield number, {_word(k): v for k, v in found.items()}
             except FormatError as error:
-                if faults is None:
-                    raise
-                faults.add(error)
+                add_fault(error, faults)
 
 
-def _named_cells(
-    lines: Iterator[tuple[int, bytes]], name: str, by: str, faults: Faults | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    columns: list[str] = []
-    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
-    while True:
-        try:
-            number, _, cells = next(rows)
-            if not columns:
-                columns = [cell.strip().lower() for cell in cells]
-                continue
-            if not any(cell.strip() for cell in cells):
-                continue
-            check_width(cells, columns, name, (number, by))
-        except StopIteration:
-            return
-        except FormatError as error:
-            # Behind a fault of the file itself there is nothing more: the rows have ended.
-            if faults is None:
-                raise
-            faults.add(error)
-            continue
-        yield number, dict(zip(columns, cells, strict=False))
+def _word(column: str) -> str:
+    return column.strip().lower()

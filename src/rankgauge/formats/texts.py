@@ -91,6 +91,13 @@ class Faults:
             self.first.append(f"{error.where}: {error.what}")
 
 
+def add_fault(error: FormatError, faults: Faults | None) -> None:
+    """Add an error to the faults, or raise it if faults are not wanted."""
+    if faults is None:
+        raise error
+    faults.add(error)
+
+
 @dataclass(frozen=True)
 class TextSource:
     """A source of texts; it can be opened again and again, unless it is standard input."""
@@ -215,9 +222,7 @@ class TextReader:
                 return
             except FormatError as error:
                 # Behind a fault of the file itself there is nothing more: the pieces have ended.
-                if faults is None:
-                    raise
-                faults.add(error)
+                add_fault(error, faults)
                 if columns:
                     return  # without its header no line can be read
                 continue
@@ -299,10 +304,7 @@ def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow
     for placed in reader.rows(faults):
         key = placed.row.id
         if key in seen:
-            error = _repeated(key, (seen[key], placed.number), reader.name)
-            if faults is None:
-                raise error
-            faults.add(error)
+            add_fault(_repeated(key, (seen[key], placed.number), reader.name), faults)
             continue
         seen[key] = placed.number
         yield placed.row
@@ -492,12 +494,8 @@ class StoredTexts(Streamed[TextRow]):
             if place not in suspects:
                 continue
             if row.id in first:
-                error = _repeated(
-                    row.id, (numbers[first[row.id]], numbers[place]), self._reader.name
-                )
-                if faults is None:
-                    raise error
-                faults.add(error)
+                lines = (numbers[first[row.id]], numbers[place])
+                add_fault(_repeated(row.id, lines, self._reader.name), faults)
                 dropped.add(place)
             first.setdefault(row.id, place)
         return frozenset(dropped)

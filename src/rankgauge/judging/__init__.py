@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         JudgmentImport as JudgmentImport,
         import_judgments as import_judgments,
     )
-    from rankgauge.judging.log_sample import sample_log as sample_log
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
@@ -124,7 +123,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",
         "imports": "JudgmentImport import_judgments",
-        "log_sample": "sample_log",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",

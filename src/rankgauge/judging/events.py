@@ -136,7 +136,7 @@ class Question:
         text: The question as it was asked.
         need: The information need behind it, if known: shown to judges below the question.
         author: Who wrote it, or where it came from.
-        origin: ``file``, ``log`` or ``page``.
+        origin: ``file``, ``log``, ``page``, ``generated``, or another word of a question set.
         time: When it was added, in ISO form (UTC).
         probability: The probability with which it was drawn from a log; None if it was not drawn.
         answers: Identifiers of documents that are known to answer it.

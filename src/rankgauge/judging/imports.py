@@ -18,7 +18,7 @@ from rankgauge.data.pair_mapping import table_of_input
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
-from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.delimited import named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import is_content, numbered_lines, opened, source_name
 from rankgauge.formats.numbers import read_number
@@ -240,11 +240,7 @@ def _cells(source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
             yield from objects(everything, name)
             return
         by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
-        rows = rows_of(((at, 0, line) for at, line in everything), name, by)
-        header = next(rows, (0, 0, []))[2]
-        for at, _, cells in rows:
-            check_width(cells, header, name, (at, by))
-            yield at, dict(zip(header, cells, strict=False))
+        yield from named_cells(everything, name, by, key=str)
 
 
 def _named_rows(

@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.registry import format_of
@@ -497,14 +497,7 @@ def _records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     form = format_of(name)
     with opened(source) as stream:
         lines = numbered_lines(stream, name)
-        if form not in {"csv", "tsv"}:
+        if form not in DELIMITERS:
             yield from objects(lines, name)
             return
-        by = "," if form == "csv" else "\t"
-        header: list[str] | None = None
-        for number, _, cells in rows_of(((at, 0, line) for at, line in lines), name, by):
-            if header is None:
-                header = [cell.strip().lower() for cell in cells]
-                continue
-            check_width(cells, header, name, (number, by))
-            yield number, dict(zip(header, cells, strict=False))
+        yield from named_cells(lines, name, DELIMITERS[form], key=lambda cell: cell.strip().lower())

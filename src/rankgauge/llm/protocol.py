@@ -48,9 +48,10 @@ def request_body(
         level = next((level for level in LEVELS if level not in refused), None)
         if level is not None:
             body["response_format"] = response_format(request.schema, level)
-        told, last = instruction(request.schema), messages[-1]
-        if level != "json_schema" and told not in last["content"]:
-            body["messages"][-1] = {**last, "content": f"{last['content']}\n\n{told}"}
+        if level != "json_schema":
+            told, last = instruction(request.schema), messages[-1]
+            if told not in last["content"]:
+                body["messages"][-1] = {**last, "content": f"{last['content']}\n\n{told}"}
     return body
 
 

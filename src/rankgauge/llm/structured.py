@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
@@ -15,6 +15,7 @@ from rankgauge.errors import InputError
 # Places of a text at which JSON may begin that are tried: a text of brackets takes no longer.
 _MOST_STARTS = 200
 _SHOWN = 300
+_Check: TypeAlias = Callable[[Any], bool]
 
 
 class InvalidReply(ValueError):  # noqa: N818 - about a reply
@@ -45,18 +46,20 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
     Raises:
         InvalidReply: If there is none, or if there are several that differ.
     """
-    validator = _validator(json.dumps(schema, sort_keys=True))
-    valid: dict[str, Any] = {}
+    validator, is_valid = _validator(json.dumps(schema, sort_keys=True))
+    valid: list[Any] = []
     fault = "it has no JSON object"
     for value in _values(text):
-        fault = _fault(validator, value)
+        fault = "" if is_valid is not None and is_valid(value) else _fault(validator, value)
         if not fault:
-            valid[json.dumps(value, sort_keys=True)] = value
-    if len(valid) > 1:
-        raise InvalidReply(f"it has {len(valid)} different JSON objects, and one was requested")
+            valid.append(value)
     if not valid:
         raise InvalidReply(fault)
-    return valid.popitem()[1]
+    if len(valid) > 1:
+        different = len({json.dumps(value, sort_keys=True) for value in valid})
+        if different > 1:
+            raise InvalidReply(f"it has {different} different JSON objects, and one was requested")
+    return valid[-1]
 
 
 def _values(text: str) -> Iterator[Any]:
@@ -120,7 +123,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _validator(schema_text: str) -> Any:
+def _validator(schema_text: str) -> tuple[Any, _Check | None]:
     """A validator of a schema, given as JSON; checking a schema takes longer than a reply."""
     jsonschema = library("jsonschema", extra="llm", of="a reply with a schema")
     if '"$ref"' in schema_text:
@@ -136,7 +139,42 @@ def _validator(schema_text: str) -> Any:
             f"this is no JSON schema: {error.message:.200}", where="schema",
             fix="see https://json-schema.org/draft/2020-12",
         ) from None  # fmt: skip
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema.Draft202012Validator(schema), _quick_check(schema)
+
+
+def _quick_check(schema: Any) -> _Check | None:
+    """Whether a value is valid by a plain schema; None for others, which take longer.
+
+    Plain are objects that require all of their properties and allow no others, arrays, strings,
+    and booleans.
+    """
+    if not isinstance(schema, Mapping):  # true and false are schemas, too
+        return None
+    kind, names = schema.get("type"), schema.keys()
+    if kind == "boolean" and names == {"type"}:
+        return lambda value: isinstance(value, bool)
+    if kind == "string" and names <= {"type", "enum"}:
+        choices = schema.get("enum")
+        return lambda value: isinstance(value, str) and (choices is None or value in choices)
+    if kind == "array" and {"items"} < names <= {"type", "items", "minItems", "maxItems"}:
+        each = _quick_check(schema["items"])
+        least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+        return each and (
+            lambda value: (
+                isinstance(value, list) and least <= len(value) <= most and all(map(each, value))
+            )
+        )
+    strict = names == {"type", "properties", "required", "additionalProperties"}
+    if kind == "object" and strict and schema["additionalProperties"] is False:
+        parts = {name: _quick_check(part) for name, part in schema["properties"].items()}
+        checks = {name: check for name, check in parts.items() if check is not None}
+        if set(schema["required"]) == parts.keys() == checks.keys():
+            return lambda value: (
+                isinstance(value, dict)
+                and value.keys() == checks.keys()
+                and all(check(value[name]) for name, check in checks.items())
+            )
+    return None
 
 
 def _fault(validator: Any, value: Any) -> str:

@@ -7,6 +7,25 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.production.clusters import (
+        Addition as Addition,
+        Outlier as Outlier,
+        QuestionCluster as QuestionCluster,
+    )
+    from rankgauge.production.distinct_questions import (
+        DistinctQuestions as DistinctQuestions,
+        Traits as Traits,
+    )
+    from rankgauge.production.drift import (
+        VERDICTS as VERDICTS,
+        Detectable as Detectable,
+        Distinction as Distinction,
+        DriftReport as DriftReport,
+        QuestionPoint as QuestionPoint,
+        ReweightedMeans as ReweightedMeans,
+        measure_drift as measure_drift,
+        reweight as reweight,
+    )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
     from rankgauge.production.interleaving import (
         Interleaved as Interleaved,
@@ -28,16 +47,49 @@ if TYPE_CHECKING:
         LogMapping as LogMapping,
         read_mapping as read_mapping,
     )
+    from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
+    from rankgauge.production.online import online_metrics as online_metrics
+    from rankgauge.production.online_result import (
+        OnlineMetrics as OnlineMetrics,
+        OnlineValue as OnlineValue,
+    )
     from rankgauge.production.personal_data import scrub as scrub
+    from rankgauge.production.question_sets import (
+        PARTS as PARTS,
+        EvaluationQuestion as EvaluationQuestion,
+        QuestionSet as QuestionSet,
+        SetRefresh as SetRefresh,
+    )
+    from rankgauge.production.sampling import (
+        QuestionGroup as QuestionGroup,
+        QuestionSample as QuestionSample,
+        SampledStratum as SampledStratum,
+        group_questions as group_questions,
+        sample_questions as sample_questions,
+    )
+    from rankgauge.production.thresholds import (
+        Threshold as Threshold,
+        ThresholdCheck as ThresholdCheck,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "clusters": "Addition Outlier QuestionCluster",
+        "distinct_questions": "DistinctQuestions Traits",
+        "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
+        "measure_drift reweight",
         "events": "COLUMNS KINDS Event",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "log_import": "Fault LogImport import_log",
         "mappings": "LogMapping read_mapping",
+        "metrics": "METRICS OnlineMetric",
+        "online": "online_metrics",
+        "online_result": "OnlineMetrics OnlineValue",
         "personal_data": "scrub",
+        "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
+        "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",
+        "thresholds": "Threshold ThresholdCheck",
     },
 )

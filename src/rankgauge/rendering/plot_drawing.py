@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Shape: TypeAlias = Literal["bars", "columns", "intervals", "steps", "lines", "points", "grid"]
+Shape: TypeAlias = Literal[
+    "bars", "columns", "intervals", "steps", "lines", "points", "scatter", "grid"
+]
 
 # The palette of Okabe and Ito, without the two that are too light for a white page.
 _SERIES = (
@@ -104,7 +106,8 @@ class Panel:
     Attributes:
         shape: ``bars`` (lying, with intervals), ``columns`` (standing), ``intervals`` (a point with
             its interval, lying), ``steps`` (one area), ``lines``, ``points`` (each with its text,
-            a stair over those of the first series) or ``grid`` (a row of cells for each series).
+            a stair over those of the first series), ``scatter`` (many marks, the last series on
+            top) or ``grid`` (a row of cells for each series).
         series: What is drawn.
         title: What it shows, where a plot has several panels.
         across: The label of the horizontal axis.
@@ -317,6 +320,8 @@ def _height(panel: Panel) -> float:
             return 0.65 + 0.28 * lines
         case "grid":
             return 0.95 + 0.3 * len(panel.series)
+        case "scatter":
+            return 5.2
         case _:
             return 2.9
 
@@ -335,8 +340,9 @@ def _handle(shape: Shape, number: int) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    if shape in {"lines", "points"}:
-        return Line2D([], [], **(_line if shape == "lines" else _point)(number))
+    look = {"lines": _line, "points": _point, "scatter": _mark}.get(shape)
+    if look:
+        return Line2D([], [], **look(number))
     return Patch(**_fill(number))
 
 
@@ -516,6 +522,19 @@ def _point(number: int) -> dict[str, Any]:
     return _line(number) | look
 
 
+def _scatter(axes: Axes, panel: Panel) -> None:
+    """A mark for each pair of values, in another form for each series."""
+    for number, series in enumerate(panel.series):
+        axes.plot(series.places, series.y, **_mark(number))
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _mark(number: int) -> dict[str, Any]:
+    filled = {"alpha": 0.45, "markersize": 3.5} if not number else {"markersize": 5}
+    return _line(number) | {"linestyle": ""} | filled
+
+
 def _without_neighbours(series: Series) -> list[int]:
     """The places of values that no line leads to, nor from."""
     known = [False, *(math.isfinite(y) for y in series.y), False]
@@ -560,5 +579,6 @@ _DRAW = {
     "steps": _steps,
     "lines": _lines,
     "points": _points,
+    "scatter": _scatter,
     "grid": _grid,
 }

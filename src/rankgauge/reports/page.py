@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import math
 import os
@@ -17,7 +16,6 @@ from typing import Any
 from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
-from rankgauge.core.escaping import templates
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
@@ -38,6 +36,7 @@ from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Looked, Queries
 from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
+from rankgauge.reports.templating import asset, environment, script_digest
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
@@ -343,32 +342,34 @@ class _Report:
             yield "Next step", first.cause.fix
 
     def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
-        environment = _environment()
-        script = _asset("page.js")
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        script = asset("page.js")
         queries = Queries(
             self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
         )
-        return environment.get_template("page.html").render(
-            title=title,
-            date=date,
-            facts=self._facts(),
-            bottom_line=list(self._bottom_line()),
-            verdict=self._verdict()[2:],
-            warnings=self._warnings(),
-            sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
-            queries=queries.table(),
-            looked=list(self._looked(queries)),
-            inputs=inputs,
-            policies=self.evaluations[0].policies.said(),
-            settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
-            test=self._test(),
-            notes=notes_of(self.evaluations),
-            measures=list(self._measures()),
-            version=metadata.version("rankgauge"),
-            style=_asset("page.css"),
-            script=script,
-            script_digest=digest,
+        return (
+            environment()
+            .get_template("page.html")
+            .render(
+                title=title,
+                date=date,
+                facts=self._facts(),
+                bottom_line=list(self._bottom_line()),
+                verdict=self._verdict()[2:],
+                warnings=self._warnings(),
+                sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
+                queries=queries.table(),
+                looked=list(self._looked(queries)),
+                inputs=inputs,
+                policies=self.evaluations[0].policies.said(),
+                settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
+                test=self._test(),
+                notes=notes_of(self.evaluations),
+                measures=list(self._measures()),
+                version=metadata.version("rankgauge"),
+                style=asset("page.css"),
+                script=script,
+                script_digest=script_digest(script),
+            )
         )
 
     def _measures(self) -> Iterator[tuple[str, str]]:
@@ -524,29 +525,3 @@ class _Report:
             "tested measures": ", ".join(map(str, design.tested)),
             "how it was tested": design.in_words(),
         }
-
-
-# ---- templates
-
-
-def _asset(name: str) -> str:
-    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
-
-
-def _environment() -> Any:
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
-    def inlined(shown: Plot, name: str) -> Markup:
-        return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
-
-    environment = templates(
-        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # fmt: skip
-    environment.globals["inline"] = inlined
-    environment.tests["table"] = lambda part: isinstance(part, Table)
-    environment.tests["fold"] = lambda part: isinstance(part, Details)
-    environment.tests["plot"] = lambda part: isinstance(part, Plot)
-    return environment

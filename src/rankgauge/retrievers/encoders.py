@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, loading, versions
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.retrievers.base import CallableDelegate
 
 __all__ = [
     "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder", "encoder_of",
+    "named_encoder",
 ]  # fmt: skip
 
 _WORD = re.compile(r"\w+")
@@ -56,6 +57,31 @@ def encoder_of(given: Any) -> Encoder:
         f"got {type(given).__name__} for an encoder", where="encoder",
         fix="give a function of a list of texts, or an object with encode_documents() and "
         "encode_queries()",
+    )  # fmt: skip
+
+
+def named_encoder(name: str) -> Encoder:
+    """An encoder by name: ``hashing``, ``model2vec:NAME`` or ``sentence-transformers:NAME``.
+
+    Raises:
+        UnknownName: For another name.
+        MissingExtra: If its library is not installed.
+        InputError: If the model cannot be loaded.
+
+    Example:
+        >>> named_encoder("hashing").settings["type"]
+        'hashing'
+    """
+    kind, _, model = name.partition(":")
+    if kind == "hashing" and not model:
+        return HashingEncoder()
+    if kind == "model2vec" and model:
+        return Model2VecEncoder(model)
+    if kind == "sentence-transformers" and model:
+        return SentenceTransformersEncoder(model)
+    raise UnknownName(
+        f"there is no encoder {name!r:.80}", where="encoder",
+        fix="choose hashing, model2vec:NAME or sentence-transformers:NAME",
     )  # fmt: skip
 
 

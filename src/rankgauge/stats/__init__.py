@@ -16,6 +16,12 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.click_models import (
+    ExpectedClicks,
+    PositionModel,
+    expected_clicks,
+    fit_position_model,
+)
 from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.judge_error import (
@@ -79,10 +85,12 @@ __all__ = [
     "ClusterSums",
     "ConfidenceSequence",
     "Estimate",
+    "ExpectedClicks",
     "Interval",
     "NoneRate",
     "PairedTest",
     "PlackettLuce",
+    "PositionModel",
     "RandomizationTest",
     "benjamini_hochberg",
     "bonferroni",
@@ -97,7 +105,9 @@ __all__ = [
     "detectable_difference",
     "difference_variance",
     "effect_size",
+    "expected_clicks",
     "fit_plackett_luce",
+    "fit_position_model",
     "holm",
     "judge_gain",
     "krippendorff_alpha",

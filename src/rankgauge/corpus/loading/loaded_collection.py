@@ -8,7 +8,7 @@ from typing import Any
 
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import FormatError
-from rankgauge.formats.texts import Faults, Placed, TextRow, row_of
+from rankgauge.formats.texts import Faults, Placed, TextRow, add_fault, row_of
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ class RowReader:
             try:
                 yield Placed(place + 1, place, self._text(row, place))
             except FormatError as error:
-                if faults is None:
-                    raise
-                faults.add(error)
+                add_fault(error, faults)
 
     def at(self, offset: int) -> TextRow | None:
         """The text at this place, from 0."""

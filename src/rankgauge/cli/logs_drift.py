@@ -1,0 +1,92 @@
+"""``rankgauge logs drift``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.output import check_writable, print_result, tell, write_whole
+from rankgauge.cli.progress import working
+
+_ENDINGS = (".html", ".json", ".png", ".svg")
+
+
+@click.command(short_help="Say whether evaluation questions look like those of users.")
+@click.argument("evaluation", metavar="EVAL")
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--encoder", default="tfidf", show_default=True, metavar="NAME",
+    help="How questions become vectors: tfidf, hashing, model2vec:NAME or "
+    "sentence-transformers:NAME.",
+)  # fmt: skip
+@click.option(
+    "--clusters", type=click.IntRange(min=2), metavar="N",
+    help="The number of clusters.  [default: 2 to 20, by the number of questions]",
+)  # fmt: skip
+@click.option(
+    "--permutations", type=click.IntRange(min=19), default=499, show_default=True, metavar="N",
+    help="The number of permutations of the test.",
+)  # fmt: skip
+@click.option(
+    "--add", "additions", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
+    help="How many questions to add are listed.",
+)  # fmt: skip
+@options.seed("The seed of everything random.")
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="Also write a page with a picture (.html), the picture (.png, .svg) or all numbers "
+    "(.json).",
+)  # fmt: skip
+@options.full("Also all clusters, questions to add, far questions, and the power of the test.")
+@options.output_format()
+def drift(  # noqa: PLR0913, PLR0917 - one parameter an option
+    evaluation: str,
+    log: str,
+    encoder: str,
+    clusters: int | None,
+    permutations: int,
+    additions: int,
+    seed: int,
+    output: str | None,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
+    """Say whether the questions of EVAL look like those that users ask by LOG.
+
+    EVAL and LOG are files of questions (CSV, TSV, JSON lines, topics, a text file with a question
+    on each line) or collections; LOG can also be a log that `logs import` made. A column count says
+    how often a question was asked.
+
+    \b
+    Examples:
+      rankgauge logs drift queries.jsonl log
+      rankgauge logs drift queries.jsonl searches.csv -o drift.html
+      rankgauge logs drift queries.jsonl log -o drift.json
+      rankgauge diagnose qrels.txt bm25.run --drift drift.json
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import measure_drift
+
+    if output is not None:
+        if Path(output).suffix.lower() not in _ENDINGS:
+            raise click.BadParameter(
+                f"{output!r} ends in none of {', '.join(_ENDINGS)}", param_hint="--output"
+            )
+        check_writable(output)
+    with working("comparing questions"):
+        found = measure_drift(
+            evaluation, log, encoder=encoder, permutations=permutations, seed=seed,
+            clusters=clusters, additions=additions,
+        )  # fmt: skip
+    if output is not None:
+        match Path(output).suffix.lower():
+            case ".html":
+                write_whole(output, rankgauge.reports.drift_page(found))
+            case ".json":
+                write_whole(output, found.to_json() + "\n")
+            case _:
+                found.plot().save(output)
+        tell(f"written: {output}")
+    print_result(found, format, rankgauge.reports.Options(full=full))

@@ -1,0 +1,115 @@
+"""``rankgauge logs sample``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.inputs import judging_questions
+from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.progress import working
+
+if TYPE_CHECKING:
+    from rankgauge.production import QuestionSet
+
+__all__ = ["sample"]
+
+
+@click.command(short_help="Draw questions from a log into a question set and a judging project.")
+@click.argument("log", metavar="LOG")
+@click.option("-n", type=click.IntRange(1), default=30, show_default=True, help="How many.")
+@click.option(
+    "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
+    show_default=True,
+    help="Frequent questions more often, all alike, or head, torso and tail of the log equally.",
+)  # fmt: skip
+@click.option(
+    "--into", metavar="SET",
+    help="The question set, JSON lines: made, or refreshed. Its core and sentinels stay.",
+)  # fmt: skip
+@click.option(
+    "--part", type=click.Choice(["rotating", "core"]), default="rotating", show_default=True,
+    help="The part of the set that is drawn; a core is drawn once.",
+)  # fmt: skip
+@click.option(
+    "--sentinels", metavar="FILE", help="Known failures to add to the set: id and question."
+)
+@click.option(
+    "--project", metavar="PROJECT", help="Add the questions to this judging project, too."
+)
+@click.option(
+    "--exclude", multiple=True, metavar="FILE",
+    help="Questions not to draw, nor their near-duplicates: id and question; again for more.",
+)  # fmt: skip
+@click.option("--keep-personal-data", is_flag=True, help="Do not replace addresses and numbers.")
+@options.seed("Decides which questions are drawn.")
+@options.output_format()
+def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
+    log: str,
+    n: int,
+    by: str,
+    into: str | None,
+    part: str,
+    sentinels: str | None,
+    project: str | None,
+    exclude: tuple[str, ...],
+    keep_personal_data: bool,  # noqa: FBT001 - click passes by name
+    seed: int,
+    format: str,
+) -> None:
+    """Draw questions from LOG, each with the probability with which it was drawn.
+
+    LOG is a log, a file of questions with a column count, or a text file with a question on each
+    line. Near-duplicates count as one question, and personal data is replaced. SET keeps its core
+    and its sentinels, and gets a new rotating part; its former version is kept beside it.
+
+    \b
+    Examples:
+      rankgauge logs sample log -n 30 --as csv
+      rankgauge logs sample log -n 50 --by strata --into questions.jsonl --part core
+      rankgauge logs sample log -n 30 --into questions.jsonl --project judging.db
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import QuestionSet, sample_questions
+
+    if into is None and (sentinels is not None or part != "rotating"):
+        raise click.UsageError("--part and --sentinels are for a question set: add --into SET")
+    with working(f"reading {log}"):
+        before = _set(into)
+        fixed = [] if sentinels is None else list(QuestionSet.read(sentinels).questions)
+        staying = before.part("core", "sentinel", *(["rotating"] if part == "core" else []))
+        others = [each for path in exclude for each in QuestionSet.read(path).questions]
+        drawn = sample_questions(
+            log, n, by=by, exclude=[*staying, *fixed, *others], seed=seed,
+            personal="keep" if keep_personal_data else "scrub",
+        )  # fmt: skip
+    if into is None:
+        result: rankgauge.rendering.Result = drawn
+        added = drawn.questions
+    else:
+        result = change = before.refresh(
+            drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known
+        )
+        added = change.added
+        if before.questions:
+            path = Path(into)
+            before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
+        change.after.write(into)
+        tell(drawn.summary())
+    if project is not None:
+        from rankgauge.judging import JudgingProject
+
+        with JudgingProject(project) as opened:
+            new = [each for each in added if each.id not in opened.questions]
+            opened.add_questions(judging_questions(new))
+        tell(f"{len(new)} questions added to {project}; next: rankgauge judge pool {project} ...")
+    print_result(result, format)
+
+
+def _set(path: str | None) -> QuestionSet:
+    from rankgauge.production import QuestionSet
+
+    return QuestionSet() if path is None or not Path(path).exists() else QuestionSet.read(path)

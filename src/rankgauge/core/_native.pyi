@@ -1,0 +1,52 @@
+# Types of the compiled core: see native.c.
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+_Bytes: TypeAlias = npt.NDArray[np.uint8]
+_Ints: TypeAlias = npt.NDArray[np.int64]
+_Hashes: TypeAlias = npt.NDArray[np.uint64]
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Capsule: TypeAlias = Any
+
+def all_differ(hashes: _Hashes, offsets: _Ints, /) -> bool: ...
+def hash_ids(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, /) -> None: ...
+def judgments(
+    data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, offsets: _Ints, /
+) -> _Capsule: ...
+def join(
+    judgments: _Capsule,
+    data: _Bytes,
+    starts: _Ints,
+    lengths: _Ints,
+    hashes: _Hashes,
+    values: _Floats,
+    offsets: _Ints,
+    of_run: _Ints,
+    by_id: bool,
+    /,
+) -> tuple[bytearray, bytearray]: ...
+def join_dicts(
+    rankings: list[Mapping[str, float]],
+    pools: list[tuple[str, ...]],
+    by_id: bool,
+) -> tuple[bytearray, bytearray] | None: ...
+def numbering() -> _Capsule: ...
+def names(numbering: _Capsule, /) -> list[bytes]: ...
+def scan(
+    numbering: _Capsule,
+    data: _Bytes,
+    start: int,
+    stop: int,
+    fields: tuple[int, int, int, int],
+    row: int,
+    starts: _Ints,
+    lengths: _Ints,
+    hashes: _Hashes,
+    values: _Floats,
+    numbers: npt.NDArray[np.int32],
+    /,
+) -> tuple[int, bool, bool, int, int] | None: ...

@@ -1,0 +1,1241 @@
+/* The compiled core of rankgauge: what NumPy does in many passes, in one.
+
+   Five functions, each with a twin in Python that gives the same results to the last bit and is
+   its oracle in the tests:
+
+   scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
+   hash_ids      the hashes of a column of ids                               (core/ids.py)
+   all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
+   join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
+   join_dicts    the same for dicts of Python                           (data/dict_runs.py)
+
+   What is unusual is declined (None), never an error: the twin then reads it, and says what is
+   wrong. Arrays come as buffers; every size is checked before it is used. Stable ABI of Python
+   3.11; no other library. */
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "hashes are made of little-endian words"
+#endif
+
+#define JUDGMENTS "rankgauge.judgments"
+#define NUMBERING "rankgauge.numbering"
+#define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
+#define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
+#define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
+#define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
+
+typedef struct {
+    Py_buffer view;
+    Py_ssize_t count; /* items, not bytes */
+    void *items;
+} Array;
+
+/* ---- arrays ---- */
+
+/* Read a column of items of `size` bytes out of an object; 0 with an exception if it is none. */
+static int
+open_array(PyObject *object, Array *array, size_t size, int writable)
+{
+    int flags = writable ? PyBUF_WRITABLE : PyBUF_SIMPLE;
+    if (PyObject_GetBuffer(object, &array->view, flags) < 0) {
+        array->view.obj = NULL;
+        return 0;
+    }
+    array->items = array->view.buf;
+    array->count = array->view.len / (Py_ssize_t)size;
+    if (array->view.len % (Py_ssize_t)size || (size > 1 && (uintptr_t)array->items % size)) {
+        PyErr_SetString(PyExc_ValueError, "an array has items of another size");
+        return 0;
+    }
+    return 1;
+}
+
+static void
+close_arrays(Array *arrays, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (arrays[i].view.obj != NULL) {
+            PyBuffer_Release(&arrays[i].view);
+        }
+    }
+}
+
+/* Bytes that grow. */
+typedef struct {
+    char *data;
+    size_t used, room;
+} Bytes;
+
+static void *
+grow(Bytes *bytes, size_t more)
+{
+    if (bytes->data == NULL || bytes->used + more > bytes->room) {
+        size_t room = bytes->room ? bytes->room : 4096;
+        while (room < bytes->used + more) {
+            room *= 2;
+        }
+        char *data = PyMem_Realloc(bytes->data, room);
+        if (data == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        bytes->data = data;
+        bytes->room = room;
+    }
+    void *place = bytes->data + bytes->used;
+    bytes->used += more;
+    return place;
+}
+
+static size_t
+power_above(size_t count)
+{
+    size_t size = 8;
+    while (size < count) {
+        size *= 2;
+    }
+    return size;
+}
+
+/* ---- ids ---- */
+
+static uint32_t
+crc32_of(const uint8_t *data, int64_t length)
+{
+    uint32_t crc = 0xFFFFFFFFu;
+    for (int64_t i = 0; i < length; i++) {
+        crc ^= data[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc >> 1) ^ (0xEDB88320u & (0u - (crc & 1u)));
+        }
+    }
+    return ~crc;
+}
+
+/* The hash of an id, as Ids.hashes() makes it. */
+static uint64_t
+hash_of(const uint8_t *id, int64_t length)
+{
+    uint64_t hash = (uint64_t)length * UINT64_C(0x9E3779B97F4A7C15);
+    if (length > LONGEST) {
+        hash ^= crc32_of(id, length);
+        length = LONGEST;
+    }
+    for (int64_t i = 0; i < length; i += 8) {
+        uint64_t word = 0;
+        if (length - i >= 8) {
+            memcpy(&word, id + i, 8);
+        }
+        else {
+            memcpy(&word, id + i, (size_t)(length - i));
+        }
+        hash = (hash ^ word) * UINT64_C(0xD6E8FEB86659FD93);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* Below, equal, above 0 as the first id is, byte by byte. */
+static int
+compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_length)
+{
+    int64_t shorter = a_length < b_length ? a_length : b_length;
+    int order = memcmp(a, b, (size_t)shorter);
+    if (order) {
+        return order;
+    }
+    return (a_length > b_length) - (a_length < b_length);
+}
+
+/* ---- numbering: a number for each query name, in order of first appearance ---- */
+
+typedef struct {
+    int32_t *slots; /* the number + 1 of a name; 0 is free */
+    size_t mask;
+    uint64_t *hashes;
+    size_t *starts; /* in `names`; one more than there are names */
+    int32_t count;
+    size_t room;
+    Bytes names;
+} Numbering;
+
+static void
+free_numbering(PyObject *capsule)
+{
+    Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
+    if (numbering != NULL) {
+        PyMem_Free(numbering->slots);
+        PyMem_Free(numbering->hashes);
+        PyMem_Free(numbering->starts);
+        PyMem_Free(numbering->names.data);
+        PyMem_Free(numbering);
+    }
+}
+
+static int
+numbering_room(Numbering *numbering)
+{
+    if ((size_t)numbering->count < numbering->room) {
+        return 1;
+    }
+    if (numbering->count >= INT32_MAX / 4) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    size_t room = numbering->room ? 2 * numbering->room : 1024;
+    uint64_t *hashes = PyMem_Realloc(numbering->hashes, room * sizeof(uint64_t));
+    if (hashes != NULL) {
+        numbering->hashes = hashes;
+    }
+    size_t *starts = PyMem_Realloc(numbering->starts, (room + 1) * sizeof(size_t));
+    if (starts != NULL) {
+        numbering->starts = starts;
+    }
+    int32_t *slots = PyMem_Calloc(2 * room, sizeof(int32_t));
+    if (hashes == NULL || starts == NULL || slots == NULL) {
+        PyMem_Free(slots);
+        PyErr_NoMemory();
+        return 0;
+    }
+    numbering->mask = 2 * room - 1;
+    for (int32_t i = 0; i < numbering->count; i++) {
+        size_t at = numbering->hashes[i] & numbering->mask;
+        while (slots[at]) {
+            at = (at + 1) & numbering->mask;
+        }
+        slots[at] = i + 1;
+    }
+    PyMem_Free(numbering->slots);
+    numbering->slots = slots;
+    numbering->room = room;
+    return 1;
+}
+
+/* The number of a name; -1 with an exception if there is no memory. */
+static int32_t
+number_of(Numbering *numbering, const uint8_t *name, int64_t length)
+{
+    if (!numbering_room(numbering)) {
+        return -1;
+    }
+    uint64_t hash = hash_of(name, length);
+    size_t at = hash & numbering->mask;
+    for (int32_t found; (found = numbering->slots[at]) != 0; at = (at + 1) & numbering->mask) {
+        size_t start = numbering->starts[found - 1], end = numbering->starts[found];
+        if (numbering->hashes[found - 1] == hash && end - start == (size_t)length &&
+            memcmp(numbering->names.data + start, name, (size_t)length) == 0) {
+            return found - 1;
+        }
+    }
+    char *place = grow(&numbering->names, (size_t)length);
+    if (place == NULL) {
+        return -1;
+    }
+    memcpy(place, name, (size_t)length);
+    int32_t number = numbering->count++;
+    numbering->slots[at] = number + 1;
+    numbering->hashes[number] = hash;
+    numbering->starts[number] = numbering->names.used - (size_t)length;
+    numbering->starts[number + 1] = numbering->names.used;
+    return number;
+}
+
+PyDoc_STRVAR(numbering_doc, "numbering() -> capsule\n\nNumbers of names, none yet: for `scan`.");
+
+static PyObject *
+numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    Numbering *made = PyMem_Calloc(1, sizeof(Numbering));
+    if (made == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(made, NUMBERING, free_numbering);
+    if (capsule == NULL) {
+        PyMem_Free(made);
+    }
+    return capsule;
+}
+
+PyDoc_STRVAR(names_doc, "names(numbering) -> list[bytes]\n\nThe names in the order of their numbers.");
+
+static PyObject *
+names(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
+    if (numbering == NULL) {
+        return NULL;
+    }
+    PyObject *list = PyList_New(numbering->count);
+    for (int32_t i = 0; list != NULL && i < numbering->count; i++) {
+        size_t start = numbering->starts[i];
+        PyObject *name = PyBytes_FromStringAndSize(numbering->names.data + start,
+                                                   (Py_ssize_t)(numbering->starts[i + 1] - start));
+        if (name == NULL || PyList_SetItem(list, i, name) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+/* ---- numbers ---- */
+
+static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+#ifdef __SIZEOF_INT128__
+/* mantissa / 10**digits, rounded to the nearest double, ties to even; for up to 19 digits. */
+static double
+divided(uint64_t mantissa, int digits)
+{
+    uint64_t ten = 1;
+    for (int i = 0; i < digits; i++) {
+        ten *= 10;
+    }
+    /* Shifted to the left until the quotient has 64 bits or more: 53, and some to round by. */
+    int shift = __builtin_clzll(mantissa) + 64 - 1;
+    unsigned __int128 whole = (unsigned __int128)mantissa << shift; /* its highest bit is bit 126 */
+    unsigned __int128 quotient = whole / ten;
+    int sticky = whole % ten != 0;
+    int bits = (quotient >> 64) ? 128 - __builtin_clzll((uint64_t)(quotient >> 64))
+                                : 64 - __builtin_clzll((uint64_t)quotient);
+    int drop = bits - 53;
+    uint64_t kept = (uint64_t)(quotient >> drop);
+    unsigned __int128 rest = quotient & (((unsigned __int128)1 << drop) - 1);
+    unsigned __int128 half = (unsigned __int128)1 << (drop - 1);
+    if (rest > half || (rest == half && (sticky || (kept & 1)))) {
+        kept++;
+    }
+    return ldexp((double)kept, drop - shift);
+}
+#endif
+
+/* Read a decimal number; 0 if it is none, or so large that it may be no float. */
+static int
+read_decimal(const uint8_t *text, int64_t length, double *value)
+{
+    const uint8_t *at = text, *end = text + length;
+    int negative = 0;
+    if (at < end && (*at == '-' || *at == '+')) {
+        negative = *at++ == '-';
+    }
+    uint64_t mantissa = 0;
+    int64_t exponent = 0;
+    int digits = 0, significant = 0, rounded = 0;
+    int point = 0;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)*at - '0';
+        if (digit <= 9) {
+            digits++;
+            exponent -= point;
+            if (significant < 19) {
+                mantissa = mantissa * 10 + digit;
+                significant += mantissa != 0;
+            }
+            else {
+                rounded = 1;
+                exponent++;
+            }
+        }
+        else if (*at == '.' && !point) {
+            point = 1;
+        }
+        else {
+            break;
+        }
+    }
+    if (!digits) {
+        return 0;
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        int64_t written = 0;
+        int below = 0;
+        at++;
+        if (at < end && (*at == '-' || *at == '+')) {
+            below = *at++ == '-';
+        }
+        if (at == end) {
+            return 0;
+        }
+        for (; at < end && (unsigned)*at - '0' <= 9; at++) {
+            if (written < 100000) {
+                written = written * 10 + (*at - '0');
+            }
+        }
+        exponent += below ? -written : written;
+    }
+    if (at != end) {
+        return 0;
+    }
+    double found;
+    if (!rounded && mantissa == 0) {
+        found = 0.0;
+    }
+    else if (!rounded && mantissa <= (UINT64_C(1) << 53) && exponent >= -22 && exponent <= 22) {
+        /* Both are exact, so the result is rounded once. */
+        found = exponent < 0 ? (double)mantissa / TENS[-exponent] : (double)mantissa * TENS[exponent];
+    }
+#ifdef __SIZEOF_INT128__
+    else if (!rounded && exponent >= -19 && exponent < 0) {
+        found = divided(mantissa, (int)-exponent);
+    }
+#endif
+    else {
+        char copy[512];
+        if (length >= (int64_t)sizeof(copy)) {
+            return 0;
+        }
+        memcpy(copy, text, (size_t)length);
+        copy[length] = '\0';
+        found = PyOS_string_to_double(copy, NULL, NULL);
+        if (found == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        *value = found;
+        return fabs(found) < EXACT;
+    }
+    *value = negative ? -found : found;
+    return found < EXACT;
+}
+
+/* ---- scan ---- */
+
+/* Where the field that begins here ends: at the first byte that is a blank or a control character.
+   Eight bytes may be read behind the end of the text. */
+static inline const uint8_t *
+field_end(const uint8_t *at)
+{
+    for (;; at += 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        uint64_t low = (word - UINT64_C(0x2121212121212121)) & ~word & UINT64_C(0x8080808080808080);
+        if (low) {
+#if defined(__GNUC__)
+            return at + (__builtin_ctzll(low) >> 3);
+#else
+            while (*at > 32) {
+                at++;
+            }
+            return at;
+#endif
+        }
+    }
+}
+
+PyDoc_STRVAR(scan_doc,
+"scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers)\n"
+"-> None | (rows, grouped, ascii, last row, last start)\n\n"
+"Read the lines of data[start:stop], the last of which ends with a line feed; 8 bytes follow.\n\n"
+"fields has the number of fields of a line, and the places of query, document and number. The\n"
+"columns are filled from `row` on: where each document id starts in `data`, its length and its\n"
+"hash, the number, and the number of its query. grouped: no query of these lines occurred before\n"
+"but the newest. last row, last start: the first line of the last query, where it is in the\n"
+"columns and in `data`; -1 if the last query began before. None: lines differ in their number of\n"
+"fields, or a field is no number.");
+
+static PyObject *
+scan(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *objects[6];
+    Py_ssize_t start, stop, row;
+    int width, query_at, doc_at, number_at;
+    if (!PyArg_ParseTuple(args, "OOnn(iiii)nOOOOO:scan", &capsule, &objects[0], &start, &stop, &width,
+                          &query_at, &doc_at, &number_at, &row, &objects[1], &objects[2], &objects[3],
+                          &objects[4], &objects[5])) {
+        return NULL;
+    }
+    Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
+    if (numbering == NULL) {
+        return NULL;
+    }
+    static const size_t SIZES[] = {1, 8, 8, 8, 8, 4};
+    Array arrays[6] = {0};
+    PyObject *result = NULL;
+    Py_ssize_t room = PY_SSIZE_T_MAX;
+    for (int i = 0; i < 6; i++) {
+        if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
+            goto done;
+        }
+        if (i > 0 && arrays[i].count < room) {
+            room = arrays[i].count;
+        }
+    }
+    const uint8_t *data = arrays[0].items;
+    if (start < 0 || stop <= start || stop > arrays[0].count - 8 || data[stop - 1] != '\n' || row < 0 ||
+        width < 1 || width > 64 || query_at < 0 || query_at >= width || doc_at < 0 || doc_at >= width ||
+        number_at < 0 || number_at >= width) {
+        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        goto done;
+    }
+    int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
+    uint64_t *hashes = arrays[3].items;
+    double *values = arrays[4].items;
+    int32_t *numbers = arrays[5].items;
+    const uint8_t *at = data + start, *end = data + stop;
+    const uint8_t *last_query = (const uint8_t *)"";
+    int64_t last_length = -1;
+    int32_t number = -1;
+    int grouped = 1;
+    int32_t newest = numbering->count - 1;
+    Py_ssize_t first = row, last_row = -1, last_start = -1;
+    uint64_t high = 0;
+    while (at < end) {
+        const uint8_t *line = at, *opened[3] = {0};
+        int64_t sizes[3] = {0};
+        for (int field = 0; field < width; field++) {
+            while (*at == ' ' || *at == '\t') {
+                at++;
+            }
+            const uint8_t *closed = field_end(at);
+            if (closed == at) {
+                goto declined; /* the line ends, or what is here is no text */
+            }
+            if (field == query_at) {
+                opened[0] = at;
+                sizes[0] = closed - at;
+            }
+            if (field == doc_at) {
+                opened[1] = at;
+                sizes[1] = closed - at;
+            }
+            if (field == number_at) {
+                opened[2] = at;
+                sizes[2] = closed - at;
+            }
+            if (field == 0 && *at == '#') {
+                goto declined;
+            }
+            at = closed;
+        }
+        while (*at == ' ' || *at == '\t') {
+            at++;
+        }
+        if (*at == '\r') {
+            at++;
+        }
+        if (*at != '\n' || at >= end || row >= room) {
+            goto declined;
+        }
+        at++;
+        if (sizes[0] != last_length || memcmp(opened[0], last_query, (size_t)last_length) != 0) {
+            last_query = opened[0];
+            last_length = sizes[0];
+            number = number_of(numbering, last_query, last_length);
+            if (number < 0) {
+                goto done;
+            }
+            if (number > newest) {
+                newest = number;
+                last_row = row;
+                last_start = line - data;
+            }
+            else if (number != newest || row != first) {
+                grouped = 0;
+            }
+        }
+        if (!read_decimal(opened[2], sizes[2], &values[row])) {
+            goto declined;
+        }
+        starts[row] = opened[1] - data;
+        lengths[row] = sizes[1];
+        hashes[row] = hash_of(opened[1], sizes[1]);
+        numbers[row] = number;
+        row++;
+    }
+    for (at = data + start; at + 8 <= end; at += 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        high |= word;
+    }
+    for (; at < end; at++) {
+        high |= *at;
+    }
+    result = Py_BuildValue("nOOnn", row - first, grouped ? Py_True : Py_False,
+                           high & UINT64_C(0x8080808080808080) ? Py_False : Py_True, last_row,
+                           last_start);
+    goto done;
+declined:
+    result = Py_NewRef(Py_None);
+done:
+    close_arrays(arrays, 6);
+    return result;
+}
+
+/* ---- hash_ids ---- */
+
+/* Whether all ids are in their bytes. */
+static int
+are_inside(const Array *data, const Array *starts, const Array *lengths)
+{
+    const int64_t *start = starts->items, *length = lengths->items;
+    if (starts->count != lengths->count) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < starts->count; i++) {
+        if (start[i] < 0 || length[i] < 0 || start[i] > data->count || length[i] > data->count - start[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(hash_ids_doc,
+"hash_ids(data, starts, lengths, hashes)\n\nFill in the hash of each id.");
+
+static PyObject *
+hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[4];
+    if (!PyArg_ParseTuple(args, "OOOO:hash_ids", &objects[0], &objects[1], &objects[2], &objects[3])) {
+        return NULL;
+    }
+    Array arrays[4] = {0};
+    PyObject *result = NULL;
+    for (int i = 0; i < 4; i++) {
+        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, i == 3)) {
+            goto done;
+        }
+    }
+    if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
+        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        goto done;
+    }
+    const uint8_t *data = arrays[0].items;
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
+    uint64_t *hashes = arrays[3].items;
+    for (Py_ssize_t i = 0; i < arrays[3].count; i++) {
+        hashes[i] = hash_of(data + starts[i], lengths[i]);
+    }
+    result = Py_NewRef(Py_None);
+done:
+    close_arrays(arrays, 4);
+    return result;
+}
+
+/* ---- all_differ ---- */
+
+/* Whether offsets begin at 0, never fall, and end at the number of rows. */
+static int
+are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
+{
+    if (count < 1 || offsets[0] != 0 || offsets[count - 1] != rows) {
+        return 0;
+    }
+    for (Py_ssize_t i = 1; i < count; i++) {
+        if (offsets[i] < offsets[i - 1]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(all_differ_doc,
+"all_differ(hashes, offsets) -> bool\n\n"
+"Whether the hashes of each query differ; if not, the ids themselves have to be compared.");
+
+static PyObject *
+all_differ(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[2];
+    if (!PyArg_ParseTuple(args, "OO:all_differ", &objects[0], &objects[1])) {
+        return NULL;
+    }
+    Array arrays[2] = {0};
+    uint64_t *slots = NULL;
+    PyObject *result = NULL;
+    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
+        goto done;
+    }
+    const uint64_t *hashes = arrays[0].items;
+    const int64_t *offsets = arrays[1].items;
+    Py_ssize_t queries = arrays[1].count - 1;
+    if (!are_offsets(offsets, arrays[1].count, arrays[0].count)) {
+        PyErr_SetString(PyExc_ValueError, "these are no offsets");
+        goto done;
+    }
+    int64_t longest = 0;
+    for (Py_ssize_t q = 0; q < queries; q++) {
+        int64_t size = offsets[q + 1] - offsets[q];
+        longest = size > longest ? size : longest;
+    }
+    slots = PyMem_Malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
+    if (slots == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    int differ = 1;
+    for (Py_ssize_t q = 0; differ && q < queries; q++) {
+        int64_t size = offsets[q + 1] - offsets[q];
+        size_t mask = 2 * power_above((size_t)size) - 1;
+        int zero = 0; /* free slots are 0, so a hash of 0 is counted */
+        memset(slots, 0, (mask + 1) * sizeof(uint64_t));
+        for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
+            uint64_t hash = hashes[row];
+            size_t at = (hash >> 7) & mask;
+            while (slots[at] && slots[at] != hash) {
+                at = (at + 1) & mask;
+            }
+            if (hash ? slots[at] == hash : zero++) {
+                differ = 0;
+                break;
+            }
+            slots[at] = hash;
+        }
+    }
+    result = PyBool_FromLong(differ);
+done:
+    PyMem_Free(slots);
+    close_arrays(arrays, 2);
+    return result;
+}
+
+/* ---- ranks ---- */
+
+typedef struct {
+    double value;
+    const uint8_t *id;
+    int64_t length;
+    int64_t place; /* in the order given; -1 if it is not needed, since no id occurs twice */
+} Document;
+
+/* One ranking, in the order given: ids are at `ids[i]`, or in a column. */
+typedef struct {
+    const double *values;
+    int64_t count;
+    const uint8_t *const *ids;
+    const uint8_t *data;
+    const int64_t *starts, *lengths;
+    int by_id; /* equal scores: the greater id first; else in the order given */
+} Ranking;
+
+typedef struct {
+    int64_t rank, first, last;
+} Ranks;
+
+static inline const uint8_t *
+id_at(const Ranking *ranking, int64_t i)
+{
+    return ranking->ids ? ranking->ids[i] : ranking->data + ranking->starts[i];
+}
+
+static int
+by_place(const void *left, const void *right)
+{
+    const Document *a = left, *b = right;
+    if (a->value != b->value) {
+        return a->value > b->value ? -1 : 1;
+    }
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static int
+by_id(const void *left, const void *right)
+{
+    const Document *a = left, *b = right;
+    int order = 0;
+    if (a->value == b->value) {
+        order = compare_ids(b->id, b->length, a->id, a->length);
+    }
+    return order ? order : by_place(left, right);
+}
+
+static int
+by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a > b ? -1 : a < b;
+}
+
+/* How many of these values, which descend, are greater (or, with `equal`, not lower). */
+static int64_t
+count_above(const double *values, int64_t count, double value, int equal)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (values[middle] > value || (equal && values[middle] == value)) {
+            low = middle + 1;
+        }
+        else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Rank documents of a ranking. 1; 0 with an exception; -1 if it would take too long. */
+static int
+rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
+               Bytes *scratch)
+{
+    const double *values = ranking->values, *ordered = values;
+    int64_t n = ranking->count;
+    int (*order)(const void *, const void *) = ranking->by_id ? by_id : by_place;
+    int descending = 1;
+    for (int64_t i = 1; i < n; i++) {
+        if (values[i] > values[i - 1]) {
+            descending = 0;
+            break;
+        }
+    }
+    if (!descending && count > FEW) {
+        scratch->used = 0;
+        double *sorted = grow(scratch, (size_t)n * sizeof(double));
+        if (sorted == NULL) {
+            return 0;
+        }
+        memcpy(sorted, values, (size_t)n * sizeof(double));
+        qsort(sorted, (size_t)n, sizeof(double), by_value);
+        ordered = sorted;
+        descending = 1;
+    }
+    int64_t tied = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = documents[i].value;
+        int64_t above = 0, upto = 0;
+        if (descending) {
+            above = count_above(ordered, n, value, 0);
+            upto = above + 1 < n && ordered[above + 1] == value ? count_above(ordered, n, value, 1)
+                                                                : above + 1;
+        }
+        else {
+            for (int64_t j = 0; j < n; j++) {
+                above += values[j] > value;
+                upto += values[j] >= value;
+            }
+        }
+        ranks[i].first = ranks[i].rank = above + 1;
+        ranks[i].last = upto;
+        tied += upto > above + 1;
+    }
+    if (!tied) {
+        return 1;
+    }
+    /* Inside groups of equal scores. */
+    if (tied <= FEW) {
+        for (int64_t i = 0; i < count; i++) {
+            if (ranks[i].first == ranks[i].last) {
+                continue;
+            }
+            const Document *document = &documents[i];
+            for (int64_t j = 0; j < n; j++) {
+                if (values[j] != document->value) {
+                    continue;
+                }
+                Document other = {values[j], id_at(ranking, j), ranking->lengths[j], j};
+                ranks[i].rank += order(&other, document) < 0;
+            }
+        }
+        return 1;
+    }
+    scratch->used = 0;
+    Document *all = grow(scratch, (size_t)n * sizeof(Document));
+    if (all == NULL) {
+        return 0;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        all[j] = (Document){values[j], id_at(ranking, j), ranking->lengths[j], j};
+    }
+    qsort(all, (size_t)n, sizeof(Document), order);
+    for (int64_t i = 0; i < count; i++) {
+        if (ranks[i].first == ranks[i].last) {
+            continue;
+        }
+        int64_t low = ranks[i].first - 1, high = ranks[i].last - 1;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (order(&all[middle], &documents[i]) < 0) {
+                low = middle + 1;
+            }
+            else {
+                high = middle;
+            }
+        }
+        ranks[i].rank = low + 1;
+    }
+    return 1;
+}
+
+/* ---- join ---- */
+
+typedef struct {
+    Array arrays[4];   /* bytes, starts, lengths and hashes of the documents */
+    Array offsets;     /* of the queries */
+    size_t *tables;    /* (queries + 1) where the slots of each query begin */
+    int64_t *slots;    /* the row of a judgment + 1; 0 is free */
+} Judgments;
+
+static void
+free_judgments(PyObject *capsule)
+{
+    Judgments *judgments = PyCapsule_GetPointer(capsule, JUDGMENTS);
+    if (judgments != NULL) {
+        close_arrays(judgments->arrays, 4);
+        close_arrays(&judgments->offsets, 1);
+        PyMem_Free(judgments->tables);
+        PyMem_Free(judgments->slots);
+        PyMem_Free(judgments);
+    }
+}
+
+PyDoc_STRVAR(judgments_doc,
+"judgments(data, starts, lengths, hashes, offsets) -> capsule\n\n"
+"A table of the judged documents of each query, for `join`.");
+
+static PyObject *
+judgments(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[5];
+    if (!PyArg_ParseTuple(args, "OOOOO:judgments", &objects[0], &objects[1], &objects[2], &objects[3],
+                          &objects[4])) {
+        return NULL;
+    }
+    Judgments *made = PyMem_Calloc(1, sizeof(Judgments));
+    if (made == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(made, JUDGMENTS, free_judgments);
+    if (capsule == NULL) {
+        PyMem_Free(made);
+        return NULL;
+    }
+    for (int i = 0; i < 4; i++) {
+        if (!open_array(objects[i], &made->arrays[i], i ? 8 : 1, 0)) {
+            goto failed;
+        }
+    }
+    if (!open_array(objects[4], &made->offsets, 8, 0)) {
+        goto failed;
+    }
+    const int64_t *offsets = made->offsets.items;
+    Py_ssize_t rows = made->arrays[3].count;
+    if (!are_offsets(offsets, made->offsets.count, rows) || made->arrays[1].count != rows ||
+        !are_inside(&made->arrays[0], &made->arrays[1], &made->arrays[2])) {
+        PyErr_SetString(PyExc_ValueError, "these are no judgments");
+        goto failed;
+    }
+    Py_ssize_t queries = made->offsets.count - 1;
+    made->tables = PyMem_Calloc((size_t)queries + 1, sizeof(size_t));
+    if (made->tables == NULL) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t q = 0; q < queries; q++) {
+        made->tables[q + 1] = made->tables[q] + 2 * power_above((size_t)(offsets[q + 1] - offsets[q]));
+    }
+    made->slots = PyMem_Calloc(made->tables[queries] + 1, sizeof(int64_t));
+    if (made->slots == NULL) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    const uint64_t *hashes = made->arrays[3].items;
+    for (Py_ssize_t q = 0; q < queries; q++) {
+        int64_t *slots = made->slots + made->tables[q];
+        size_t mask = made->tables[q + 1] - made->tables[q] - 1;
+        for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
+            size_t at = (hashes[row] >> 7) & mask;
+            while (slots[at]) {
+                at = (at + 1) & mask;
+            }
+            slots[at] = row + 1;
+        }
+    }
+    return capsule;
+failed:
+    Py_DECREF(capsule);
+    return NULL;
+}
+
+static PyObject *
+as_bytes(Bytes *bytes)
+{
+    return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
+}
+
+PyDoc_STRVAR(join_doc,
+"join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> None | (rows, ranks)\n\n"
+"Find the judged documents of a run, and rank them.\n\n"
+"of_run has for each query of the run its number in the judgments, or -1. rows: the row of each\n"
+"judgment found, int64; ranks: rank, first and last rank of its group of equal scores, (n, 3) int64.\n"
+"by_id: of equal scores the greater id comes first, else the one that is given first.");
+
+static PyObject *
+join(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *objects[7];
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOp:join", &capsule, &objects[0], &objects[1], &objects[2],
+                          &objects[3], &objects[4], &objects[5], &objects[6], &ids_decide)) {
+        return NULL;
+    }
+    const Judgments *known = PyCapsule_GetPointer(capsule, JUDGMENTS);
+    if (known == NULL) {
+        return NULL;
+    }
+    Array arrays[7] = {0};
+    Bytes rows = {0}, ranks = {0}, found = {0}, scratch = {0};
+    PyObject *result = NULL;
+    for (int i = 0; i < 7; i++) {
+        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
+            goto done;
+        }
+    }
+    const uint8_t *data = arrays[0].items;
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
+    const uint64_t *hashes = arrays[3].items;
+    const double *values = arrays[4].items;
+    const int64_t *offsets = arrays[5].items, *of_run = arrays[6].items;
+    Py_ssize_t count = arrays[4].count, queries = arrays[6].count;
+    if (arrays[1].count != count || arrays[2].count != count || arrays[3].count != count ||
+        arrays[5].count != queries + 1 || !are_offsets(offsets, queries + 1, count) ||
+        !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
+        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        goto done;
+    }
+    const uint8_t *judged_data = known->arrays[0].items;
+    const int64_t *judged_starts = known->arrays[1].items, *judged_lengths = known->arrays[2].items;
+    const uint64_t *judged_hashes = known->arrays[3].items;
+    for (Py_ssize_t q = 0; q < queries; q++) {
+        int64_t number = of_run[q];
+        if (number < 0) {
+            continue;
+        }
+        if (number >= known->offsets.count - 1) {
+            PyErr_SetString(PyExc_ValueError, "there is no such query");
+            goto done;
+        }
+        const int64_t *slots = known->slots + known->tables[number];
+        size_t mask = known->tables[number + 1] - known->tables[number] - 1;
+        found.used = 0;
+        size_t before = rows.used;
+        for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
+            uint64_t hash = hashes[row];
+            for (size_t at = (hash >> 7) & mask; slots[at]; at = (at + 1) & mask) {
+                int64_t judged = slots[at] - 1;
+                if (judged_hashes[judged] == hash && judged_lengths[judged] == lengths[row] &&
+                    memcmp(judged_data + judged_starts[judged], data + starts[row],
+                           (size_t)lengths[row]) == 0) {
+                    int64_t *place = grow(&rows, sizeof(int64_t));
+                    Document *document = grow(&found, sizeof(Document));
+                    if (place == NULL || document == NULL) {
+                        goto done;
+                    }
+                    *place = judged;
+                    *document = (Document){values[row], data + starts[row], lengths[row], row - offsets[q]};
+                    break;
+                }
+            }
+        }
+        int64_t judged = (int64_t)((rows.used - before) / sizeof(int64_t));
+        if (!judged) {
+            continue;
+        }
+        Ranks *places = grow(&ranks, (size_t)judged * sizeof(Ranks));
+        if (places == NULL) {
+            goto done;
+        }
+        Ranking ranking = {values + offsets[q], offsets[q + 1] - offsets[q], NULL, data,
+                           starts + offsets[q], lengths + offsets[q], ids_decide};
+        if (!rank_documents(&ranking, (const Document *)found.data, judged, places, &scratch)) {
+            goto done;
+        }
+    }
+    PyObject *first = as_bytes(&rows), *second = as_bytes(&ranks);
+    if (first != NULL && second != NULL) {
+        result = PyTuple_Pack(2, first, second);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+done:
+    PyMem_Free(rows.data);
+    PyMem_Free(ranks.data);
+    PyMem_Free(found.data);
+    PyMem_Free(scratch.data);
+    close_arrays(arrays, 7);
+    return result;
+}
+
+/* ---- join_dicts ---- */
+
+/* A score as a float; 0 if it is not surely one. */
+static int
+score_of(PyObject *object, double *score)
+{
+    if (PyFloat_Check(object)) {
+        *score = PyFloat_AsDouble(object);
+    }
+    else if (PyLong_CheckExact(object)) {
+        *score = PyLong_AsDouble(object);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        return fabs(*score) < EXACT;
+    }
+    else {
+        return 0;
+    }
+    return isfinite(*score);
+}
+
+PyDoc_STRVAR(join_dicts_doc,
+"join_dicts(rankings, pools, by_id) -> None | (retrieved, ranks)\n\n"
+"Rank the judged documents of rankings, which are dicts of text and number.\n\n"
+"pools has for each ranking the judged documents. retrieved: a byte for each document of each pool,\n"
+"whether the ranking has it; ranks: as `join` has them, of those. None: a key is not plain text, or\n"
+"a score not surely a finite float.");
+
+static PyObject *
+join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *rankings, *pools;
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "O!O!p:join_dicts", &PyList_Type, &rankings, &PyList_Type, &pools,
+                          &ids_decide)) {
+        return NULL;
+    }
+    Py_ssize_t queries = PyList_Size(rankings);
+    if (PyList_Size(pools) != queries) {
+        PyErr_SetString(PyExc_ValueError, "there is not a pool for each ranking");
+        return NULL;
+    }
+    Bytes retrieved = {0}, ranks = {0}, found = {0}, scratch = {0}, values = {0}, ids = {0}, lengths = {0};
+    PyObject *result = NULL;
+    for (Py_ssize_t q = 0; q < queries; q++) {
+        PyObject *ranking = PyList_GetItem(rankings, q), *pool = PyList_GetItem(pools, q);
+        if (!PyDict_Check(ranking) || !PyTuple_CheckExact(pool) || (!ids_decide && !PyDict_CheckExact(ranking))) {
+            goto declined; /* the order of an OrderedDict is not that of its table */
+        }
+        Py_ssize_t size = PyDict_Size(ranking), position = 0, i = 0;
+        values.used = ids.used = lengths.used = found.used = 0;
+        double *value = grow(&values, (size_t)size * sizeof(double));
+        const char **id = grow(&ids, (size_t)size * sizeof(char *));
+        int64_t *length = grow(&lengths, (size_t)size * sizeof(int64_t));
+        if (value == NULL || id == NULL || length == NULL) {
+            goto done;
+        }
+        PyObject *key, *object;
+        while (PyDict_Next(ranking, &position, &key, &object)) {
+            Py_ssize_t bytes;
+            if (i >= size || !PyUnicode_CheckExact(key) || !score_of(object, &value[i])) {
+                goto declined;
+            }
+            id[i] = PyUnicode_AsUTF8AndSize(key, &bytes);
+            if (id[i] == NULL) {
+                PyErr_Clear(); /* a lone surrogate */
+                goto declined;
+            }
+            if (bytes == 0 || memchr(id[i], 0, (size_t)bytes) != NULL) {
+                goto declined;
+            }
+            length[i++] = bytes;
+        }
+        Py_ssize_t judged = PyTuple_Size(pool);
+        char *flags = grow(&retrieved, (size_t)judged);
+        if (flags == NULL) {
+            goto done;
+        }
+        int64_t count = 0;
+        for (Py_ssize_t k = 0; k < judged; k++) {
+            PyObject *doc = PyTuple_GetItem(pool, k);
+            PyObject *score = PyUnicode_CheckExact(doc) ? PyDict_GetItemWithError(ranking, doc) : NULL;
+            if (PyErr_Occurred()) {
+                goto done;
+            }
+            flags[k] = score != NULL;
+            if (score == NULL) {
+                continue;
+            }
+            Py_ssize_t bytes;
+            const char *text = PyUnicode_AsUTF8AndSize(doc, &bytes);
+            Document *document = grow(&found, sizeof(Document));
+            if (text == NULL || document == NULL) {
+                goto done;
+            }
+            *document = (Document){0.0, (const uint8_t *)text, bytes, -1};
+            if (!score_of(score, &document->value)) {
+                goto declined;
+            }
+            count++;
+        }
+        if (!count) {
+            continue;
+        }
+        Document *documents = (Document *)found.data;
+        if (!ids_decide) {
+            /* Places are needed inside groups of equal scores. */
+            if ((int64_t)size * count > MOST) {
+                goto declined;
+            }
+            for (int64_t k = 0; k < count; k++) {
+                for (Py_ssize_t j = 0; documents[k].place < 0 && j < size; j++) {
+                    if (value[j] == documents[k].value && length[j] == documents[k].length &&
+                        memcmp(id[j], documents[k].id, (size_t)length[j]) == 0) {
+                        documents[k].place = j;
+                    }
+                }
+            }
+        }
+        Ranks *places = grow(&ranks, (size_t)count * sizeof(Ranks));
+        if (places == NULL) {
+            goto done;
+        }
+        Ranking given = {value, size, (const uint8_t *const *)id, NULL, NULL, length, ids_decide};
+        if (!rank_documents(&given, documents, count, places, &scratch)) {
+            goto done;
+        }
+    }
+    PyObject *first = as_bytes(&retrieved), *second = as_bytes(&ranks);
+    if (first != NULL && second != NULL) {
+        result = PyTuple_Pack(2, first, second);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    goto done;
+declined:
+    result = Py_NewRef(Py_None);
+done:
+    PyMem_Free(retrieved.data);
+    PyMem_Free(ranks.data);
+    PyMem_Free(found.data);
+    PyMem_Free(scratch.data);
+    PyMem_Free(values.data);
+    PyMem_Free(ids.data);
+    PyMem_Free(lengths.data);
+    return result;
+}
+
+/* ---- the module ---- */
+
+static PyMethodDef METHODS[] = {
+    {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
+    {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
+    {"join", join, METH_VARARGS, join_doc},
+    {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},
+    {"judgments", judgments, METH_VARARGS, judgments_doc},
+    {"names", names, METH_O, names_doc},
+    {"numbering", numbering, METH_NOARGS, numbering_doc},
+    {"scan", scan, METH_VARARGS, scan_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot SLOTS[] = {{0, NULL}};
+
+static PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT, "_native", "The compiled core of rankgauge: see native.c.", 0, METHODS, SLOTS,
+    NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC
+PyInit__native(void)
+{
+    return PyModuleDef_Init(&MODULE);
+}

@@ -1,0 +1,312 @@
+"""Clusters of evaluation and log questions: their shares, terms, and questions to add."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.libraries import library
+from rankgauge.production.distinct_questions import Embedding
+from rankgauge.stats.arrays import FloatArray
+from rankgauge.stats.proportions import wilson_interval
+from rankgauge.stats.two_sample import unit_rows
+
+_PER_CLUSTER = 40  # questions, on average
+_FEWEST, _MOST = 2, 20  # clusters
+_STARTS = 4  # of k-means
+_TYPICAL, _TERMS = 3, 5
+_NEAR = 0.9  # cosine of near-duplicates
+_CANDIDATES = 400  # of a cluster, from which questions to add are chosen
+_FAR = 0.99  # quantile of the distances of log questions
+_SAMPLED = 2000  # log questions whose distances are computed
+_ROWS = 500
+_LEVEL = 0.95
+_ROUNDING = 1e-9
+_WORD = re.compile(r"\w+")
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledQuestions:
+    """Distinct evaluation questions, and after them those that only the log has.
+
+    Attributes:
+        texts: (n) questions.
+        ids: The identifiers of each.
+        evaluation: The number of evaluation questions.
+        traffic: (n,) how often each was asked in the log.
+        embedding: The questions as vectors.
+    """
+
+    texts: tuple[str, ...]
+    ids: tuple[tuple[str, ...], ...]
+    evaluation: int
+    traffic: FloatArray
+    embedding: Embedding
+
+    @cached_property
+    def labels(self) -> BoolArray:
+        """(n,) whether each is an evaluation question."""
+        return np.arange(len(self.texts)) < self.evaluation
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """(n, d) points, scaled to length 1."""
+        return unit_rows(self.embedding.points)
+
+
+@dataclass(frozen=True)
+class QuestionCluster:
+    """A cluster of evaluation and log questions.
+
+    Attributes:
+        number: From 1, the largest share of the log first.
+        terms: Words that are more frequent in it than elsewhere.
+        evaluation: The number of distinct evaluation questions.
+        log: The number of distinct log questions.
+        evaluation_share: The share of the evaluation questions.
+        evaluation_interval: Its Wilson interval, simultaneous over all shares (Bonferroni).
+        log_share: The share of the distinct log questions.
+        log_interval: Its interval, likewise.
+        traffic_share: The share of what users asked, repeated questions included.
+        p: The p-value of equal shares, corrected for the number of clusters (max-T).
+        typical_evaluation: The evaluation questions nearest to the center.
+        typical_log: The log questions nearest to the center.
+    """
+
+    number: int
+    terms: tuple[str, ...]
+    evaluation: int
+    log: int
+    evaluation_share: float
+    evaluation_interval: tuple[float, float]
+    log_share: float
+    log_interval: tuple[float, float]
+    traffic_share: float
+    p: float
+    typical_evaluation: tuple[str, ...]
+    typical_log: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A log question to add to the evaluation set.
+
+    Attributes:
+        text: The question.
+        asked: How often it was asked.
+        cluster: The number of its cluster.
+    """
+
+    text: str
+    asked: int
+    cluster: int
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An evaluation question that is far from every log question.
+
+    Attributes:
+        id: The identifier of the question.
+        text: The question.
+        distance: 1 - cosine to the nearest log question.
+    """
+
+    id: str
+    text: str
+    distance: float
+
+
+def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> IntArray:
+    """Return the cluster of each of (n, d) unit vectors by k-means.
+
+    Raises:
+        MissingExtra: If scikit-learn is not installed.
+    """
+    cluster = library("sklearn.cluster", extra="production", of="clusters of questions")
+    wanted = min(_MOST, max(_FEWEST, len(rows) // _PER_CLUSTER)) if count is None else count
+    different = len(np.unique(np.round(rows, 6), axis=0))
+    model = cluster.KMeans(min(wanted, different), n_init=_STARTS, random_state=seed)
+    return np.asarray(model.fit_predict(rows), dtype=np.int64)
+
+
+def describe_clusters(
+    found: IntArray, pooled: PooledQuestions, permuted: BoolArray
+) -> tuple[tuple[QuestionCluster, ...], IntArray]:
+    """Return the clusters, and the number of the cluster of each question.
+
+    Args:
+        found: (n,) the cluster of each question.
+        pooled: The questions.
+        permuted: (n, B) labels of evaluation questions, the observed ones first.
+    """
+    rows, texts, ours = pooled.rows, pooled.texts, pooled.evaluation
+    sizes = (ours, len(texts) - ours)
+    names = np.unique(found)
+    p_values = equal_shares(found, permuted)
+    shares = np.array([(found[ours:] == name).mean() for name in names])
+    order = np.argsort(-shares, kind="stable")
+    numbers = np.empty(names.max() + 1, dtype=np.int64)
+    numbers[names[order]] = np.arange(1, len(names) + 1)
+    numbered = numbers[found]
+    terms = _terms(texts, numbered)
+    level = 1 - (1 - _LEVEL) / (2 * len(names))
+    clusters = []
+    for number, at in enumerate(order, start=1):
+        members = np.flatnonzero(numbered == number)
+        near = members[np.argsort(-(rows[members] @ rows[members].mean(axis=0)), kind="stable")]
+        counts = int((members < ours).sum()), int((members >= ours).sum())
+        low, high = wilson_interval(counts, sizes, level)
+        clusters.append(
+            QuestionCluster(
+                number=number,
+                terms=terms[number - 1],
+                evaluation=counts[0],
+                log=counts[1],
+                evaluation_share=counts[0] / sizes[0],
+                evaluation_interval=(float(low[0]), float(high[0])),
+                log_share=counts[1] / sizes[1],
+                log_interval=(float(low[1]), float(high[1])),
+                traffic_share=float(pooled.traffic[members].sum() / pooled.traffic.sum()),
+                p=float(p_values[at]),
+                typical_evaluation=tuple(texts[row] for row in near[near < ours][:_TYPICAL]),
+                typical_log=tuple(texts[row] for row in near[near >= ours][:_TYPICAL]),
+            )
+        )
+    return tuple(clusters), numbered
+
+
+def equal_shares(clusters: IntArray, permuted: BoolArray) -> FloatArray:
+    """Return a p-value for each cluster: are its shares of both samples equal?
+
+    The largest standardized difference over all clusters, by the same permutations of the labels
+    (single-step max-T, Westfall and Young 1993). Standardized are counts by their hypergeometric
+    mean and standard deviation.
+
+    Args:
+        clusters: (n,) the cluster of each point.
+        permuted: (n, B) labels, the observed ones first.
+
+    Returns:
+        P-values in the order of the sorted names of the clusters.
+
+    Example:
+        >>> labels = np.array([[True, True], [True, False], [False, True], [False, False]])
+        >>> equal_shares(np.array([0, 0, 1, 1]), labels).tolist()
+        [0.5, 0.5]
+    """
+    n, drawn = len(clusters), int(permuted[:, 0].sum())
+    members = (clusters[None, :] == np.unique(clusters)[:, None]).astype(np.float64)
+    sizes = members.sum(axis=1)
+    counts = members @ permuted
+    variance = drawn * (n - drawn) / n * sizes * (n - sizes) / n / max(n - 1, 1)
+    scale = np.sqrt(np.where(variance > 0, variance, np.inf))
+    z = np.abs(counts - (drawn * sizes / n)[:, None]) / scale[:, None]
+    largest = z[:, 1:].max(axis=0)
+    reached = (largest[None, :] >= z[:, :1] - _ROUNDING).sum(axis=1)
+    return np.asarray((reached + 1) / (len(largest) + 1))
+
+
+def choose_additions(
+    clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions, count: int
+) -> tuple[Addition, ...]:
+    """Choose log questions for the clusters of which the evaluation set has too few.
+
+    Clusters share the additions by how many evaluation questions they lack for their share of the
+    traffic. Within a cluster questions are chosen one at a time: the one that most increases the
+    sum, over what users asked there, of the cosine to the nearest chosen question. Near-duplicates
+    of evaluation questions (cosine of 0.9 or more) are no candidates.
+    """
+    ours, rows = pooled.evaluation, pooled.rows
+    lacking = np.array(
+        [
+            max(0.0, ours * each.traffic_share - each.evaluation) * (each.p <= 1 - _LEVEL)
+            for each in clusters
+        ]
+    )
+    additions: list[Addition] = []
+    for cluster, wanted in zip(clusters, _shared_out(lacking, count), strict=True):
+        members = np.flatnonzero(numbered == cluster.number)
+        known, asked = rows[members[members < ours]], members[members >= ours]
+        asked = asked[np.argsort(-pooled.traffic[asked], kind="stable")[:_CANDIDATES]]
+        if not wanted or not len(asked):
+            continue
+        near = rows[asked] @ rows[asked].T
+        covered = (rows[asked] @ known.T).max(axis=1, initial=0)
+        free = covered < _NEAR
+        for _ in range(wanted):
+            if not free.any():
+                break
+            gains = pooled.traffic[asked] @ np.maximum(near - covered[:, None], 0)
+            best = int(np.where(free, gains, -1.0).argmax())
+            row = int(asked[best])
+            additions.append(Addition(pooled.texts[row], int(pooled.traffic[row]), cluster.number))
+            covered = np.maximum(covered, near[:, best])
+            free &= near[best] < _NEAR
+            free[best] = False
+    return tuple(additions)
+
+
+def find_outliers(pooled: PooledQuestions) -> tuple[tuple[Outlier, ...], float]:
+    """Return evaluation questions far from the log, farthest first, and the limit.
+
+    Far is a distance (1 - cosine) to the nearest question that only the log has above the 99th
+    percentile of the distances of these (of 2,000) to the nearest other one. Evaluation questions
+    that users asked word for word are not far.
+    """
+    ours, count = pooled.evaluation, len(pooled.texts)
+    some = np.unique(np.linspace(ours, count - 1, min(_SAMPLED, count - ours)).astype(int))
+    asked = np.concatenate([np.arange(ours), some])
+    whole, logged = pooled.embedding.whole, pooled.embedding.whole[ours:].T
+    distances = np.empty(len(asked))
+    for start in range(0, len(asked), _ROWS):
+        part = asked[start : start + _ROWS]
+        near = whole[part] @ logged
+        near = np.array(near.toarray() if hasattr(near, "toarray") else near)
+        inside = np.flatnonzero(part >= ours)
+        near[inside, part[inside] - ours] = -np.inf
+        distances[start : start + _ROWS] = 1 - near.max(axis=1)
+    limit = float(np.quantile(distances[ours:], _FAR))
+    far = np.flatnonzero((distances[:ours] > limit + _ROUNDING) & (pooled.traffic[:ours] == 0))
+    far = far[np.argsort(-distances[far], kind="stable")]
+    found = (Outlier(pooled.ids[n][0], pooled.texts[n], float(distances[n])) for n in far)
+    return tuple(found), limit
+
+
+def _shared_out(amounts: FloatArray, count: int) -> list[int]:
+    """Whole numbers in proportion to amounts, together `count` (largest remainders)."""
+    if not amounts.any():
+        return [0] * len(amounts)
+    exact = amounts / amounts.sum() * count
+    whole = np.floor(exact).astype(int)
+    for place in np.argsort(whole - exact, kind="stable")[: count - int(whole.sum())]:
+        whole[place] += 1
+    return [int(number) for number in whole]
+
+
+def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
+    """For each cluster the words of the largest share times log ratio to all questions."""
+    words = [set(_WORD.findall(text.casefold())) for text in texts]
+    everywhere = Counter(word for row in words for word in row)
+    found = []
+    for number in range(1, int(numbered.max()) + 1):
+        members = np.flatnonzero(numbered == number)
+        here = Counter(word for row in members for word in words[row])
+        scores = {
+            word: count / len(members) * math.log(count * len(texts) / (len(members) * all_))
+            for word, count in here.items()
+            if count * len(texts) > len(members) * (all_ := everywhere[word])
+        }
+        best = sorted(scores, key=lambda word: (-scores[word], word))
+        found.append(tuple(best[:_TERMS]))
+    return found

@@ -1,0 +1,324 @@
+"""Distinct questions: texts with how often each was asked, and their vectors."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.libraries import library
+from rankgauge.corpus import Collection
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import decoded_line
+from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.questions import named_rows, read_questions
+from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.production.log import MANIFEST, EventLog
+from rankgauge.production.question_sets import QuestionSet
+from rankgauge.retrievers.encoders import encoder_of, named_encoder
+from rankgauge.stats.arrays import FloatArray
+from rankgauge.stats.two_sample import unit_rows
+
+_TEXTS = (*QUESTIONS, "text", "user_query", "title")
+_COUNTS = ("count", "frequency", "freq")
+_DIMENSIONS = 64
+_MOST = 1e100  # of a number in a vector
+_TOKEN = r"\w+|[^\w\s]+"  # noqa: S105 - a word, or signs
+# Without a question mark, a text is a question by its first word.
+_FIRST_WORDS = re.compile(
+    "(wh(at|o|om|ose|en|ere|y|ich)|how|is|are|was|were|do|does|did|can|could|should|would|will|has"
+    r"|have|may)\b",
+    re.IGNORECASE,
+)
+_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
+TFIDF = "tfidf"
+
+# An identifier, the text, and how often it was asked.
+Asked = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class DistinctQuestions:
+    """Distinct questions. Texts that differ only in case and blanks are one question.
+
+    Attributes:
+        texts: The first spelling of each question.
+        ids: Identifiers of the questions, for each text.
+        counts: How often each was asked; the number of its identifiers where that is unknown.
+    """
+
+    texts: tuple[str, ...]
+    ids: tuple[tuple[str, ...], ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, given: Any, where: str) -> DistinctQuestions:
+        """Return the questions of texts, queries, a collection, a file or an event log.
+
+        Args:
+            given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
+                either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of a collection,
+                a log, a file of questions, or a text file with a question on each line. Columns
+                ``count`` or ``frequency`` say how often a question was asked.
+            where: The name of the argument, for messages.
+
+        Raises:
+            FormatError: With the first line that cannot be read.
+            InputError: If there is no question.
+
+        Example:
+            >>> DistinctQuestions.of(["late fees", "Late  fees", "wifi"], "log").counts
+            (2, 1)
+        """
+        texts: dict[str, str] = {}
+        ids: dict[str, list[str]] = {}
+        counts: dict[str, int] = {}
+        for name, text, count in _asked(given, where):
+            key = normalized(text)
+            if key:
+                texts.setdefault(key, " ".join(text.split()))
+                ids.setdefault(key, []).append(name)
+                counts[key] = counts.get(key, 0) + count
+        kept = [key for key, count in counts.items() if count]
+        if not kept:
+            raise InputError(
+                "there are no questions", where=where,
+                fix="give texts, queries, or a file with a question on each line",
+            )  # fmt: skip
+        return cls(
+            tuple(texts[key] for key in kept),
+            tuple(tuple(ids[key]) for key in kept),
+            tuple(counts[key] for key in kept),
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The texts in lower case and with single blanks."""
+        return tuple(map(normalized, self.texts))
+
+    def subset(self, rows: Iterable[int]) -> DistinctQuestions:
+        """Return some of the questions."""
+        kept = list(rows)
+        return DistinctQuestions(
+            tuple(self.texts[row] for row in kept),
+            tuple(self.ids[row] for row in kept),
+            tuple(self.counts[row] for row in kept),
+        )
+
+    def traits(self) -> Traits:
+        """Return simple properties of the distinct questions."""
+        words = [text.split() for text in self.texts]
+        asking = [
+            text.endswith(_MARKS) or _FIRST_WORDS.match(text) is not None for text in self.texts
+        ]
+        return Traits(
+            len(self.texts), sum(self.counts), float(np.mean([len(row) for row in words])),
+            float(np.mean([len(row) == 1 for row in words])), float(np.mean(asking)),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Simple properties of a set of questions.
+
+    Attributes:
+        questions: The number of distinct questions.
+        asked: How often they were asked in total.
+        words: The mean number of words.
+        one_word: The share of questions of one word.
+        asking: The share that ends with a question mark or begins with a question word.
+    """
+
+    questions: int
+    asked: int
+    words: float
+    one_word: float
+    asking: float
+
+
+def normalized(text: str) -> str:
+    """Return a text in lower case with single blanks.
+
+    Example:
+        >>> normalized("  Late   FEES ")
+        'late fees'
+    """
+    return " ".join(text.casefold().split())
+
+
+def _asked(given: Any, where: str) -> Iterator[Asked]:
+    if isinstance(given, str | os.PathLike):
+        yield from _opened(given, where)
+    elif isinstance(given, Collection):
+        yield from _asked(given.queries, where)
+    elif isinstance(given, QuestionSet):
+        yield from _asked(given.questions, where)
+    elif isinstance(given, EventLog):
+        yield from _of_log(given)
+    elif isinstance(given, Mapping):
+        for name, query in given.items():
+            yield str(name), _text(query, where), 1
+    elif isinstance(given, Iterable):
+        for number, query in enumerate(given, start=1):
+            yield str(getattr(query, "id", f"q{number}")), _text(query, where), 1
+    else:
+        raise InputError(
+            f"got {type(given).__name__} for questions", where=where,
+            fix="give texts, queries, a collection, an EventLog or the path of a file",
+        )  # fmt: skip
+
+
+def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
+    found = Path(path)
+    if found.suffix == ".parquet" or (found / MANIFEST).is_file():
+        yield from _of_log(EventLog(found))
+    elif found.is_dir():
+        yield from _asked(Collection.read(path), where)
+    else:
+        yield from _read(path)
+
+
+def _text(query: Any, where: str) -> str:
+    text = getattr(query, "text", query)
+    if not isinstance(text, str):
+        raise InputError(
+            f"got {text!r:.60} for the text of a question", where=where, fix="give text"
+        )
+    return text
+
+
+def _of_log(log: EventLog) -> Iterator[Asked]:
+    """Questions of an event log, each text once."""
+    with log.connection() as connection:
+        rows = connection.execute(
+            "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text "
+            "ORDER BY text"
+        ).fetchall()
+    for number, (text, count) in enumerate(rows, start=1):
+        yield f"q{number}", text, count
+
+
+def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
+    source = TextSource.of(path)
+    rows = named_rows(source, None)
+    first = next(rows, None)
+    if first is not None:
+        for number, (line, row) in enumerate(itertools.chain((first,), rows), start=1):
+            text = next((row[name] for name in _TEXTS if name in row), None)
+            if not isinstance(text, str):
+                raise FormatError(
+                    f"there is no text of a question: the columns are {', '.join(row)}",
+                    path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
+                )  # fmt: skip
+            name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")
+            yield name, text, _count(row, source.name, line)
+    elif Path(path).suffixes[:1] == [".txt"]:
+        with source.open() as stream:
+            for number, raw in numbered_lines(stream, source.name):
+                yield f"q{number}", decoded_line(raw, source.name, number), 1
+    else:
+        for query in read_questions(source, {})[0].values():
+            yield query.id, query.text or query.title, 1
+
+
+def _count(row: Mapping[str, Any], path: str, line: int) -> int:
+    given = next((row[column] for column in _COUNTS if column in row), 1)
+    try:
+        count = int(str(given))
+    except ValueError:
+        count = -1
+    if count < 0:
+        raise FormatError(
+            f"got {given!r:.40} for a count", path=path, line=line,
+            fix="give a whole number: how often the question was asked",
+        )  # fmt: skip
+    return count
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Texts as vectors.
+
+    Attributes:
+        name: How they were made.
+        whole: (n, m) vectors of length 1, or a sparse matrix of them: for near texts.
+        points: (n, d) the same in at most 64 dimensions: for the test and for clusters.
+    """
+
+    name: str
+    whole: Any
+    points: FloatArray
+
+
+def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
+    """Return texts as vectors.
+
+    Args:
+        texts: The texts.
+        encoder: ``tfidf`` or None: TF-IDF weights of words and of parts of words of 3 to 5
+            letters, reduced by a truncated singular value decomposition. Else an encoder of
+            `rankgauge.retrievers` or its name, such as ``model2vec:NAME``: unit vectors, reduced
+            to their principal components.
+        seed: The seed of the decomposition.
+
+    Raises:
+        MissingExtra: If scikit-learn or the library of the encoder is not installed.
+        InputError: If an encoder returns anything but a row of finite numbers for each text.
+    """
+    rows = list(texts)
+    if encoder is None or encoder == TFIDF:
+        return _tfidf(rows, seed)
+    made = named_encoder(encoder) if isinstance(encoder, str) else encoder_of(encoder)
+    try:
+        vectors = np.asarray(made.encode_queries(rows), dtype=np.float64)
+    except (TypeError, ValueError):
+        vectors = np.zeros(0)
+    if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
+        raise InputError(
+            f"the encoder returned {vectors.shape} or numbers that are not finite for "
+            f"{len(rows)} texts", where="encoder", fix="return a row of finite numbers each",
+        )  # fmt: skip
+    settings = getattr(made, "settings", {})
+    name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
+    whole = unit_rows(vectors)
+    return Embedding(str(name), whole, principal_components(whole, _DIMENSIONS))
+
+
+def _tfidf(texts: list[str], seed: int) -> Embedding:
+    text = library("sklearn.feature_extraction.text", extra="production", of="TF-IDF")
+    decomposition = library("sklearn.decomposition", extra="production", of="TF-IDF")
+    from scipy.sparse import hstack
+
+    words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=_TOKEN)
+    parts = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
+    # Rows of words and of parts have length 1 each.
+    weights /= np.sqrt(2)
+    size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
+    svd = decomposition.TruncatedSVD(size, random_state=seed)
+    with np.errstate(invalid="ignore", divide="ignore"):  # equal texts have no variance
+        points = np.asarray(svd.fit_transform(weights), dtype=np.float64)
+    return Embedding("TF-IDF of words and parts of words", weights, points)
+
+
+def principal_components(points: FloatArray, count: int) -> FloatArray:
+    """Return (n, count) coordinates on the directions of the largest variance.
+
+    The sign of each is such that its coefficient of the largest size is positive.
+    """
+    centered = points - points.mean(axis=0)
+    _, vectors = np.linalg.eigh(centered.T @ centered)
+    chosen = vectors[:, ::-1][:, :count]
+    largest = np.abs(chosen).argmax(axis=0)
+    signs = np.sign(chosen[largest, np.arange(chosen.shape[1])])
+    return np.asarray(centered @ (chosen * np.where(signs == 0, 1.0, signs)))

@@ -1,0 +1,215 @@
+"""Online metrics: a declaration of each, with its unit, numerator, denominator and definition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from rankgauge.errors import InputError, UnknownName
+
+_SHARE = (0.0, 1.0)
+# What is missing where no event of a kind was logged.
+_MISSING = {
+    "question": "no questions were logged",
+    "retrieval": "no retrievals were logged",
+    "impression": "no impressions were logged",
+    "click": "no clicks on results were logged",
+    "answer": "no answers were logged",
+    "citation": "no citations were logged",
+    "citation click": "no clicks on citations were logged",
+    "thumbs": "no thumbs were logged",
+    "preference": "no preferences were logged",
+    "abstention": "no abstentions were logged",
+    "handover": "no handovers to a person were logged",
+    "label": "no questions were labeled as answerable or not",
+}
+
+
+@dataclass(frozen=True)
+class OnlineMetric:
+    """A rate, mean or quantile over the questions of a log.
+
+    Attributes:
+        name: Its name.
+        unit: What is counted: the denominator, in the plural.
+        numerator: What is counted or added up above it.
+        definition: The metric in a sentence.
+        better: ``higher`` or ``lower`` values are better; empty where neither is.
+        kind: ``proportion``, ``mean`` or ``quantile``.
+        needs: Kinds of events without which it is not defined; ``a|b`` for one of them.
+        y: The numerator of a question (of a session) in SQL, over the columns of ``questions``.
+        x: The denominator. A quantile is one of `y`, over questions that have it.
+        bounds: Between which its values always are.
+        quantile: Of a quantile.
+        per_session: Whether sessions are counted, with the least `y` of their questions.
+    """
+
+    name: str
+    unit: str
+    numerator: str
+    definition: str
+    better: Literal["higher", "lower", ""]
+    kind: Literal["proportion", "mean", "quantile"]
+    needs: tuple[str, ...]
+    y: str
+    x: str
+    bounds: tuple[float, float] = _SHARE
+    quantile: float = math.nan
+    per_session: bool = False
+
+    def missing(self, kinds: Iterable[str]) -> str:
+        """Return why a log with events of these kinds has no such metric; empty if it has."""
+        known = set(kinds)
+        for need in self.needs:
+            if not known.intersection(need.split("|")):
+                return ", ".join(_MISSING[kind] for kind in need.split("|"))
+        return ""
+
+
+_ACTED = "(clicks > 0 OR citations_clicked > 0 OR thumbs_up + thumbs_down > 0)"
+_SEARCH = "(retrieved IS NOT NULL OR impressions > 0)"
+_RATED = "thumbs_up + thumbs_down > 0"
+_REPLIED = "(answered OR {abstains})"
+_BOTH_BAD = "(preference IS NULL AND preference_label IS NOT NULL)"
+
+
+def _metric(  # noqa: PLR0917 - a row of a table
+    name: str, unit: str, numerator: str, definition: str, better: Literal["higher", "lower", ""],
+    needs: tuple[str, ...], y: str, x: str,
+) -> OnlineMetric:  # fmt: skip
+    """A proportion: `y` is counted where `x` is."""
+    return OnlineMetric(
+        name, unit, numerator, definition, better, "proportion", needs, f"(({x}) AND ({y}))::INT",
+        f"({x})::INT",
+    )  # fmt: skip
+
+
+def _latency(percent: int) -> OnlineMetric:
+    return OnlineMetric(
+        f"latency_p{percent}", "questions", "milliseconds",
+        f"the milliseconds that {percent}% of the answers (or retrievals) take at most", "lower",
+        "quantile", (), "latency_ms", "latency_ms IS NOT NULL", (0.0, math.inf), percent / 100,
+    )  # fmt: skip
+
+
+_DECLARED = (
+    _metric(
+        "thumbs_ratio", "rated answers", "rated up",
+        "thumbs up / (thumbs up + thumbs down); who does not rate is not in it", "higher",
+        ("thumbs",), "thumbs_up > 0", _RATED,
+    ),
+    _metric(
+        "feedback_rate", "answers", "rated", "rated answers / answers shown", "",
+        ("answer", "thumbs"), _RATED, "answered",
+    ),
+    _metric(
+        "idk_rate", "answers", "abstentions",
+        'answers that say "I don\'t know" / all answers, these included; a low rate alone is not '
+        "good", "", ("answer|abstention",), "{abstains}", _REPLIED,
+    ),
+    _metric(
+        "wrong_idk_rate", "answerable questions", "abstentions",
+        "abstentions / answers to questions that can be answered", "lower",
+        ("answer|abstention", "label"), "{abstains}", f"answerable AND {_REPLIED}",
+    ),
+    _metric(
+        "right_idk_rate", "unanswerable questions", "abstentions",
+        "abstentions / answers to questions that cannot be answered", "higher",
+        ("answer|abstention", "label"), "{abstains}", f"NOT answerable AND {_REPLIED}",
+    ),
+    _metric(
+        "reformulation_rate", "questions", "reformulated",
+        "questions followed in the same session within {minutes:g} minutes by one whose words "
+        "have a cosine of {similarity:g} or more / questions in sessions", "lower", ("question",),
+        "next_question_seconds <= {minutes} * 60 AND next_similarity >= {similarity}",
+        "session_id IS NOT NULL",
+    ),
+    _metric(
+        "abandonment_rate", "searches", "abandoned",
+        "searches with results, no click, no rating and no other question in the session within "
+        "{minutes:g} minutes / searches with results; an answer read on the page counts, too", "",
+        ("retrieval|impression", "click|citation click"),
+        f"NOT {_ACTED} AND coalesce(next_question_seconds > {{minutes}} * 60, true)",
+        "(retrieved > 0 OR impressions > 0)",
+    ),
+    _metric(
+        "no_result_rate", "searches", "without a result",
+        "searches that retrieve nothing / searches", "lower", ("retrieval",), "retrieved = 0",
+        "retrieved IS NOT NULL",
+    ),
+    _metric(
+        "search_ctr", "searches", "with a click",
+        "searches with a click on a result / searches with a ranking or results shown", "higher",
+        ("retrieval|impression", "click"), "clicks > 0", _SEARCH,
+    ),
+    OnlineMetric(
+        "result_ctr", "results", "clicked",
+        "results clicked / results shown; several clicks on one count once", "higher",
+        "proportion", ("impression", "click"), "least(clicked_results, impressions)", "impressions",
+    ),
+    OnlineMetric(
+        "click_mrr", "clicked searches", "sum of 1 / rank",
+        "mean of 1 / the best rank clicked, of searches with a click of known rank", "higher",
+        "mean", ("click",), "coalesce(click_rr, 0)", "(click_rr IS NOT NULL)::INT",
+    ),
+    OnlineMetric(
+        "click_rank", "clicked searches", "sum of ranks",
+        "mean rank of the first click, of searches with a click of known rank", "lower", "mean",
+        ("click",), "coalesce(first_click_rank, 0)", "(first_click_rank IS NOT NULL)::INT",
+        (1.0, math.inf),
+    ),
+    _metric(
+        "citation_ctr", "cited answers", "with a click on one",
+        "answers with a click on a citation / answers shown with citations", "higher",
+        ("citation", "citation click"), "citations_clicked > 0", "citations_shown > 0",
+    ),
+    OnlineMetric(
+        "citation_click_rate", "citations", "clicked",
+        "citations clicked / citations shown; several clicks on one count once", "higher",
+        "proportion", ("citation", "citation click"), "least(citations_clicked, citations_shown)",
+        "citations_shown",
+    ),
+    OnlineMetric(
+        "containment_rate", "sessions", "not handed over",
+        "sessions not handed to a person / sessions; contained is not solved", "higher",
+        "proportion", ("handover",), "(NOT handed_over)::INT", "(session_id IS NOT NULL)::INT",
+        per_session=True,
+    ),
+    OnlineMetric(
+        "win_rate", "comparisons", "wins + ties / 2",
+        "(the first preferred + ties / 2) / comparisons, without those where both were bad", "",
+        "proportion", ("preference",), "coalesce((preference + 1) / 2, 0)",
+        "(preference IS NOT NULL)::INT",
+    ),
+    _metric(
+        "both_bad_rate", "comparisons", "both bad", "comparisons where both were bad / comparisons",
+        "lower", ("preference",), _BOTH_BAD, f"preference IS NOT NULL OR {_BOTH_BAD}",
+    ),
+    _latency(50),
+    _latency(95),
+)  # fmt: skip
+METRICS = {metric.name: metric for metric in _DECLARED}
+
+
+def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
+    """Return the metrics of these names; all without names.
+
+    Raises:
+        UnknownName: For a name that is not one of `METRICS`, with the nearest ones.
+        InputError: If there is no name.
+
+    Example:
+        >>> [metric.unit for metric in metrics_of(["thumbs_ratio", "idk_rate"])]
+        ['rated answers', 'answers']
+    """
+    if names is None:
+        return _DECLARED
+    wanted = dict.fromkeys([names] if isinstance(names, str) else names)
+    for name in wanted:
+        if name not in METRICS:
+            raise UnknownName.of("online metric", name, METRICS)
+    if not wanted:
+        raise InputError("no metric was given", where="metrics", fix="name one, or leave it out")
+    return tuple(METRICS[name] for name in wanted)

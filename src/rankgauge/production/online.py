@@ -1,0 +1,422 @@
+"""`online_metrics`: the metrics of a log with intervals, by day, segment or arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from rankgauge import stats
+from rankgauge.core.abstention import (
+    ABSTENTION_RE2,
+    ABSTENTION_RULE,
+    RULE_SENSITIVITY,
+    RULE_SPECIFICITY,
+    abstains,
+)
+from rankgauge.core.arguments import number, option
+from rankgauge.core.text import some
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.production.online_result import OnlineMetrics, OnlineValue, check_threshold
+from rankgauge.production.thresholds import Threshold
+
+if TYPE_CHECKING:
+    from rankgauge.production.log import EventLog
+
+_UNKNOWN = "(unknown)"
+_EVENTS = "events"
+_GROUPS = {
+    "day": "strftime(day, '%Y-%m-%d')",
+    "week": "strftime(date_trunc('week', day), '%Y-%m-%d')",
+    "arm": "arm",
+}
+_GRID = 1000
+_NOTHING = stats.ClusterSums(0, 0, 0, 0, 0, 0)
+
+
+def online_metrics(  # noqa: PLR0913 - what a log is asked
+    log: EventLog | str,
+    metrics: Iterable[str] | str | None = None,
+    *,
+    by: str | None = None,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    where: Mapping[str, str] | None = None,
+    thresholds: Iterable[str] = (),
+    minutes: float = 10,
+    similarity: float = 0.5,
+    abstention: Literal["auto", "events", "rule"] = "auto",
+) -> OnlineMetrics:
+    """Compute metrics of a log, each with a 95% interval.
+
+    Events of a user (else a session) belong together: intervals are those of
+    :func:`rankgauge.stats.clustered_proportion` and :func:`~rankgauge.stats.clustered_mean`, of
+    quantiles Woodruff's (1952) by the former. A metric whose events were not logged is not defined,
+    never 0.
+
+    Args:
+        log: The log, or its path.
+        metrics: Names of metrics; all if left out.
+        by: ``day``, ``week`` (its Monday), ``arm``, or an attribute of the events.
+        since: Only questions from this day or time on, in UTC.
+        until: Only questions before it.
+        where: Only questions with these values of attributes, or of ``arm``.
+        thresholds: What makes a monitor fail, such as ``"idk_rate > 0.2"``: it fails if the whole
+            interval is beyond the number.
+        minutes: Time within which a similar question is a reformulation, and without any action a
+            search is abandoned.
+        similarity: The cosine of the words of two questions from which they are similar.
+        abstention: Where abstentions are known from: ``events``, the ``rule`` on the text of
+            answers, or ``auto``: events if any was logged.
+
+    Raises:
+        UnknownName: For an unknown metric or attribute.
+        InputError: If there is no such log, or a value is not possible.
+        MissingExtra: If DuckDB is not installed.
+
+    Example:
+        >>> import duckdb, tempfile
+        >>> path = tempfile.mkdtemp() + "/log.parquet"
+        >>> _ = duckdb.execute(f'''COPY (SELECT 'e' || i AS event_id, time, 'q' || (i // 2)
+        ...     AS question_id, 'u' || (i // 4) AS user_id,
+        ...     ['answer', 'thumbs'][i % 2 + 1] AS kind, (i % 4 = 1)::INT * 2.0 - 1 AS value
+        ...     FROM (SELECT i, TIMESTAMPTZ '2026-05-01 12:00+00' AS time FROM range(80) t(i)))
+        ...     TO '{path}' ''')
+        >>> found = online_metrics(path, ["thumbs_ratio", "search_ctr"])
+        >>> [(each.value, each.reason) for each in found.overall][0]
+        (0.5, '')
+    """
+    from rankgauge.production.log import EventLog
+
+    known = log if isinstance(log, EventLog) else EventLog(log)
+    limits = [Threshold.of(text) for text in thresholds]
+    wanted = _wanted(metrics, limits)
+    parameters: dict[str, Any] = {
+        "minutes": number("minutes", minutes),
+        "similarity": number("similarity", similarity, high=1),
+    }
+    option("abstention", abstention, ("auto", _EVENTS, "rule"))
+    with known.connection() as connection:
+        kinds = {
+            kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()
+        }
+        source = _abstentions(connection, wanted, kinds, abstention)
+        abstained = (
+            "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
+            if source == ABSTENTION_RULE
+            else "abstained"
+        )
+        query = _Query(
+            connection,
+            _group(connection, by),
+            _condition(connection, since, until, where or {}),
+            parameters | {"abstains": abstained},
+        )
+        reasons = {metric: _missing(metric, kinds, source) for metric in wanted}
+        counted = query.counts()
+        sums = query.sums([metric for metric in wanted if not reasons[metric]])
+    parameters["abstention"] = source
+    groups = [None, *sorted({group for group, _ in sums if group is not None})]
+    values = {
+        group: _bounded([_value(m, group, sums, reasons[m]) for m in wanted]) for group in groups
+    }
+    overall = values[None]
+    return OnlineMetrics(
+        known.path, wanted, overall, by,
+        tuple(each for group in groups[1:] for each in values[group]),
+        *counted,
+        tuple(check_threshold(limit, overall) for limit in limits),
+        parameters,
+        tuple(_notes(overall, source)),
+    )  # fmt: skip
+
+
+def _wanted(
+    metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
+) -> tuple[OnlineMetric, ...]:
+    """The metrics, those of thresholds, and beside a thumbs ratio the feedback rate."""
+    names = [metric.name for metric in metrics_of(metrics)]
+    names += [limit.metric for limit in limits]
+    if "thumbs_ratio" in names and "feedback_rate" not in names:
+        names.insert(names.index("thumbs_ratio") + 1, "feedback_rate")
+    return metrics_of(names)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What a database adds up of a metric: moments and, of a quantile, its values on a grid."""
+
+    moments: stats.ClusterSums = _NOTHING
+    quantile: float = math.nan
+    grid: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class _Query:
+    """Sums over the questions of a log, for all of them and by group."""
+
+    connection: Any
+    group: str
+    condition: str
+    parameters: Mapping[str, Any]
+
+    def counts(self) -> tuple[int, int, datetime | None, datetime | None]:
+        """Questions, clusters, and the times of the first and the last question."""
+        questions, clusters, first, last = self.connection.execute(
+            'SELECT count(*), count(DISTINCT "cluster"), min(time), max(time) FROM questions '
+            f"WHERE {self.condition}"
+        ).fetchone()
+        times = (None if time is None else time.replace(tzinfo=UTC) for time in (first, last))
+        return (questions, clusters, *times)
+
+    def sums(self, metrics: Sequence[OnlineMetric]) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+        """Sums of each metric in each group; None for all questions."""
+        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
+        for per_session in (False, True):
+            rates = [m for m in metrics if m.kind != "quantile" and m.per_session is per_session]
+            if rates:
+                found |= self._moments(rates, per_session=per_session)
+        for metric in metrics:
+            if metric.kind == "quantile":
+                found |= self._quantiles(metric)
+        return found
+
+    def _moments(
+        self, metrics: Sequence[OnlineMetric], *, per_session: bool
+    ) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+        numbers = range(len(metrics))
+        columns = ", ".join(
+            f"({self._sql(m.y)})::DOUBLE AS y{n}, ({self._sql(m.x)})::DOUBLE AS x{n}"
+            for n, m in zip(numbers, metrics, strict=True)
+        )
+        rows = (
+            f'SELECT {self.group or "NULL"} AS "group", "cluster", session_id, {columns} '
+            f"FROM questions WHERE {self.condition}"
+        )
+        if per_session:
+            least = ", ".join(f"min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in numbers)
+            rows = (
+                f'SELECT "group", min("cluster") AS "cluster", {least} FROM ({rows}) '
+                'WHERE session_id IS NOT NULL GROUP BY "group", session_id'
+            )
+        if per_session and self.group:
+            # In all, a session counts once, whichever groups its questions are in.
+            alone = _Query(self.connection, "", self.condition, self.parameters)
+            return alone.sums(metrics) | self._added(rows, metrics, sets='("group", "cluster")')
+        sets = '("cluster"), ("group", "cluster")' if self.group else '("cluster")'
+        return self._added(rows, metrics, sets=sets)
+
+    def _added(
+        self, rows: str, metrics: Sequence[OnlineMetric], *, sets: str
+    ) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+        """Moments of rows with the columns group, cluster, y0, x0, y1, ..."""
+        numbers = range(len(metrics))
+        summed = ", ".join(
+            f"coalesce(sum(y{n}), 0) AS y{n}, coalesce(sum(x{n}), 0) AS x{n}" for n in numbers
+        )
+        moments = ", ".join(
+            f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), "
+            f"sum(x{n} * x{n})"
+            for n in numbers
+        )
+        grouped = '"group"' in sets
+        name = f"coalesce(\"group\", '{_UNKNOWN}')" if grouped else "NULL"
+        whole = 'grouping("group")' if grouped else "1"
+        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
+        for is_all, group, *cells in self.connection.execute(
+            f'SELECT whole, "group", {moments} FROM (SELECT {whole} AS whole, {name} AS "group", '
+            f'"cluster", {summed} FROM ({rows}) GROUP BY GROUPING SETS ({sets})) '
+            'GROUP BY whole, "group"'
+        ).fetchall():
+            for n, metric in zip(numbers, metrics, strict=True):
+                count, *rest = cells[6 * n : 6 * n + 6]
+                found[None if is_all else group, metric] = _Sums(
+                    stats.ClusterSums(int(count), *map(float, rest))
+                )
+        return found
+
+    def _quantiles(self, metric: OnlineMetric) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+        """The quantile, values on a grid, and moments of being at most the quantile."""
+        grid = "[" + ", ".join(f"{n / _GRID}" for n in range(_GRID + 1)) + "]"
+        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
+        for group in dict.fromkeys(("", self.group)):
+            name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL"
+            rows = (
+                f'SELECT {name} AS "group", "cluster", ({self._sql(metric.y)})::DOUBLE AS y '
+                f"FROM questions WHERE ({self.condition}) AND ({self._sql(metric.x)})"
+            )
+            quantiles = self.connection.execute(
+                f'SELECT "group", quantile_disc(y, {metric.quantile}), quantile_disc(y, {grid}) '
+                f'FROM ({rows}) GROUP BY "group"'
+            ).fetchall()
+            self.connection.execute(
+                'CREATE OR REPLACE TEMP TABLE quantiles ("group" VARCHAR, edge DOUBLE)'
+            )
+            if not quantiles:
+                continue
+            self.connection.executemany(
+                "INSERT INTO quantiles VALUES (?, ?)", [row[:2] for row in quantiles]
+            )
+            moments = {
+                row[0]: stats.ClusterSums(int(row[1]), *map(float, row[2:]))
+                for row in self.connection.execute(
+                    'SELECT "group", count(*), sum(y), sum(x), sum(y * y), sum(x * y), sum(x * x) '
+                    'FROM (SELECT r."group", r."cluster", count_if(y <= edge)::DOUBLE AS y, '
+                    f"count(*)::DOUBLE AS x FROM ({rows}) r JOIN quantiles q "
+                    'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
+                ).fetchall()
+            }
+            for own, at, values in quantiles:
+                found[own, metric] = _Sums(moments[own], at, values)
+        return found
+
+    def _sql(self, expression: str) -> str:
+        return expression.format(**self.parameters)
+
+
+def _value(
+    metric: OnlineMetric,
+    group: str | None,
+    sums: Mapping[tuple[str | None, OnlineMetric], _Sums],
+    reason: str,
+) -> OnlineValue:
+    found = sums.get((group, metric), _Sums())
+    moments = found.moments
+    if not moments.x:
+        nothing = reason or f"no {metric.unit}"
+        nan = math.nan
+        return OnlineValue(metric, group, nan, nan, nan, nan, 0, 0, nothing)
+    if metric.kind == "mean":
+        estimate = stats.clustered_mean(moments, bounds=metric.bounds)
+    else:
+        estimate = stats.clustered_proportion(moments)
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if metric.kind == "quantile":
+        low, high = _woodruff(found, metric.quantile, low, high)
+        value = found.quantile
+    above = math.nan if metric.kind == "quantile" else moments.y
+    return OnlineValue(
+        metric, group, value, low, high, above, moments.x, moments.clusters, estimate.reason
+    )
+
+
+def _woodruff(found: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
+    """Bounds of a quantile: the quantiles at the bounds of the share of values up to it."""
+    if math.isnan(low):
+        return math.nan, math.nan
+    count, shift = found.moments.x, quantile - found.moments.ratio
+    low, high = max(0.0, low + shift), min(1.0, high + shift)
+    # Beyond the largest value nothing is known.
+    top = math.inf if math.ceil(high * count) >= count else found.grid[math.ceil(high * _GRID)]
+    return found.grid[math.floor(low * _GRID)], top
+
+
+def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
+    """The values; a thumbs ratio with its bounds for answers that were not rated."""
+    by_name = {each.metric.name: each for each in values}
+    feedback, thumbs = by_name.get("feedback_rate"), by_name.get("thumbs_ratio")
+    if feedback is None or thumbs is None or not (feedback.defined and thumbs.defined):
+        return tuple(values)
+    missing = feedback.denominator - feedback.numerator
+    shown = thumbs.denominator + missing
+    bounded = replace(
+        thumbs, worst=thumbs.numerator / shown, best=(thumbs.numerator + missing) / shown
+    )
+    return tuple(bounded if each is thumbs else each for each in values)
+
+
+def _abstentions(
+    connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str], wanted: str
+) -> str:
+    """Where abstentions are known from; by the rule, a table of the texts that abstain is made."""
+    if wanted == _EVENTS or (wanted == "auto" and "abstention" in kinds):
+        return _EVENTS
+    if not any("{abstains}" in metric.x + metric.y for metric in metrics):
+        return ""
+    texts = connection.execute(
+        "SELECT DISTINCT text FROM events WHERE kind = 'answer' AND text IS NOT NULL "
+        "AND (regexp_matches(text, ?) OR NOT regexp_matches(text, '\\pL'))",
+        [ABSTENTION_RE2],
+    ).fetchall()
+    connection.execute("CREATE TEMP TABLE abstaining (text VARCHAR)")
+    abstaining = [row for row in texts if abstains(row[0])]
+    if abstaining:
+        connection.executemany("INSERT INTO abstaining VALUES (?)", abstaining)
+    (known,) = connection.execute(
+        "SELECT count(text) > 0 FROM events WHERE kind = 'answer'"
+    ).fetchone()
+    return ABSTENTION_RULE if known else ""
+
+
+def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
+    """Why a metric is not defined for the whole log; empty if it is."""
+    if "{abstains}" in metric.y and (
+        not source or (source == _EVENTS and "abstention" not in kinds)
+    ):
+        texts = "" if source else ", and answers have no text"
+        return f"no abstentions were logged{texts}"
+    return metric.missing(kinds)
+
+
+def _condition(
+    connection: Any, since: str | date | None, until: str | date | None, where: Mapping[str, str]
+) -> str:
+    parts = [f"time >= '{_time(since, 'since')}'"] if since is not None else []
+    parts += [f"time < '{_time(until, 'until')}'"] if until is not None else []
+    parts += [f"{_group(connection, name)} = {_literal(value)}" for name, value in where.items()]
+    return " AND ".join(parts) or "true"
+
+
+def _time(given: str | date, name: str) -> str:
+    """A time in UTC, as DuckDB writes it."""
+    try:
+        time = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
+    except ValueError:
+        raise InputError(
+            f"{name}={given!r:.60} is no date", where=name, fix="write 2026-05-31, in UTC"
+        ) from None
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return f"{time:%Y-%m-%d %H:%M:%S.%f}"
+
+
+def _group(connection: Any, name: str | None) -> str:
+    """The value of a day, an arm or an attribute of a question in SQL."""
+    if name is None:
+        return ""
+    if name in _GROUPS:
+        return _GROUPS[name]
+    known = {
+        key
+        for (key,) in connection.execute(
+            "SELECT DISTINCT unnest(map_keys(attributes)) FROM events"
+        ).fetchall()
+    }
+    if name not in known:
+        raise UnknownName.of("segment", name, [*_GROUPS, *sorted(known)])
+    return f"map_extract(attributes, {_literal(name)})[1]"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:
+    for each in values:
+        if not math.isnan(each.worst):
+            yield (
+                f"thumbs_ratio is of the {each.denominator:,.0f} who rated: from {each.worst:.3f} "
+                f"to {each.best:.3f} if the others had all rated down, or up"
+            )
+    single = [each.metric.name for each in values if each.clusters == 1]
+    if single:
+        yield f"{some(single)}: no interval: the events of one user do not show a spread"
+    if source == ABSTENTION_RULE:
+        (hits, abstentions), (right, answers) = RULE_SENSITIVITY, RULE_SPECIFICITY
+        yield (
+            f"abstentions by the rule {ABSTENTION_RULE} (English): on labeled answers of MTRAG it "
+            f"finds {hits} of {abstentions}, and takes {answers - right} of {answers} answers for "
+            "one"
+        )

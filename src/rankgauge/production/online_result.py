@@ -1,0 +1,335 @@
+"""The result of `online_metrics`: values with intervals, their tables, plot and thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rankgauge.core.text import many
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.production.thresholds import Threshold, ThresholdCheck, ThresholdVerdict
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from rankgauge.rendering.plot_drawing import Plot
+
+PERIODS = ("day", "week")
+_CODES = {"FAIL": 1, "NOT DEFINED": 4}
+_STRICT_INCONCLUSIVE = 3
+_WIDTH = 80
+_FEW = 2  # metrics of which a note says why they are not defined
+_COLUMNS = 4  # metrics that fit beside each other
+
+
+@dataclass(frozen=True)
+class OnlineValue:
+    """A metric of a log, or of a group of its questions.
+
+    Attributes:
+        metric: The metric.
+        group: The day, segment or arm; None for all questions.
+        value: The value; NaN if it is not defined.
+        low: Lower bound of its 95% interval, by users (else sessions, else questions); NaN if there
+            is none.
+        high: Upper bound; infinite where a quantile has none.
+        numerator: What was counted or added up; NaN for a quantile.
+        denominator: What was counted below it.
+        clusters: Users (else sessions, else questions) with a denominator.
+        reason: Why there is no value, or no interval; empty otherwise.
+        worst: Of a thumbs ratio: the value if all answers without a rating were rated down.
+        best: The same if they were rated up.
+    """
+
+    metric: OnlineMetric
+    group: str | None
+    value: float
+    low: float
+    high: float
+    numerator: float
+    denominator: float
+    clusters: int
+    reason: str = ""
+    worst: float = math.nan
+    best: float = math.nan
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a value."""
+        return not math.isnan(self.value)
+
+    def interval_text(self) -> str:
+        """Return the interval as text; a dash if there is none."""
+        if math.isnan(self.low):
+            return "–"
+        high = "no limit" if math.isinf(self.high) else _figure(self.metric, self.high)
+        return f"{_figure(self.metric, self.low)} to {high}"
+
+    def basis(self) -> str:
+        """Return numerator, denominator and unit in words, or why there is no value."""
+        if not self.defined:
+            return f"not defined: {self.reason}"
+        below = f"{self.denominator:,.0f} {self.metric.unit}"
+        if self.metric.kind == "quantile":
+            return below
+        above = f"{self.numerator:,.1f}" if self.numerator % 1 else f"{self.numerator:,.0f}"
+        return f"{above} / {below}"
+
+
+@dataclass(frozen=True, repr=False)
+class OnlineMetrics(Result):
+    """Metrics of a log. Made by :func:`online_metrics`.
+
+    Attributes:
+        where: The log.
+        metrics: The metrics, in the order of the tables.
+        overall: The value of each for all questions.
+        by: What groups are: ``day``, ``week``, ``arm``, an attribute, or None.
+        groups: The value of each metric in each group, group by group.
+        questions: The number of questions.
+        clusters: The number of users (else sessions, else questions).
+        first: The time of the first question; None without questions.
+        last: The time of the last one.
+        checks: What became of each threshold.
+        parameters: Minutes and similarity of reformulations, and the source of abstentions.
+        notes: Notes on interpretation.
+    """
+
+    where: str
+    metrics: tuple[OnlineMetric, ...]
+    overall: tuple[OnlineValue, ...]
+    by: str | None
+    groups: tuple[OnlineValue, ...]
+    questions: int
+    clusters: int
+    first: datetime | None
+    last: datetime | None
+    checks: tuple[ThresholdCheck, ...]
+    parameters: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    def value(self, name: str, group: str | None = None) -> OnlineValue:
+        """Return a metric of all questions, or of a group.
+
+        Raises:
+            UnknownName: If there is no such metric or group.
+        """
+        (metric,) = metrics_of([name])
+        values = self.overall if group is None else self.groups
+        found = [each for each in values if each.metric == metric]
+        if not found:
+            raise UnknownName.of("online metric", name, [each.name for each in self.metrics])
+        for each in found:
+            if each.group == group:
+                return each
+        raise UnknownName.of(str(self.by), str(group), [str(each.group) for each in found])
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The days, segments or arms in their order."""
+        return tuple(dict.fromkeys(str(each.group) for each in self.groups))
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """Return 1 if a threshold failed, 4 if a metric is not defined, 3 if `strict` and unsure.
+
+        0 otherwise: as for a gate.
+        """
+        verdicts = {check.verdict for check in self.checks}
+        for verdict, code in _CODES.items():
+            if verdict in verdicts:
+                return code
+        return _STRICT_INCONCLUSIVE if strict and "INCONCLUSIVE" in verdicts else 0
+
+    def table(self, *, full: bool = False) -> Table:
+        """Return one row a metric; with groups, one row a group.
+
+        Args:
+            full: Show metrics that are not defined, too, and all columns.
+        """
+        return self._by_group(full=full) if self.by else self._overall(full=full)
+
+    def _overall(self, *, full: bool) -> Table:
+        shown = [each for each in self.overall if full or each.defined]
+        rows: list[tuple[Cell, ...]] = [
+            (each.metric.name, _figure(each.metric, each.value), each.interval_text(), each.basis())
+            for each in shown
+        ]
+        return Table(
+            ("metric", "value", "95% interval", "numerator / denominator"),
+            tuple(rows), title=self._title(), notes=tuple(self._all_notes(full=full)),
+            width=_WIDTH, right=frozenset({1}),
+        )  # fmt: skip
+
+    def _by_group(self, *, full: bool) -> Table:
+        defined = [each.metric for each in self.overall if each.defined or full]
+        notes = list(self._all_notes(full=full))
+        if len(defined) == 1:
+            rows: list[tuple[Cell, ...]] = [
+                (
+                    str(each.group), _figure(each.metric, each.value), each.interval_text(),
+                    each.basis(),
+                )
+                for each in (*self._of(defined[0]), self.value(defined[0].name))
+            ]  # fmt: skip
+            rows[-1] = ("all", *rows[-1][1:])
+            return Table(
+                (str(self.by), defined[0].name, "95% interval", "numerator / denominator"),
+                tuple(rows), title=self._title(), notes=tuple(notes), width=_WIDTH,
+                right=frozenset({1}),
+            )  # fmt: skip
+        shown = defined if full else defined[:_COLUMNS]
+        if len(shown) < len(defined):
+            names = ", ".join(metric.name for metric in defined[_COLUMNS:])
+            notes.append(f"also computed (--full, or -m NAME for intervals): {names}")
+        names_of = [*self.group_names, None]
+        values = {(each.metric.name, each.group): each for each in (*self.groups, *self.overall)}
+        lines = [
+            (
+                "all" if group is None else group,
+                *(_figure(metric, values[metric.name, group].value) for metric in shown),
+            )
+            for group in names_of
+        ]
+        return Table(
+            (str(self.by), *(metric.name for metric in shown)), tuple(lines), title=self._title(),
+            notes=tuple(notes), width=_WIDTH, right=frozenset(range(1, len(shown) + 1)),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return one row for each metric and group, in plain numbers, for programs."""
+        return Table(
+            (
+                "group", "metric", "value", "low", "high", "numerator", "denominator", "clusters",
+                "worst", "best", "unit", "definition", "reason",
+            ),
+            tuple(
+                (
+                    each.group, each.metric.name, each.value, each.low, each.high, each.numerator,
+                    each.denominator, each.clusters, each.worst, each.best, each.metric.unit,
+                    self._definition(each.metric), each.reason,
+                )
+                for each in (*self.overall, *self.groups)
+            ),
+        )  # fmt: skip
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "where": self.where,
+            "questions": self.questions,
+            "clusters": self.clusters,
+            "first": self.first,
+            "last": self.last,
+            "by": self.by,
+            "parameters": dict(self.parameters),
+            "thresholds": [
+                {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
+                for c in self.checks
+            ],
+            **super()._data(),
+        }
+
+    def summary(self) -> str:
+        """Return the thresholds that failed, else how much the log has."""
+        failed = [check.sentence for check in self.checks if check.verdict == "FAIL"]
+        return "; ".join(failed) if failed else self._title()
+
+    def plot(self, name: str | None = None) -> Plot:
+        """Return a metric by day or week with its intervals.
+
+        Args:
+            name: The metric; the first that is defined if left out.
+
+        Raises:
+            InputError: If the metrics are not by day or week, or the metric is not defined.
+        """
+        from rankgauge.rendering.plots import plot_history
+
+        if self.by not in PERIODS:
+            raise InputError(
+                "metrics over time need days or weeks", where="plot", fix='pass by="day"'
+            )
+        metrics = [each.metric for each in self.overall if each.defined] if name is None else ()
+        chosen = metrics_of([name])[0] if name else next(iter(metrics), None)
+        points = [each for each in self._of(chosen) if each.defined] if chosen else []
+        if chosen is None or not points:
+            raise InputError(
+                f"{name or 'no metric'} is not defined on any {self.by}", where="plot",
+                fix="choose a metric that has values in the table",
+            )  # fmt: skip
+        ends = [
+            (p.value, p.value) if math.isnan(p.low) or math.isinf(p.high) else (p.low, p.high)
+            for p in points
+        ]
+        return plot_history(
+            [str(p.group) for p in points], [p.value for p in points],
+            [low for low, _ in ends], [high for _, high in ends], measure=chosen.name,
+        )  # fmt: skip
+
+    def _of(self, metric: OnlineMetric) -> list[OnlineValue]:
+        return [each for each in self.groups if each.metric == metric]
+
+    def _definition(self, metric: OnlineMetric) -> str:
+        return metric.definition.format(**self.parameters)
+
+    def _title(self) -> str:
+        if self.first is None or self.last is None:
+            return f"{self.where}: no questions"
+        return (
+            f"{self.questions:,} questions of {self.clusters:,} users, "
+            f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d} (UTC)"
+        )
+
+    def _all_notes(self, *, full: bool) -> Iterator[str]:
+        yield from (f"{check.verdict}: {check.sentence}" for check in self.checks)
+        yield from self.notes
+        if full:
+            yield from (f"{m.name}: {self._definition(m)}" for m in self.metrics)
+            return
+        missing = {each.metric.name: each.reason for each in self.overall if not each.defined}
+        if len(missing) > _FEW:
+            yield f"not defined (--full says why): {', '.join(missing)}"
+        else:
+            yield from (f"{name} is not defined: {why}" for name, why in missing.items())
+        yield "units and definitions: --full"
+
+    def __repr__(self) -> str:
+        return f"<OnlineMetrics of {self.where}: {many(self.questions, 'question')}>"
+
+
+def _figure(metric: OnlineMetric, value: float) -> str:
+    """A value with as many digits as its unit needs."""
+    if math.isnan(value):
+        return "–"
+    if metric.kind == "quantile":
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if metric.bounds == (0.0, 1.0) else f"{value:.2f}"
+
+
+def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> ThresholdCheck:
+    """Return whether a metric is surely beyond a threshold."""
+    found = next(each for each in values if each.metric.name == threshold.metric)
+    if not found.defined:
+        return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {found.reason}")
+    side = "above" if threshold.above else "below"
+    low, high = found.low, found.high
+    if not threshold.above:  # mirrored, so that beyond is always above
+        low, high = -high, -low
+    limit = threshold.number if threshold.above else -threshold.number
+    verdict: ThresholdVerdict = "INCONCLUSIVE"
+    said = f"may be {side} {threshold.number:g}"
+    if low > limit:
+        verdict, said = "FAIL", f"is {side} {threshold.number:g}"
+    elif high <= limit:
+        verdict, said = "PASS", f"is not {side} {threshold.number:g}"
+    spread = (
+        f"95% interval {found.interval_text()}"
+        if not math.isnan(low)
+        else f"no interval: {found.reason}"
+    )
+    return ThresholdCheck(
+        threshold, verdict, f"{threshold.metric} {said}: {found.value:.4g} ({spread})"
+    )

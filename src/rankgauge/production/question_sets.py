@@ -1,0 +1,306 @@
+"""`QuestionSet`: the questions of an evaluation, with where each came from and what it counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from rankgauge.core.files import write_atomically
+from rankgauge.core.text import many
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.questions import named_rows
+from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.rendering import Result, Table
+
+PARTS = {
+    "core": "frozen: stays in every version, for trends",
+    "rotating": "replaced by each new sample: represents the traffic of today",
+    "sentinel": "known failures: stays in every version",
+}
+_TEXTS = (*QUESTIONS, "text", "user_query")
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationQuestion:
+    """A question of an evaluation set: a line of its file.
+
+    Attributes:
+        id: Its identifier.
+        text: The question.
+        origin: ``log``, ``expert``, ``generated``, or another word for where it came from.
+        part: One of `PARTS`.
+        date: When it was added, in ISO form.
+        version: The version of the set.
+        frequency: How often it was asked in the log, near-duplicates included; None if unknown.
+        probability: The probability with which it was drawn; None if it was not drawn.
+        weight: How many searches of the log it represents: frequency / probability. Means with
+            these weights are weighted by traffic (Hájek 1971).
+        query_weight: How many different questions of the log it represents: 1 / probability.
+        stratum: ``head``, ``torso`` or ``tail`` of the log; empty if it was drawn without strata.
+        model: The model that wrote a generated question.
+        prompt: Name and version of its prompt.
+        document: The document that it was generated from.
+    """
+
+    id: str
+    text: str
+    origin: str = "expert"
+    part: str = "rotating"
+    date: str = ""
+    version: int = 1
+    frequency: int | None = None
+    probability: float | None = None
+    weight: float | None = None
+    query_weight: float | None = None
+    stratum: str = ""
+    model: str = ""
+    prompt: str = ""
+    document: str = ""
+
+
+_NUMBERS = {
+    "version": int, "frequency": int, "probability": float, "weight": float, "query_weight": float,
+}  # fmt: skip
+_NAMES = tuple(part.name for part in fields(EvaluationQuestion))
+
+
+@dataclass(frozen=True)
+class QuestionSet(Result):
+    """The questions of an evaluation: a frozen core, a rotating part, and sentinels.
+
+    Attributes:
+        questions: The questions.
+
+    Example:
+        >>> made = QuestionSet((EvaluationQuestion("q1", "opening hours", part="core"),))
+        >>> made.part("core")[0].text, made.version
+        ('opening hours', 1)
+    """
+
+    questions: tuple[EvaluationQuestion, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse identifiers that occur twice, and unknown parts."""
+        seen: set[str] = set()
+        for each in self.questions:
+            what = f"id {each.id!r:.60} occurs twice" if each.id in seen else ""
+            what = what or (f"part {each.part!r:.60} is unknown" if each.part not in PARTS else "")
+            if what or not each.text.strip():
+                raise InputError(
+                    what or f"question {each.id!r:.60} has no text", where="questions",
+                    fix=f"give each question an id of its own, a text, and {', '.join(PARTS)}",
+                )  # fmt: skip
+            seen.add(each.id)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, origin: str = "expert") -> QuestionSet:
+        """Read a set: JSON lines, CSV or TSV with a column ``id`` and one for the question.
+
+        Other columns are those of `EvaluationQuestion`; a column that is missing has its default.
+
+        Args:
+            path: The file.
+            origin: The origin of questions that name none.
+
+        Raises:
+            FormatError: With the first line that cannot be read.
+            InputError: If an id occurs twice.
+        """
+        source = TextSource.of(path)
+        found = [
+            _question(row, origin, source.name, line) for line, row in named_rows(source, None)
+        ]
+        if not found:
+            raise InputError(
+                "there are no questions", where=str(path),
+                fix='give JSON lines such as {"id": "q1", "text": "opening hours"}',
+            )  # fmt: skip
+        return cls(tuple(found))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the set as JSON lines, replacing the file as a whole."""
+        lines = [
+            json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}})
+            for each in self.questions
+        ]
+        with write_atomically(path) as stream:
+            stream.write("".join(f"{line}\n" for line in lines).encode())
+
+    @property
+    def version(self) -> int:
+        """The version of the set: it rises with each refresh; 0 if it is empty."""
+        return max((each.version for each in self.questions), default=0)
+
+    def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
+        """Return the questions of these parts."""
+        return tuple(each for each in self.questions if each.part in names)
+
+    def refresh(
+        self,
+        drawn: Iterable[EvaluationQuestion],
+        *,
+        part: str = "rotating",
+        sentinels: Iterable[EvaluationQuestion] = (),
+        frequencies: Mapping[str, int] | None = None,
+    ) -> SetRefresh:
+        """Return the next version of the set, and what changed.
+
+        The rotating part is replaced by the questions drawn; core and sentinels stay. A core is
+        drawn once: later draws go into the rotating part.
+
+        Weights stay those of a sample of the new log: given the questions that stay, each of them
+        is in the set for certain and represents only its own searches (weight = frequency in the
+        new log, 0 if nobody asked it), and the questions drawn represent all others.
+
+        Args:
+            drawn: A sample of the log from which the questions that stay were excluded.
+            part: ``rotating`` or ``core``.
+            sentinels: Known failures to add.
+            frequencies: How often questions that stay were asked in the log, by id; their weights
+                are left as they are without.
+
+        Raises:
+            InputError: If the core would change.
+        """
+        if part == "core" and self.part("core"):
+            raise InputError(
+                f"the core has {many(len(self.part('core')), 'question')} and is frozen",
+                where="part", fix="draw into the rotating part, or begin a new set",
+            )  # fmt: skip
+        staying = [
+            *self.part("core", "sentinel", *(("rotating",) if part == "core" else ())),
+            *(replace(each, part="sentinel") for each in sentinels),
+        ]
+        if frequencies is not None:
+            staying = [_certain(each, frequencies.get(each.id, 0)) for each in staying]
+        after: dict[str, EvaluationQuestion] = {}
+        for each in (*staying, *(replace(each, part=part) for each in drawn)):
+            after.setdefault(each.id, replace(each, version=self.version + 1))
+        return SetRefresh(self, QuestionSet(tuple(after.values())))
+
+    def table(self) -> Table:
+        """Return one line for each part."""
+        rows = [
+            (name, len(of_part), sum(each.weight or 0.0 for each in of_part), PARTS[name])
+            for name in PARTS
+            if (of_part := self.part(name))
+        ]
+        return Table(
+            ("part", "questions", "searches represented", "is"), tuple(rows),
+            title=f"question set, version {self.version}", width=80,
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return the number of questions of each part."""
+        parts = [f"{len(self.part(name))} {name}" for name in PARTS if self.part(name)]
+        return f"version {self.version}: {many(len(self.questions), 'question')}" + (
+            f" ({', '.join(parts)})" if parts else ""
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return {"version": self.version, "questions": [asdict(each) for each in self.questions]}
+
+
+@dataclass(frozen=True)
+class SetRefresh(Result):
+    """A question set before and after a refresh.
+
+    Attributes:
+        before: The set as it was.
+        after: Its next version.
+    """
+
+    before: QuestionSet
+    after: QuestionSet
+
+    @property
+    def added(self) -> tuple[EvaluationQuestion, ...]:
+        """The questions that are new."""
+        known = {each.id for each in self.before.questions}
+        return tuple(each for each in self.after.questions if each.id not in known)
+
+    @property
+    def retired(self) -> tuple[EvaluationQuestion, ...]:
+        """The questions that are no longer in the set."""
+        known = {each.id for each in self.after.questions}
+        return tuple(each for each in self.before.questions if each.id not in known)
+
+    @property
+    def kept(self) -> int:
+        """The number of questions in both versions."""
+        return len(self.after.questions) - len(self.added)
+
+    def table(self) -> Table:
+        """Return one line for each question that was added or retired, and the numbers."""
+        rows = [("added", each.part, each.text) for each in self.added]
+        rows += [("retired", each.part, each.text) for each in self.retired]
+        rest = len(rows) - 2 * _SHOWN
+        if rest > 0:
+            shown = [*_first(self.added, "added"), *_first(self.retired, "retired")]
+            rest = len(rows) - len(shown)
+            rows = shown
+        notes = [self.summary()]
+        if rest > 0:
+            notes.append(f"{rest} more changes; -f json lists all of them")
+        return Table(
+            ("change", "part", "question"), tuple(rows),
+            title=f"question set, version {self.before.version} → {self.after.version}",
+            notes=tuple(notes), width=80,
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return how many questions were added, kept and retired."""
+        return (
+            f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired: "
+            f"{self.after.summary()}"
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "added": [asdict(each) for each in self.added],
+            "kept": self.kept,
+            "retired": [asdict(each) for each in self.retired],
+            "before": self.before.version,
+            "after": self.after.version,
+        }
+
+
+def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
+    return [(change, each.part, each.text) for each in questions][:_SHOWN]
+
+
+def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
+    """A question that is in the set whatever is drawn."""
+    return replace(
+        question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
+    )
+
+
+def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> EvaluationQuestion:
+    own = next((row[column] for column in IDS if column in row), None)
+    text = next((row[column] for column in _TEXTS if column in row), None)
+    if own in {None, ""} or not isinstance(text, str) or not text.strip():
+        raise FormatError(
+            f"the line has no id or no question: its columns are {', '.join(row)}",
+            path=name, line=line, fix='give {"id": "q1", "text": "opening hours"}',
+        )  # fmt: skip
+    given = {key: row[key] for key in _NAMES if row.get(key) not in {None, ""}}
+    given |= {"id": str(own), "text": " ".join(text.split())}
+    given.setdefault("origin", origin)
+    for key, kind in _NUMBERS.items():
+        if key in given:
+            try:
+                given[key] = kind(given[key])
+            except (TypeError, ValueError):
+                given[key] = -1
+            if not 0 <= given[key] < float("inf"):
+                raise FormatError(
+                    f"got {row[key]!r:.40} for {key}", path=name, line=line,
+                    fix="give a number from 0",
+                )  # fmt: skip
+    texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
+    return EvaluationQuestion(**{**given, **texts})

@@ -1,0 +1,485 @@
+"""`sample_questions`: questions drawn from a log, with the probability with which each was drawn.
+
+Near-duplicates are grouped before the draw, and a group is drawn as one question with the sum of
+its frequencies. So a near-duplicate is never thrown away after the draw, which would change the
+probabilities: those recorded are exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import random
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rankgauge.core.arguments import choice, integer
+from rankgauge.core.text import many
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import decoded_line
+from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.questions import named_rows
+from rankgauge.formats.texts import QUESTIONS, TextSource
+from rankgauge.production.log import EventLog
+from rankgauge.production.personal_data import scrub
+from rankgauge.production.question_sets import EvaluationQuestion
+from rankgauge.rendering import Result, Table
+
+WAYS = ("frequency", "uniform", "strata")
+STRATA = ("head", "torso", "tail")
+
+_TEXTS = (*QUESTIONS, "text", "user_query")
+_COUNTS = ("count", "frequency", "freq")
+# Signs at the ends of words that make no other question.
+_SIGNS = ".,;:!?\"'()[]{}-\N{HORIZONTAL ELLIPSIS}„“”\u2018\u2019«»¿¡\u2013\u2014"
+_ACCENTS = range(0x300, 0x370)
+_LONG, _MEDIUM, _SHORT = 5, 4, 3
+
+
+@dataclass(frozen=True, slots=True)
+class SampledStratum:
+    """A part of a log, and how many of its questions were drawn.
+
+    Attributes:
+        name: ``head``, ``torso`` or ``tail``; ``all`` without strata.
+        questions: Its different questions, near-duplicates counted as one.
+        searches: How often they were asked.
+        drawn: How many of them were drawn.
+        low: The lowest inclusion probability.
+        high: The highest inclusion probability.
+    """
+
+    name: str
+    questions: int
+    searches: int
+    drawn: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class QuestionSample(Result):
+    """Questions drawn from a log.
+
+    Attributes:
+        source: The log.
+        by: How they were drawn: one of `WAYS`.
+        seed: The seed of the draw.
+        questions: The questions, in random order.
+        strata: The parts of the log that were drawn from.
+        texts: The number of different texts in the log.
+        scrubbed: In how many of them personal data was replaced.
+        known: How often each excluded question was asked, by its id; 0 if it was not.
+    """
+
+    source: str
+    by: str
+    seed: int
+    questions: tuple[EvaluationQuestion, ...]
+    strata: tuple[SampledStratum, ...]
+    texts: int
+    scrubbed: int
+    known: Mapping[str, int]
+
+    def table(self) -> Table:
+        """Return one line for each stratum."""
+        rows = [
+            (
+                each.name, each.questions, each.searches, each.drawn,
+                f"{each.low:.4g}" if each.low == each.high else f"{each.low:.4g}-{each.high:.4g}",
+            )
+            for each in self.strata
+        ]  # fmt: skip
+        merged = self.texts - sum(each.questions for each in self.strata)
+        texts = many(self.texts, "different text")
+        notes = [
+            f"{texts}: {merged} grouped with others; personal data replaced in {self.scrubbed}",
+            "means with weight are over searches, with query_weight over different questions",
+        ]
+        if self.known:
+            asked = sum(map(bool, self.known.values()))
+            notes.append(f"{asked} of {many(len(self.known), 'excluded question')} were asked")
+        return Table(
+            ("stratum", "questions", "searches", "drawn", "probability"), tuple(rows),
+            title=f"{many(len(self.questions), 'question')} drawn from {self.source} "
+            f"(by={self.by}, seed={self.seed})",
+            notes=tuple(notes), width=80,
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return one line for each question."""
+        rows = [tuple(asdict(each).values()) for each in self.questions]
+        columns = tuple(EvaluationQuestion.__dataclass_fields__)
+        return Table(columns, tuple(rows))
+
+    def summary(self) -> str:
+        """Return how many questions were drawn, from how many."""
+        questions = sum(each.questions for each in self.strata)
+        searches = sum(each.searches for each in self.strata)
+        return (
+            f"{many(len(self.questions), 'question')} drawn by {self.by} from {questions:,} "
+            f"different ones ({searches:,} searches)"
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def sample_questions(
+    source: EventLog | str | os.PathLike[str],
+    n: int,
+    *,
+    by: str = "frequency",
+    exclude: Iterable[EvaluationQuestion] = (),
+    personal: str = "scrub",
+    seed: int = 0,
+    date: str | None = None,
+) -> QuestionSample:
+    r"""Draw questions from a log without replacement, and record their inclusion probabilities.
+
+    Questions are grouped first. They are the same if they differ only in case, accents, blanks and
+    punctuation, or in one typing error in one word: a letter more, less, or another one in a word
+    of five letters, or a plural s. A group is one question, its most frequent text, with the sum x
+    of its frequencies. Groups of excluded questions are not drawn; how often they were asked is
+    counted.
+
+    - By ``frequency`` a question is drawn with the probability min(1, n x / sum(x)), where those
+      that reach 1 are drawn for certain and left out of the sum for the others: systematic
+      sampling in random order (Madow 1949), exactly n questions with exactly these probabilities.
+    - By ``uniform`` each question is drawn with n / N.
+    - By ``strata``, from the head (the most frequent questions with a third of the searches), the
+      torso (the next third) and the tail an equal number is drawn uniformly. A stratum with fewer
+      questions leaves the rest to the others.
+
+    With values v of drawn questions and weights w, sum(w v) / sum(w) estimates (Hájek 1971) the
+    mean over searches with w = `weight` = x / probability, and the mean over different questions
+    with w = `query_weight` = 1 / probability. Drawn by frequency, questions have the same `weight`
+    unless they were certain, so that plain means are those over searches; drawn uniformly, they
+    have the same `query_weight`.
+
+    Args:
+        source: An `EventLog` or its path (a folder, or Parquet files); or CSV, TSV or JSON lines
+            with a column ``query``, ``question`` or ``text``, and perhaps ``count`` or
+            ``frequency``; or a text file with a question on each line.
+        n: How many questions are drawn.
+        by: ``frequency``, ``uniform`` or ``strata``.
+        exclude: Questions that are not drawn again, nor their near-duplicates.
+        personal: ``scrub`` replaces personal data (`scrub`) before questions are compared;
+            ``keep`` leaves texts as they are.
+        seed: The seed of the draw.
+        date: The date of the questions in ISO form; today (UTC) if None.
+
+    Returns:
+        Questions with identifiers made of their text (the same in each sample), in random order.
+
+    Raises:
+        FormatError: With the first line that cannot be read.
+        InputError: If the log has fewer different questions than are to be drawn.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> log = pathlib.Path(tempfile.mkdtemp(), "log.txt")
+        >>> _ = log.write_text("late fees\nopening hours\nLate fees?\nlate fees\nwifi\n")
+        >>> drawn = sample_questions(log, 2, seed=1).questions
+        >>> [(q.text, q.frequency, round(q.probability, 2)) for q in drawn]
+        [('wifi', 1, 0.5), ('late fees', 3, 1.0)]
+    """
+    integer("n", n)
+    by = choice("by", by, WAYS)
+    kept = choice("personal", personal, ("scrub", "keep")) == "keep"
+    name = os.fspath(source) if not isinstance(source, EventLog) else repr(source)
+    counts: dict[str, int] = defaultdict(int)
+    texts = scrubbed = 0
+    for text, count in _searches(source):
+        texts += 1
+        plain = text if kept else scrub(text)
+        scrubbed += plain != text
+        counts[plain] += count
+    excluded = list(exclude)
+    groups = group_questions(counts, [each.text for each in excluded])
+    known = {each.id: groups[place].frequency for place, each in enumerate(excluded)}
+    found = [each for each in groups[len(excluded) :] if each.frequency]
+    if len(found) < n:
+        raise InputError(
+            f"{n} questions were to be drawn, and the log has {len(found)} different ones"
+            + (f" besides the {len(excluded)} excluded" if excluded else ""),
+            where=name, fix=f"draw at most {len(found)}",
+        )  # fmt: skip
+    rng = random.Random(f"log:{seed}")  # noqa: S311 - a seed, not a secret
+    drawn: list[tuple[int, float, str]] = []
+    strata = []
+    for stratum, members, size in _strata(found, n, by):
+        sizes = {m: found[m].frequency if by == "frequency" else 1 for m in members}
+        chosen = _draw(sizes, size, rng)
+        drawn += [(member, probability, stratum) for member, probability in chosen]
+        every = _probabilities(sizes, size)
+        strata.append(
+            SampledStratum(
+                stratum or "all", len(members), sum(found[m].frequency for m in members), size,
+                min(every), max(every),
+            )
+        )  # fmt: skip
+    rng.shuffle(drawn)
+    today = datetime.now(UTC).date().isoformat() if date is None else date
+    return QuestionSample(
+        name, by, seed,
+        tuple(
+            EvaluationQuestion(
+                question_id(found[member].text), found[member].text, "log", "rotating", today, 1,
+                found[member].frequency, probability, found[member].frequency / probability,
+                1 / probability, stratum,
+            )
+            for member, probability, stratum in drawn
+        ),
+        tuple(strata), texts, scrubbed, known,
+    )  # fmt: skip
+
+
+def question_id(text: str, prefix: str = "log") -> str:
+    """Return an identifier made of a text: the same for texts that differ in case and blanks."""
+    key = " ".join(text.casefold().split())
+    return f"{prefix}-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+# ---- the log
+
+
+def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
+    """Different texts, with how often they were asked."""
+    if not isinstance(source, EventLog) and _is_log(os.fspath(source)):
+        source = EventLog(source)
+    counts: dict[str, int] = defaultdict(int)
+    if isinstance(source, EventLog):
+        with closing(source.connection()) as connection:
+            rows = connection.execute(
+                "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY ALL"
+            ).fetchall()
+    else:
+        rows = _rows(TextSource.of(source))
+    for text, count in rows:
+        counts[" ".join(text.split())] += count
+    # Sorted: the order of the log and of the database must not change the draw.
+    yield from ((text, counts[text]) for text in sorted(counts) if text and counts[text])
+
+
+def _is_log(path: str) -> bool:
+    return os.path.isdir(path) or path.endswith(".parquet") or "*" in path  # noqa: PTH112 - a glob
+
+
+def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
+    """Questions with how often they were asked, as they occur."""
+    rows = named_rows(source, None)
+    first = next(rows, None)
+    if first is None:
+        with source.open() as stream:
+            for number, line in numbered_lines(stream, source.name):
+                yield decoded_line(line, source.name, number), 1
+        return
+    for number, row in itertools.chain((first,), rows):
+        text: Any = next((row[name] for name in _TEXTS if name in row), None)
+        if text is None:
+            raise FormatError(
+                f"there is no column for the question: the columns are {', '.join(row)}",
+                path=source.name, line=number, fix=f"name it {' or '.join(_TEXTS[:2])}",
+            )  # fmt: skip
+        if isinstance(text, str):
+            yield text, _count(row, source.name, number)
+
+
+def _count(row: Mapping[str, Any], name: str, line: int) -> int:
+    given = next((row[column] for column in _COUNTS if column in row), 1)
+    try:
+        count = int(str(given))
+    except ValueError:
+        count = -1
+    if count < 0:
+        raise FormatError(
+            f"got {given!r:.40} for a count", path=name, line=line,
+            fix="give a whole number: how often the question was asked",
+        )  # fmt: skip
+    return count
+
+
+# ---- near-duplicates
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGroup:
+    """A question and its near-duplicates.
+
+    Attributes:
+        text: The text that represents them.
+        frequency: How often they were asked in all.
+    """
+
+    text: str
+    frequency: int
+
+
+def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> list[QuestionGroup]:
+    """Group texts that are the same question (`sample_questions` says when).
+
+    Texts are taken in the order of their frequency. Each joins the first group whose text it
+    repeats or nearly repeats, or begins a group: so no group grows by a chain of similar texts.
+
+    Args:
+        counts: How often each text was asked.
+        known: Texts with groups of their own, before all others.
+
+    Returns:
+        The groups of the known texts, in their order, and then the others by falling frequency.
+
+    Example:
+        >>> [g.text for g in group_questions({"opening hours": 5, "Opening huors?": 1, "wifi": 2})]
+        ['opening hours', 'wifi']
+    """
+    texts: list[str] = []
+    sums: list[int] = []
+    places: dict[str, int] = {}
+    near: dict[tuple[int, int, str, tuple[str, ...]], list[int]] = defaultdict(list)
+    parts: list[tuple[str, ...]] = []
+    ranked = sorted(counts, key=lambda text: (-counts[text], text))
+    for text in (*known, *ranked):
+        given = len(texts) < len(known)
+        words = _words(text)
+        key = "".join(words) or text
+        place = places.get(key)
+        holes = list(_holes(words))
+        if place is None:
+            place = next(
+                (
+                    other
+                    for hole in holes
+                    for other in near.get(hole, ())
+                    if _near(words[hole[1]], parts[other][hole[1]])
+                ),
+                None,
+            )
+        if given or place is None:
+            new = len(texts)
+            texts.append(text)
+            sums.append(0)
+            parts.append(words)
+            for hole in holes:
+                near[hole].append(new)
+            # Of known texts that are the same, the first has the searches.
+            place = places.setdefault(key, new)
+        else:
+            places[key] = place
+        if not given:
+            sums[place] += counts[text]
+    found = [QuestionGroup(text, total) for text, total in zip(texts, sums, strict=True)]
+    others = sorted(found[len(known) :], key=lambda group: (-group.frequency, group.text))
+    return [*found[: len(known)], *others]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words without case, accents of Latin letters, and signs at their ends."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(letter for letter in plain if ord(letter) not in _ACCENTS)
+    return tuple(filter(None, (word.strip(_SIGNS) for word in plain.split())))
+
+
+def _holes(words: Sequence[str]) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+    """For each word what texts share that differ in this word only, but not in its first letter."""
+    for place, word in enumerate(words):
+        if len(word) >= _SHORT:
+            yield len(words), place, word[0], (*words[:place], *words[place + 1 :])
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether two words that begin with the same letter differ by one typing error."""
+    if not (one.isalpha() and other.isalpha()):
+        return False
+    short, long = sorted((one, other), key=len)
+    if len(short) == len(long):
+        wrong = [place for place in range(len(one)) if one[place] != other[place]]
+        swapped = (
+            len(wrong) == 2
+            and wrong[1] == wrong[0] + 1
+            and one[wrong[0]] == other[wrong[1]]
+            and one[wrong[1]] == other[wrong[0]]
+        )
+        return len(one) >= _LONG and (len(wrong) == 1 or swapped)
+    if len(long) != len(short) + 1:
+        return False
+    if long == short + "s":
+        return len(short) >= _SHORT
+    return len(short) >= _MEDIUM and any(
+        long[:place] + long[place + 1 :] == short for place in range(len(long))
+    )
+
+
+# ---- the draw
+
+
+def _strata(
+    groups: Sequence[QuestionGroup], n: int, by: str
+) -> Iterator[tuple[str, list[int], int]]:
+    """The name, the groups and the size of the sample of each stratum that is not empty."""
+    if by != "strata":
+        yield "", list(range(len(groups))), n
+        return
+    total, before = sum(group.frequency for group in groups), 0
+    members: dict[str, list[int]] = {name: [] for name in STRATA}
+    for place, group in enumerate(groups):
+        members[STRATA[len(STRATA) * before // total]].append(place)
+        before += group.frequency
+    filled = sorted((name for name in STRATA if members[name]), key=lambda s: len(members[s]))
+    if n < len(filled):
+        raise InputError(
+            f"{many(n, 'question')} cannot represent {len(filled)} strata", where="n",
+            fix=f"draw {len(filled)} or more, or by frequency",
+        )  # fmt: skip
+    sizes: dict[str, int] = {}
+    for place, name in enumerate(filled):
+        left, strata = n - sum(sizes.values()), len(filled) - place
+        sizes[name] = min(len(members[name]), left // strata)
+    for name in STRATA:
+        if sizes.get(name):
+            yield name, members[name], sizes[name]
+
+
+def _certain(sizes: Mapping[int, int], n: int) -> tuple[list[int], dict[int, int]]:
+    """Those with probability 1, and the others."""
+    rest = dict(sizes)
+    certain: list[int] = []
+    while rest and n > len(certain):
+        total, left = sum(rest.values()), n - len(certain)
+        large = [key for key, size in rest.items() if left * size >= total]
+        if not large:
+            break
+        certain += large
+        for key in large:
+            del rest[key]
+    return certain, rest
+
+
+def _probabilities(sizes: Mapping[int, int], n: int) -> list[float]:
+    certain, rest = _certain(sizes, n)
+    left, total = n - len(certain), sum(rest.values())
+    return [1.0] * len(certain) + [left * size / total for size in rest.values()]
+
+
+def _draw(sizes: Mapping[int, int], n: int, rng: random.Random) -> list[tuple[int, float]]:
+    """Systematic sampling with probability proportional to size, in whole numbers throughout."""
+    certain, rest = _certain(sizes, n)
+    drawn = [(key, 1.0) for key in certain]
+    left = n - len(certain)
+    if left:
+        order = rng.sample(list(rest), len(rest))
+        total = sum(rest.values())
+        # Points at start, start + total, ... on a line on which each has left * size.
+        point, end = rng.randrange(total), 0
+        for key in order:
+            end += left * rest[key]
+            if point < end:
+                drawn.append((key, left * rest[key] / total))
+                point += total
+    return drawn

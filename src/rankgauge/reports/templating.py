@@ -1,0 +1,43 @@
+"""Templates of pages, and the files that are written into them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.escaping import templates
+from rankgauge.rendering.plot_drawing import Plot
+from rankgauge.rendering.tables import Table
+from rankgauge.reports.sections import Details
+
+
+def asset(name: str) -> str:
+    """Return a file of the folder of templates."""
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+def script_digest(script: str) -> str:
+    """Return the hash by which the policy of a page allows its script."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def environment() -> Any:
+    """Return the environment of Jinja, with tests for the parts of a section."""
+    from jinja2 import FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def inlined(shown: Plot, name: str) -> Markup:
+        return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
+
+    made = templates(
+        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    made.globals["inline"] = inlined
+    made.tests["table"] = lambda part: isinstance(part, Table)
+    made.tests["fold"] = lambda part: isinstance(part, Details)
+    made.tests["plot"] = lambda part: isinstance(part, Plot)
+    return made

@@ -1,0 +1,327 @@
+"""Classifier two-sample test: can a classifier tell the points of two samples apart?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import FloatArray, blocks, check_draws, check_share
+
+__all__ = ["AreaEstimate", "LabelScores", "TwoSampleTest", "area_under_curve"]
+
+_FOLDS = 5
+_NEIGHBORS = 10
+_PENALTY = 1.0  # times the number of points that a fold is fitted to
+_ROWS = 1000  # of a block of similarities
+_DIGITS = 10  # of scores: equal points get equal scores with any BLAS
+CLASSIFIERS = ("linear", "neighbors")
+
+
+@dataclass(frozen=True, slots=True)
+class AreaEstimate:
+    """An area under the ROC curve with its interval.
+
+    Attributes:
+        value: The share of pairs of points, one of each sample, whose scores are in order; 0.5 if
+            the classifier cannot tell the samples apart.
+        low: The lower bound of the interval.
+        high: The upper bound.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSampleTest:
+    """A classifier two-sample test by permutation of the labels.
+
+    Attributes:
+        p: The p-value of the larger standardized area.
+        areas: The area of each classifier, in the order of `CLASSIFIERS`.
+        z: Their standardized areas.
+        decisive: The position of the classifier with the larger one.
+        permutations: The number of random permutations.
+        center: (2,) means of the areas over permutations and the observed labels.
+        spread: (2,) their standard deviations.
+        largest: (permutations,) the larger standardized area of each permutation, sorted.
+    """
+
+    p: float
+    areas: tuple[AreaEstimate, ...]
+    z: tuple[float, ...]
+    decisive: int
+    permutations: int
+    center: FloatArray
+    spread: FloatArray
+    largest: FloatArray
+
+    def p_values(self, areas: FloatArray) -> FloatArray:
+        """Return the p-values of other labels of the same points, whose areas are (2, B)."""
+        z = _standardized(areas, self.center, self.spread).max(axis=0)
+        reached = self.permutations - np.searchsorted(self.largest, z - _TIE, side="left")
+        return np.asarray((reached + 1) / (self.permutations + 1))
+
+
+_TIE = 1e-9
+
+
+class LabelScores:
+    """Scores of points by two classifiers, for any labels.
+
+    ``linear`` is a ridge regression of the labels on standardized coordinates, fitted without the
+    fold of the point (5 random folds). ``neighbors`` is the share of labels among the 10 points
+    with the highest cosine. Folds, projections and neighbors do not depend on the labels, so that
+    labels can be permuted hundreds of times.
+
+    Args:
+        points: (n, d) coordinates, at least 10 points; constant columns are ignored.
+        seed: The seed of the folds and of the order of equally near neighbors.
+
+    Attributes:
+        order: The random order in which points are looked at.
+        folds: Positions in that order, for each fold.
+
+    Raises:
+        InputError: If there are too few points.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> labels = np.arange(60) < 20
+        >>> points = rng.normal(size=(60, 3)) + labels[:, None]
+        >>> test = LabelScores(points).test(labels, permutations=99)
+        >>> test.p
+        0.01
+    """
+
+    def __init__(self, points: npt.ArrayLike, seed: int = 0) -> None:
+        given = np.asarray(points, dtype=np.float64)
+        check_draws(1, seed, "two_sample")
+        if given.ndim != 2 or len(given) < 2 * _FOLDS:
+            raise InputError(
+                f"{len(given)} points are too few", where="two_sample",
+                fix=f"give (n, d) coordinates of at least {2 * _FOLDS} points",
+            )  # fmt: skip
+        rng = np.random.Generator(np.random.PCG64(seed))
+        # In random order: equally near neighbors are taken in the order of the points, which must
+        # not follow the labels.
+        self.order = rng.permutation(len(given))
+        ordered = given[self.order]
+        self.folds = [np.arange(start, len(ordered), _FOLDS) for start in range(_FOLDS)]
+        self._projections = list(_projections(ordered, self.folds))
+        self._neighbors = nearest(ordered, _NEIGHBORS)
+        # All points are one group of neighbors; those of the line are compared within folds.
+        self._groups = (self.folds, [np.arange(len(ordered))])
+
+    def scores(self, labels: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of each classifier for (n,) or (n, B) labels, in the same shape."""
+        found = self._scores(labels[self.order].astype(np.float64))
+        back = np.argsort(self.order)
+        return found[0][back], found[1][back]
+
+    def _scores(self, labels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        linear = np.empty_like(labels)
+        for fold, (held_out, fitted, projection) in zip(self.folds, self._projections, strict=True):
+            linear[fold] = held_out @ (projection @ labels[fitted])
+        return np.round(linear, _DIGITS), labels[self._neighbors].sum(axis=1)
+
+    def areas(self, labels: npt.NDArray[np.bool_]) -> FloatArray:
+        """Return (2, B) areas under the curve for (n, B) labels."""
+        areas = np.empty((2, labels.shape[1]))
+        ordered = labels[self.order]
+        for start, count in blocks(labels.shape[1], 4 * len(labels)):
+            some = ordered[:, start : start + count]
+            found = self._scores(some.astype(np.float64))
+            for row, (scores, groups) in enumerate(zip(found, self._groups, strict=True)):
+                areas[row, start : start + count] = area_under_curve(scores, some, groups)
+        return areas
+
+    def test(
+        self,
+        labels: npt.NDArray[np.bool_],
+        permutations: int = 499,
+        seed: int = 0,
+        level: float = 0.95,
+    ) -> TwoSampleTest:
+        """Test whether the labels are independent of the points.
+
+        Null hypothesis: the labels are exchangeable. The areas of both classifiers are standardized
+        by their mean and standard deviation over all permutations and the observed labels; p is
+        (b + 1) / (permutations + 1), b the permutations whose larger standardized area reaches the
+        observed one (Lopez-Paz and Oquab 2017; Phipson and Smyth 2010). Intervals are those of
+        DeLong et al. (1988) for the scores as they are.
+
+        Args:
+            labels: (n,) True for one sample, False for the other.
+            permutations: How often labels are permuted.
+            seed: The seed of the permutations.
+            level: The confidence of the intervals.
+
+        Raises:
+            InputError: If one sample is empty.
+        """
+        check_draws(permutations, seed, "two_sample")
+        check_share(level, "level", "two_sample")
+        labels = np.asarray(labels, dtype=bool)
+        if labels.shape != (len(self.order),) or labels.all() or not labels.any():
+            raise InputError(
+                f"labels of shape {labels.shape} with {int(labels.sum())} of one sample",
+                where="two_sample", fix=f"give {len(self.order)} labels of two samples",
+            )  # fmt: skip
+        rng = np.random.Generator(np.random.PCG64([seed, 1]))
+        drawn = np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1)
+        areas = self.areas(drawn)
+        center, spread = areas.mean(axis=1), areas.std(axis=1)
+        z = _standardized(areas, center, spread)
+        largest = np.sort(z[:, 1:].max(axis=0))
+        reached = permutations - np.searchsorted(largest, z[:, 0].max() - _TIE, side="left")
+        estimates = tuple(
+            _estimate(scores, labels[self.order], groups, level)
+            for scores, groups in zip(
+                self._scores(labels[self.order].astype(np.float64)), self._groups, strict=True
+            )
+        )
+        return TwoSampleTest(
+            float((reached + 1) / (permutations + 1)), estimates, tuple(z[:, 0].tolist()),
+            int(z[:, 0].argmax()), permutations, center, spread, largest,
+        )  # fmt: skip
+
+    def area_within(self, labels: npt.NDArray[np.bool_], groups: npt.NDArray[np.int64]) -> float:
+        """Return the linear area over pairs of the same fold and group; NaN without pairs."""
+        ordered = groups[self.order]
+        cells = [
+            fold[ordered[fold] == group] for fold in self.folds for group in np.unique(ordered)
+        ]
+        some = labels[self.order][:, None]
+        scores = self._scores(some.astype(np.float64))[0]
+        return float(area_under_curve(scores, some, cells)[0])
+
+
+def area_under_curve(
+    scores: FloatArray,
+    labels: npt.NDArray[np.bool_],
+    groups: list[npt.NDArray[np.int64]] | None = None,
+) -> FloatArray:
+    """Return the areas under the ROC curve over the pairs within groups.
+
+    The share of pairs, one point of each label, in which the labeled point has the higher score;
+    equal scores count one half.
+
+    Args:
+        scores: (n, B).
+        labels: (n, B).
+        groups: Positions of the points of each group; all points are one group if left out.
+
+    Returns:
+        (B,) areas; NaN where no group has both labels.
+
+    Example:
+        >>> labels = np.array([[True], [False], [False]])
+        >>> float(area_under_curve(np.array([[2.0], [2.0], [1.0]]), labels)[0])
+        0.75
+    """
+    won, pairs = np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
+    for group in [np.arange(len(scores))] if groups is None else groups:
+        some = labels[group]
+        ones = some.sum(axis=0)
+        won += (middle_ranks(scores[group]) * some).sum(axis=0) - ones * (ones + 1) / 2
+        pairs += ones * (len(group) - ones)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(pairs > 0, won / np.maximum(pairs, 1), np.nan))
+
+
+def middle_ranks(values: FloatArray) -> FloatArray:
+    """Return the ranks from 1 in each column; equal values share the mean of their ranks.
+
+    Example:
+        >>> middle_ranks(np.array([[3.0], [1.0], [3.0]])).T.tolist()
+        [[2.5, 1.0, 2.5]]
+    """
+    if not len(values):
+        return values.astype(np.float64)
+    order = values.argsort(axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    places = np.broadcast_to(np.arange(len(values))[:, None], values.shape)
+    starts = np.ones(values.shape, dtype=bool)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    first = np.maximum.accumulate(np.where(starts, places, 0), axis=0)
+    ends = np.ones(values.shape, dtype=bool)
+    ends[:-1] = starts[1:]
+    last = np.minimum.accumulate(np.where(ends, places, len(values))[::-1], axis=0)[::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
+    return ranks
+
+
+def nearest(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
+    """Return (n, count) positions of the other points with the highest cosine, in no order."""
+    rows = unit_rows(points)
+    count = min(count, len(rows) - 1)
+    found = np.empty((len(rows), count), dtype=np.int64)
+    for start in range(0, len(rows), _ROWS):
+        near = np.round(rows[start : start + _ROWS] @ rows.T, _DIGITS)
+        near[np.arange(len(near)), np.arange(start, start + len(near))] = -np.inf
+        found[start : start + _ROWS] = np.argpartition(-near, count - 1, axis=1)[:, :count]
+    return found
+
+
+def unit_rows(points: FloatArray) -> FloatArray:
+    """Return rows of length 1; rows of zeros remain."""
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return np.asarray(points / np.where(lengths > 0, lengths, 1.0))
+
+
+def _projections(
+    points: FloatArray, folds: list[npt.NDArray[np.int64]]
+) -> Iterator[tuple[FloatArray, npt.NDArray[np.int64], FloatArray]]:
+    """For each fold its own points, the positions of the others, and (d, m) coefficients."""
+    spread = points.std(axis=0)
+    kept = points[:, spread > _TIE * max(1.0, float(np.abs(points).max()))]
+    scaled = (kept - kept.mean(axis=0)) / kept.std(axis=0)
+    for fold in folds:
+        fitted = np.setdiff1d(np.arange(len(scaled)), fold)
+        center = scaled[fitted].mean(axis=0)
+        others = scaled[fitted] - center
+        gram = others.T @ others + _PENALTY * len(others) * np.eye(others.shape[1])
+        yield scaled[fold] - center, fitted, np.linalg.solve(gram, others.T)
+
+
+def _standardized(areas: FloatArray, center: FloatArray, spread: FloatArray) -> FloatArray:
+    """(2, B) areas in standard deviations; 0 of a classifier whose area is always the same."""
+    scale = np.where(spread > _TIE, spread, np.inf)
+    return np.asarray((np.nan_to_num(areas, nan=0.5) - center[:, None]) / scale[:, None])
+
+
+def _estimate(
+    scores: FloatArray,
+    labels: npt.NDArray[np.bool_],
+    groups: list[npt.NDArray[np.int64]],
+    level: float,
+) -> AreaEstimate:
+    """The area over pairs within groups with the interval of DeLong et al. (1988)."""
+    pairs = variance = won = 0.0
+    for group in groups:
+        ours, theirs = scores[group][labels[group]], scores[group][~labels[group]]
+        if not len(ours) or not len(theirs):
+            continue
+        # Ranks among all minus ranks among their own: the share of the others below each point.
+        ranks = middle_ranks(np.concatenate([ours, theirs])[:, None])[:, 0]
+        below = (ranks[: len(ours)] - middle_ranks(ours[:, None])[:, 0]) / len(theirs)
+        above = 1 - (ranks[len(ours) :] - middle_ranks(theirs[:, None])[:, 0]) / len(ours)
+        weight = len(ours) * len(theirs)
+        pairs += weight
+        won += weight * below.mean()
+        variance += weight**2 * sum(
+            part.var(ddof=1) / len(part) for part in (below, above) if len(part) > 1
+        )
+    if not pairs:
+        return AreaEstimate(0.5, 0.0, 1.0)
+    half = NormalDist().inv_cdf((1 + level) / 2) * variance**0.5 / pairs
+    value = float(won / pairs)
+    return AreaEstimate(value, max(0.0, value - half), min(1.0, value + half))

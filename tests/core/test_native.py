@@ -1,0 +1,187 @@
+"""The compiled core gives what NumPy gives, to the last bit."""
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import rankgauge as rg
+from rankgauge.core import native
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable, offsets_of
+
+pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
+MEASURES = ["nDCG@3", "AP", "RR", "P@2", "R@5", "ERR@4", "Bpref"]
+IDS = st.text(st.sampled_from("ab1é\U0001f600"), min_size=1, max_size=140)
+SCORES = st.sampled_from([0.0, -0.0, 1.0, 0.5, -1e300, 5e-324, 3, 2**53, 1e15])
+RUNS = st.dictionaries(IDS, st.dictionaries(IDS, SCORES, max_size=30), min_size=1, max_size=4)
+JUDGMENTS = st.dictionaries(
+    IDS, st.dictionaries(IDS, st.sampled_from([0, 1, 2, -1]), min_size=1, max_size=20), min_size=1
+)
+TIES = st.sampled_from(["trec", "input", "best", "worst", "mean"])
+
+
+def outcome(judgments, run, ties="trec"):
+    """What an evaluation gives: values and notes, or the text of its error."""
+    try:
+        found = rg.evaluate(judgments, run, MEASURES, ties=ties)
+    except rg.RankgaugeError as error:
+        return str(error)
+    return found.per_query.tobytes(), found.notes, found.counts
+
+
+def both(judgments, run, ties="trec"):
+    """The outcomes with and without the compiled core."""
+    compiled = outcome(judgments, run, ties)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        return compiled, outcome(judgments, run, ties)
+
+
+@given(JUDGMENTS, RUNS, TIES)
+def test_dicts_are_joined_alike(judgments, run, ties):
+    for query in list(run)[:2]:  # mostly nothing is in common
+        judgments.setdefault(query, dict.fromkeys(list(run[query])[::2] or ["a"], 1))
+    compiled, plain = both(judgments, run, ties)
+    assert compiled == plain
+
+
+@given(JUDGMENTS, RUNS, TIES)
+def test_tables_are_joined_alike(judgments, run, ties):
+    for query in list(run)[:2]:
+        judgments.setdefault(query, dict.fromkeys(list(run[query])[::2] or ["a"], 1))
+    rows = [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
+    compiled, plain = both(judgments, rows, ties)
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("order", ["descending", "shuffled", "all equal", "few scores"])
+@pytest.mark.parametrize("ties", ["trec", "input"])
+def test_large_rankings_with_many_judged_documents_are_ranked_alike(order, ties):
+    rng = random.Random(7)
+    names = [f"d{rng.randrange(10**9)}" for _ in range(3_000)]
+    scores = {
+        "descending": [3_000.0 - i // 3 for i in range(3_000)],
+        "shuffled": [rng.random() for _ in names],
+        "all equal": [1.0] * 3_000,
+        "few scores": [float(rng.randrange(40)) for _ in names],
+    }[order]
+    run = {"q": dict(zip(names, scores, strict=True))}
+    judgments = {"q": {name: rng.randrange(3) for name in names[::4]} | {"absent": 1}}
+    rows = [("q", *pair) for pair in run["q"].items()]
+    for given_run in (run, rows):
+        compiled, plain = both(judgments, given_run, ties)
+        assert compiled == plain
+        assert isinstance(compiled, tuple)
+
+
+FIELDS = st.sampled_from(
+    ["q1", "q2", "d1", "d2", "d\xe9", "1", "0.25", "-3", "1e3", "nan", "#", "x" * 9]
+)
+BLANKS = st.sampled_from([" ", "\t", "  ", " \t "])
+LINES = st.builds(
+    lambda fields, blank, tail: blank.join(fields) + tail,
+    st.lists(FIELDS, min_size=0, max_size=7), BLANKS, st.sampled_from(["", " ", "\r", "\v", "\0"]),
+)  # fmt: skip
+
+
+@given(st.lists(LINES, min_size=1, max_size=6), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_junk_files_are_read_or_refused_alike(tmp_path_factory, lines, end, ends):
+    path = tmp_path_factory.mktemp("junk") / "junk.run"
+    usual = [f"q1 Q0 d{i} {i} {9 - i}.5 tag" for i in range(3)]
+    path.write_bytes((end.join(usual + lines) + end * ends).encode())
+    compiled, plain = both({"q1": {"d1": 1}}, str(path))
+    assert compiled == plain
+
+
+@pytest.mark.parametrize(
+    "shape", ["grouped", "shuffled", "tabs", "long ids", "not ASCII", "repeated"]
+)
+def test_files_are_read_alike(tmp_path: Path, shape):
+    rng = random.Random(shape)
+    long = "x" * 150 if shape == "long ids" else "é" * (shape == "not ASCII")
+    rows = [
+        f"q{q} Q0 {long}d{d} {d} {rng.choice([rng.random(), rng.gauss(0, 1e-8), 0.5])!r} t"
+        for q in range(40)
+        for d in range(60)
+    ]
+    if shape == "shuffled":
+        rng.shuffle(rows)
+    if shape == "repeated":
+        rows.append(rows[3])
+    text = "\n".join(rows) + "\n"
+    path = tmp_path / "a.run"
+    path.write_text(text.replace(" ", "\t") if shape == "tabs" else text)
+    judgments = {f"q{q}": {f"{long}d{d}": d % 3 for d in range(0, 60, 7)} for q in range(45)}
+    compiled, plain = both(judgments, str(path))
+    assert compiled == plain
+    assert rg.evaluate(
+        judgments, rg.Run.of(str(path)) if shape != "repeated" else {"q1": ["a"]}, MEASURES
+    )
+
+
+DECIMALS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(0, 1).map(repr),
+    st.floats(0, 1).map(lambda value: f"{value:.17f}"),
+    st.decimals(allow_nan=False, allow_infinity=False, places=12).map(str),
+    st.from_regex(r"[+-]?[0-9]{0,25}\.?[0-9]{0,25}([eE][+-]?[0-9]{1,4})?", fullmatch=True),
+)
+
+
+@given(st.lists(DECIMALS, min_size=1, max_size=20))
+def test_numbers_of_files_are_those_of_float(numbers):
+    def read(text):
+        try:
+            return float(text)
+        except ValueError:
+            return math.nan
+
+    values = [read(text) for text in numbers]
+    text = "".join(f"q d{i} {number or '-'}\n" for i, number in enumerate(numbers)).encode()
+    data = np.frombuffer(text + bytes(32), np.uint8)
+    columns = [
+        np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)
+    ]
+    found = native.core.scan(native.core.numbering(), data, 0, len(text), (3, 0, 1, 2), 0, *columns)
+    if all(abs(value) < 2**53 for value in values):
+        assert found is not None
+        assert columns[3].tobytes() == np.array(values).tobytes()
+    else:
+        assert found is None
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=20))
+def test_hashes_are_those_of_numpy(names):
+    ids = Ids.of([name.replace(b"\0", b"\1") for name in names])
+    compiled = Ids(*ids.columns()).hashes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        assert Ids(*ids.columns()).hashes().tolist() == compiled.tolist()
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=12), min_size=1, max_size=6))
+def test_a_repeated_document_is_found(rankings):
+    docs = [doc for ranking in rankings for doc in ranking]
+    if not docs:
+        return
+    offsets = offsets_of([len(ranking) for ranking in rankings])
+    queries = Ids.of([f"q{i}" for i in range(len(rankings))])
+    table = PairTable(queries, offsets, Ids.of(docs), np.zeros(len(docs)))
+    repeated = [ranking for ranking in rankings if len(set(ranking)) < len(ranking)]
+    assert bool(table.repeats()) == bool(repeated)
+
+
+def test_arrays_of_the_wrong_size_are_refused():
+    hashes, offsets = np.zeros(3, np.uint64), np.array([0, 2], np.int64)
+    with pytest.raises(ValueError, match="no offsets"):
+        native.core.all_differ(hashes, offsets)
+    with pytest.raises(ValueError, match="another size"):
+        native.core.all_differ(np.zeros(3, np.uint8), offsets)
+    with pytest.raises(ValueError, match="no ids"):
+        native.core.hash_ids(
+            np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64)
+        )

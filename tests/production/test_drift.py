@@ -1,0 +1,305 @@
+"""Drift of the evaluation set: planted truths, weights, questions to add, bad input."""
+
+import json
+import math
+from importlib import resources
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from sklearn.feature_extraction.text import CountVectorizer
+
+import rankgauge
+from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.production import DistinctQuestions, EventLog, measure_drift, reweight
+from rankgauge.production.clusters import equal_shares
+
+PLACES = (
+    "oslo", "rome", "bern", "kyiv", "lima", "doha", "riga", "bonn",
+    "cork", "nice", "graz", "ghent", "turin", "porto", "leeds",
+)  # fmt: skip
+VERBS = (
+    "renew", "return", "reserve", "borrow", "extend", "cancel", "order", "print",
+    "scan", "copy",
+)  # fmt: skip
+THINGS = (
+    "book", "card", "film", "map", "game", "disc", "key", "bag",
+    "lamp", "desk", "chair", "pass",
+)  # fmt: skip
+
+
+def library(count, seed=0):
+    """Questions about a library."""
+    rng = np.random.default_rng(seed)
+    every = [f"how do i {verb} a {thing} please" for verb in VERBS for thing in THINGS]
+    return [every[n] for n in rng.permutation(len(every))[:count]]
+
+
+def travel(count, seed=0):
+    """Questions about travel."""
+    rng = np.random.default_rng(seed)
+    every = [f"train from {one} to {two} station" for one in PLACES for two in PLACES if one != two]
+    return [every[n] for n in rng.permutation(len(every))[:count]]
+
+
+def halves(count, seed=0):
+    """Two samples of the same mixture of both."""
+    rng = np.random.default_rng(seed)
+    every = [*library(120), *travel(200)]
+    order = rng.permutation(len(every))
+    return [every[n] for n in order[:count]], [every[n] for n in order[count:]]
+
+
+def quick(ours, theirs, **options):
+    return measure_drift(ours, theirs, permutations=99, **options)
+
+
+def test_samples_of_the_same_questions_are_mixed_and_the_limit_is_named():
+    report = quick(*halves(120))
+    assert report.verdict in {"mixed", "cannot tell"}
+    assert report.p > 0.05
+    assert "at this size" in report.summary()
+    assert "no drift" not in str(report).lower()
+    assert report.finding.severity == "info"
+    assert report.additions == ()
+
+
+def test_small_samples_cannot_tell():
+    report = quick(*(half[:15] for half in halves(150)))
+    assert report.verdict == "cannot tell"
+    assert report.finding.fix
+
+
+def test_a_topic_that_the_evaluation_set_lacks_is_missing_and_its_questions_are_to_be_added():
+    ours = library(60)
+    theirs = [*library(120)[60:], *travel(60)]
+    report = quick(ours, theirs)
+    assert report.verdict == "missing"
+    assert {each.text for each in report.additions} <= set(travel(60))
+    assert len({each.text for each in report.additions}) == len(report.additions) > 5
+    assert sum(each.traffic_share for each in report.missing) == pytest.approx(0.5, abs=0.1)
+    assert report.foreign == ()
+    assert report.finding.severity == "warning"
+
+
+def test_evaluation_questions_that_nobody_asks_are_separated():
+    report = quick([*library(30), *travel(60)], library(120)[30:])
+    assert report.verdict == "separated"
+    assert sum(each.evaluation_share for each in report.foreign) == pytest.approx(2 / 3, abs=0.1)
+    assert report.distinctions[0].area > 0.7
+
+
+def test_questions_far_from_the_log_are_listed():
+    ours = [*halves(100)[0], "zygomorphic quixotry"]
+    report = quick(ours, halves(100)[1])
+    assert report.outliers[0].text == "zygomorphic quixotry"
+    assert len(report.outliers) < 5
+    assert report.outliers[0].id == "q101"
+    assert report.outliers[0].distance > report.far
+
+
+def test_questions_in_both_sets_are_counted_and_not_compared_with_themselves():
+    ours, theirs = halves(120)
+    report = quick(ours, [*theirs, *(text.upper() for text in ours[:40]), ours[0]])
+    assert report.shared == 40
+    assert report.shared_traffic == pytest.approx(41 / (len(theirs) + 41))
+    assert report.p > 0.05
+    assert len(report.points) == len(ours) + len(theirs)
+
+
+def test_repeated_questions_change_the_traffic_and_not_the_test():
+    ours, theirs = halves(120)
+    once = quick(ours, theirs)
+    often = quick(ours, [*theirs, *[theirs[0]] * 10_000])
+    assert (often.p, often.distinctions) == (once.p, once.distinctions)
+    (busy,) = (each for each in often.clusters if each.traffic_share > 0.9)
+    assert theirs[0] in {each.text for each in often.points if each.cluster == busy.number}
+    assert often.log.asked == len(theirs) + 10_000
+    assert often.effective_size < once.effective_size
+
+
+def test_weights_are_the_share_of_traffic_over_that_of_the_evaluation_set():
+    ours = {f"a{n}": text for n, text in enumerate([*library(60), *travel(20)])}
+    theirs = [*library(120)[60:], *travel(150)[20:]]
+    report = quick(ours, theirs)
+    where = {point.text: point.cluster for point in report.points}
+    for name, text in ours.items():
+        cluster = report.clusters[where[text] - 1]
+        alike = sum(where[other] == cluster.number for other in ours.values())
+        asked = sum(where[other] == cluster.number for other in theirs) / len(theirs)
+        assert cluster.traffic_share == pytest.approx(asked)
+        raw = asked / (alike / len(ours))
+        assert report.weights()[name] == pytest.approx(raw / (1 - report.uncovered), rel=1e-6)
+    weights = list(report.weights().values())
+    assert np.mean(weights) == pytest.approx(1)
+    assert report.effective_size == pytest.approx(sum(weights) ** 2 / sum(w * w for w in weights))
+    assert report.weights()["a70"] > report.weights()["a0"]
+
+
+def test_reweighted_means_are_weighted_sums_and_their_size_is_that_of_kish():
+    qrels = {f"q{n}": {"d": 1} for n in range(4)}
+    run = {"q0": ["d"], "q1": ["x", "d"], "q2": ["x"], "q3": ["d"]}
+    evaluation = rankgauge.evaluate(qrels, run, ["P@1", "RR"])
+    found = reweight(evaluation, {"q0": 2.0, "q1": 1.0, "q2": 1.0, "q9": 5.0}, 0.25)
+    assert found.weighted == {"P@1": 0.5, "RR": pytest.approx(2.5 / 4)}
+    assert found.plain == {"P@1": pytest.approx(1 / 3), "RR": pytest.approx(0.5)}
+    assert (found.queries, found.effective_size) == (3, pytest.approx(16 / 6))
+    weighted = rankgauge.evaluate(qrels, run, ["RR"], weights={"q0": 2, "q1": 1, "q2": 1, "q3": 0})
+    assert weighted.mean()["RR"] == pytest.approx(found.weighted["RR"])
+    with pytest.raises(InputError, match="no query of the evaluation has a weight"):
+        reweight(evaluation, {"other": 1.0})
+
+
+def test_p_values_of_clusters_are_those_of_a_loop():
+    rng = np.random.default_rng(2)
+    clusters, labels = rng.integers(0, 3, 50), np.arange(50) < 20
+    permuted = np.stack([labels, *(rng.permutation(labels) for _ in range(99))], axis=1)
+    z = []
+    for column in permuted.T:
+        row = []
+        for name in range(3):
+            size = (clusters == name).sum()
+            mean = 20 * size / 50
+            sd = math.sqrt(20 * size / 50 * (50 - size) / 50 * 30 / 49)
+            row.append(abs((clusters[column] == name).sum() - mean) / sd)
+        z.append(row)
+    largest = [max(row) for row in z[1:]]
+    wanted = [(1 + sum(each >= one - 1e-9 for each in largest)) / 100 for one in z[0]]
+    assert equal_shares(clusters, permuted) == pytest.approx(wanted)
+
+
+def test_power_grows_with_the_lost_topic_and_with_the_number_of_questions():
+    few, many = quick(*(half[:60] for half in halves(120))), quick(*halves(160))
+    for report in (few, many):
+        assert report.detectable[-1].power > report.detectable[0].power
+    assert sum(each.power for each in many.detectable) > sum(each.power for each in few.detectable)
+
+
+def test_the_same_seed_gives_the_same_report():
+    ours, theirs = halves(60)
+    assert quick(ours, theirs, seed=5).to_json() == quick(ours, theirs, seed=5).to_json()
+
+
+def test_terms_and_typical_questions_name_a_cluster():
+    report = quick(library(60), [*library(120)[60:], *travel(60)], clusters=2)
+    (trains,) = (each for each in report.clusters if "train" in each.terms)
+    assert trains.typical_log
+    assert all(text.startswith("train from") for text in trains.typical_log)
+    assert (trains.evaluation, trains.log) == (0, 60)
+    assert trains.log_interval[0] < 0.5 < trains.log_interval[1]
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        "hashing",
+        rankgauge.retrievers.HashingEncoder(64),
+        lambda texts: CountVectorizer().fit(library(120) + travel(200)).transform(texts).toarray(),
+    ],
+)
+def test_any_encoder_finds_a_missing_topic(encoder):
+    report = quick(library(60), [*library(120)[60:], *travel(60)], encoder=encoder)
+    assert report.p == 0.01
+    assert report.verdict == "missing"
+
+
+@pytest.mark.parametrize("vector", [[math.nan], [[1.0]], None])
+def test_encoders_that_return_no_vectors_are_refused(vector):
+    with pytest.raises(InputError, match="the encoder returned"):
+        quick(*halves(100), encoder=lambda texts: [vector] * len(texts))
+
+
+def test_unknown_encoders_are_refused():
+    with pytest.raises(UnknownName, match="there is no encoder 'bert'"):
+        quick(*halves(100), encoder="bert")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ([], library(50), "there are no questions"),
+        (["  ", "\n"], library(50), "there are no questions"),
+        (["one question"], library(50), "1 distinct question"),
+        (["the same"] * 500, library(50), "1 distinct question"),
+        (library(50), library(50), "0 distinct questions that the evaluation set does not have"),
+        (library(50), 7, "got int for questions"),
+        (library(50), [7] * 20, "got 7 for the text of a question"),
+    ],
+)
+def test_too_few_questions_are_refused(ours, theirs, said):
+    with pytest.raises(InputError, match=said):
+        quick(ours, theirs)
+
+
+def test_other_scripts_signs_and_very_long_questions_are_compared():
+    ours = [f"{sign}借书证在哪里{n}\uff1f" for n, sign in enumerate("天地人水火山石田土木")]
+    theirs = [f"كيف أجدد البطاقة {n}؟" for n in range(8)] + ["???", "!!!", "🙂", "x" * 20_000]
+    report = quick(ours, theirs)
+    assert report.evaluation.asking == 1
+    assert report.p <= 0.05
+    assert "كيف" in report.to_markdown()
+
+
+def test_long_logs_are_sampled():
+    ours, theirs = halves(60)
+    assert len(quick(ours, theirs, most=100).points) == 160
+
+
+def test_questions_are_read_from_files_collections_and_logs(tmp_path):
+    rows = [{"id": "a", "query": "late fees", "count": 3}, {"id": "b", "query": "wifi"}]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "log.csv").write_text("question,frequency\nlate fees,3\nLate fees,1\n")
+    (tmp_path / "log.txt").write_text("late fees\nwifi\n\nLate  fees\n")
+    read = {
+        name: DistinctQuestions.of(tmp_path / name, "log")
+        for name in ("log.jsonl", "log.csv", "log.txt")
+    }
+    assert (read["log.jsonl"].counts, read["log.jsonl"].ids) == ((3, 1), (("a",), ("b",)))
+    assert read["log.csv"].counts == (4,)
+    assert read["log.txt"].counts == (2, 1)
+    collection = rankgauge.Collection.of({}, {"q": "late fees"})
+    assert DistinctQuestions.of(collection, "evaluation").ids == (("q",),)
+    (tmp_path / "wrong.csv").write_text("question,count\nlate fees,often\n")
+    with pytest.raises(FormatError, match="'often' for a count"):
+        DistinctQuestions.of(tmp_path / "wrong.csv", "log")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(FormatError, match="there is no text of a question"):
+        DistinctQuestions.of(tmp_path / "other.csv", "log")
+
+
+def test_questions_are_read_from_an_event_log(tmp_path):
+    import duckdb
+
+    path = tmp_path / "events.parquet"
+    duckdb.execute(
+        "COPY (SELECT 'e' || i AS event_id, 'question' AS kind, TIMESTAMPTZ '2026-05-01' AS time, "
+        "'q' || i AS question_id, CASE WHEN i < 3 THEN 'wifi' ELSE 'fees' END AS text "
+        f"FROM range(4) t(i)) TO '{path}'"
+    )
+    for given in (EventLog(path), str(path)):
+        found = DistinctQuestions.of(given, "log")
+        assert dict(zip(found.texts, found.counts, strict=True)) == {"fees": 1, "wifi": 3}
+
+
+def test_the_json_follows_the_published_schema():
+    report = quick(library(60), [*library(120)[60:], *travel(60)])
+    path = resources.files("rankgauge.schemas").joinpath("drift-1.json")
+    Draft202012Validator(json.loads(path.read_text(encoding="utf-8"))).validate(report.to_dict())
+    assert "points" not in report.to_dict()
+
+
+def test_the_table_fits_a_terminal_and_full_has_everything():
+    report = quick(library(60), [*library(120)[60:], *travel(60)])
+    lines = str(report).splitlines()
+    assert max(map(len, lines)) <= 80
+    full = rankgauge.reports.render(report, "table", rankgauge.reports.Options(full=True))
+    assert report.additions[-1].text in full
+    assert "What this test can detect" in full
+
+
+def test_the_picture_has_both_sets():
+    pytest.importorskip("matplotlib")
+    report = quick(*halves(60))
+    (panel,) = report.plot().panels
+    assert [len(series.y) for series in panel.series] == [260, 60]
+    assert report.plot().png().startswith(b"\x89PNG")

@@ -1,0 +1,278 @@
+"""Online metrics, compared with slow loops over the events."""
+
+import math
+from collections import defaultdict
+from datetime import date, timedelta
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from hypothesis import given, settings, strategies as st
+from tests.online_loops import START, pairs, questions_of, random_events, write_events
+
+from rankgauge.core.abstention import abstains
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.production import METRICS, Event, online_metrics
+from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion
+
+
+def interval(metric, counted):
+    """The estimate of a metric from (cluster, numerator, denominator) of each unit."""
+    sums = defaultdict(lambda: [0.0, 0.0])
+    for cluster, above, below in counted:
+        sums[cluster][0] += above
+        sums[cluster][1] += below
+    moments = ClusterSums.of(*zip(*sums.values(), strict=True))
+    if METRICS[metric].kind == "mean":
+        return clustered_mean(moments, bounds=METRICS[metric].bounds)
+    return clustered_proportion(moments)
+
+
+# Without an event of each of these, a log does not show whether there would be any.
+NEEDED = {
+    "search_ctr": ["click"], "result_ctr": ["click"], "citation_ctr": ["citation click"],
+    "citation_click_rate": ["citation click"], "containment_rate": ["handover"],
+    "feedback_rate": ["thumbs"], "abandonment_rate": ["click", "citation click"],
+}  # fmt: skip
+
+
+def agrees(found, expected, events):
+    """Compare every rate and mean with the loop."""
+    kinds = {event.kind for event in events}
+    for each in found:
+        name = each.metric.name
+        if each.metric.kind == "quantile":
+            continue
+        counted = expected[name]
+        if not counted or not kinds.intersection(NEEDED.get(name, kinds)):
+            assert not each.defined
+            assert each.reason
+            continue
+        own = interval(name, counted)
+        assert each.denominator == pytest.approx(sum(row[2] for row in counted)), name
+        assert each.numerator == pytest.approx(sum(row[1] for row in counted))
+        assert each.value == pytest.approx(own.value)
+        assert each.low == pytest.approx(own.low, nan_ok=True), name
+        assert each.high == pytest.approx(own.high, nan_ok=True), name
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("logs")
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 60), abstentions=st.booleans())
+def test_metrics_are_those_of_loops_over_the_events(folder, seed, size, abstentions):
+    events = random_events(seed, size, abstentions=abstentions)
+    log = write_events(folder / "log.parquet", events)
+    by_rule = not any(event.kind == "abstention" for event in events)
+    agrees(online_metrics(log).overall, pairs(questions_of(events), by_rule=by_rule), events)
+
+
+@pytest.mark.parametrize("by", ["day", "week", "arm", "language"])
+def test_groups_are_those_of_loops_over_their_questions(folder, by):
+    events = random_events(11, 150)
+    questions = questions_of(events)
+    groups = {
+        "day": lambda q: str(q.asked.time.date()),
+        "week": lambda q: str(q.asked.time.date() - timedelta(q.asked.time.weekday())),
+        "arm": lambda q: q.asked.arm,
+        "language": lambda q: q.asked.attributes.get("language", "(unknown)"),
+    }
+    found = online_metrics(write_events(folder / "log.parquet", events), by=by)
+    assert found.group_names == tuple(sorted({groups[by](q) for q in questions}))
+    for name in found.group_names:
+        own = [q for q in questions if groups[by](q) == name]
+        agrees([each for each in found.groups if each.group == name], pairs(own), events)
+    agrees(found.overall, pairs(questions), events)
+
+
+def test_only_questions_of_a_time_and_segment_count(folder):
+    events = random_events(12, 200)
+    log = write_events(folder / "log.parquet", events)
+    since, until = START.date() + timedelta(2), "2026-05-06T12:00:00+02:00"
+    found = online_metrics(log, since=since, until=until, where={"language": "de", "arm": "A"})
+    questions = [
+        q for q in questions_of(events)
+        if q.asked.attributes.get("language") == "de" and q.asked.arm == "A"
+        and "2026-05-03" <= q.asked.time.isoformat() < "2026-05-06T10:00:00"
+    ]  # fmt: skip
+    assert found.questions == len(questions) > 5
+    agrees(found.overall, pairs(questions), events)
+
+
+def test_reformulations_follow_the_stated_rule(folder):
+    events = random_events(13, 200, users=3)
+    log = write_events(folder / "log.parquet", events)
+    for minutes, similarity in ((600, 0.4), (10_000, 1), (0, 0)):
+        found = online_metrics(
+            log, ["reformulation_rate", "abandonment_rate"], minutes=minutes, similarity=similarity
+        )
+        agrees(found.overall, pairs(questions_of(events), minutes, similarity), events)
+        assert f"within {minutes} minutes" in found.to_csv()
+
+
+def test_latency_quantiles_are_order_statistics_within_their_interval(folder):
+    events = random_events(14, 400, users=60)
+    values = sorted(q.latency() for q in questions_of(events) if q.latency() is not None)
+    found = online_metrics(write_events(folder / "log.parquet", events), by="arm")
+    for name, share in (("latency_p50", 0.5), ("latency_p95", 0.95)):
+        each = found.value(name)
+        assert each.value == values[math.ceil(share * len(values)) - 1]
+        assert each.low <= each.value <= each.high
+        assert each.denominator == len(values)
+        assert {found.value(name, arm).denominator for arm in "AB"} != {len(values)}
+
+
+def test_a_quantile_beyond_the_data_has_no_upper_limit(folder):
+    events = [
+        Event(f"e{n}", "answer", START, f"q{n}", user_id=f"u{n}", latency_ms=n) for n in range(30)
+    ]
+    found = online_metrics(write_events(folder / "log.parquet", events))
+    assert math.isinf(found.value("latency_p95").high)
+    assert "no limit" in str(found)
+    assert found.value("latency_p50").high < 29
+
+
+def test_what_was_not_logged_is_not_defined_and_not_zero(folder):
+    events = [Event(f"e{n}", "question", START, f"q{n}") for n in range(5)]
+    found = online_metrics(write_events(folder / "log.parquet", events))
+    for name, reason in (
+        ("result_ctr", "no impressions were logged"),
+        ("thumbs_ratio", "no thumbs were logged"),
+        ("search_ctr", "no retrievals were logged, no impressions were logged"),
+        ("idk_rate", "no abstentions were logged, and answers have no text"),
+        ("wrong_idk_rate", "no abstentions were logged, and answers have no text"),
+        ("containment_rate", "no handovers to a person were logged"),
+        ("latency_p50", "no questions"),
+        ("reformulation_rate", "no questions"),
+    ):
+        assert math.isnan(found.value(name).value), name
+        assert found.value(name).reason == reason
+
+
+def test_clicks_without_impressions_are_no_impressions(folder):
+    events = [
+        Event(f"e{n}", kind, START, f"q{n}", documents=("a",), ranks=(1,))
+        for n, kind in enumerate(("click", "impression", "impression"))
+    ]
+    found = online_metrics(write_events(folder / "log.parquet", events), "result_ctr")
+    assert (found.overall[0].numerator, found.overall[0].denominator) == (0, 2)
+
+
+def test_unrated_answers_bound_the_thumbs_ratio(folder):
+    events = [Event(f"a{n}", "answer", START, f"q{n}", text="Yes.") for n in range(100)]
+    events += [Event(f"t{n}", "thumbs", START, f"q{n}", value=1) for n in range(3)]
+    events.append(Event("t3", "thumbs", START, "q3", value=-1))
+    found = online_metrics(write_events(folder / "log.parquet", events), "thumbs_ratio")
+    each = found.value("thumbs_ratio")
+    assert (each.value, each.worst, each.best) == (0.75, 0.03, 0.99)
+    assert found.value("feedback_rate").value == 0.04
+    assert "from 0.030 to 0.990 if the others had all rated down, or up" in " ".join(
+        str(found).split()
+    )
+
+
+def test_the_rule_on_texts_is_used_only_without_events(folder):
+    events = [Event(f"a{n}", "answer", START, f"q{n}", text="I don't know.") for n in range(4)]
+    plain = write_events(folder / "rule.parquet", events)
+    assert online_metrics(plain, "idk_rate").overall[0].value == 1
+    assert "abstention-1" in str(online_metrics(plain, "idk_rate"))
+    logged = write_events(
+        folder / "events.parquet", [*events, Event("x", "abstention", START, "q0")]
+    )
+    assert online_metrics(logged, "idk_rate").overall[0].value == 0.25
+    assert online_metrics(logged, "idk_rate", abstention="rule").overall[0].value == 1
+    assert not online_metrics(plain, "idk_rate", abstention="events").overall[0].defined
+
+
+PARTS = (
+    "1. ", "... ", "(", "Sorry, ", "I'm afraid\n", "I don't know", "I cannot tell", "unknown",
+    "n/a", "No naïve answer was found", "The provided context doesn't say", "é", "However, yes",
+    ". ", "\n", "! ", "\u00a0", "not stated", "It is not mentioned", "- ", "no answer", "42",
+    "I do not have\u2003any übliche information",
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.lists(st.sampled_from(PARTS), max_size=6).map("".join))
+def test_the_database_passes_on_every_text_that_abstains(text):
+    import duckdb
+
+    from rankgauge.core.abstention import ABSTENTION_RE2
+
+    passed = duckdb.execute(
+        "SELECT regexp_matches($1, $2) OR NOT regexp_matches($1, '\\pL')",
+        [text, ABSTENTION_RE2],
+    ).fetchone()[0]
+    assert passed or not abstains(text)
+
+
+def test_thresholds_fail_only_beyond_the_interval(folder):
+    events = [
+        Event(f"e{n}-{k}", "answer", START, f"q{n}-{k}", user_id=f"u{n}",
+              text="I don't know." if k < 3 else "Yes.")
+        for n in range(50) for k in range(10)
+    ]  # fmt: skip
+    log = write_events(folder / "log.parquet", events)
+    limits = ["idk_rate > 0.2", "idk_rate > .3", "idk_rate > 0.5", "idk_rate < 0.4"]
+    found = online_metrics(log, "feedback_rate", thresholds=limits)
+    assert [check.verdict for check in found.checks] == ["FAIL", "INCONCLUSIVE", "PASS", "FAIL"]
+    assert found.exit_code() == 1
+    unsure = online_metrics(log, thresholds=[limits[1]])
+    assert (unsure.exit_code(), unsure.exit_code(strict=True)) == (0, 3)
+    undefined = online_metrics(log, thresholds=["thumbs_ratio < 0.5"])
+    assert undefined.checks[0].verdict == "NOT DEFINED"
+    assert undefined.exit_code() == 4
+
+
+@pytest.mark.parametrize(("arguments", "error", "says"), [
+    ({"metrics": "thumbs"}, UnknownName, "thumbs_ratio"),
+    ({"by": "langauge"}, UnknownName, "language"),
+    ({"where": {"colour": "red"}}, UnknownName, "segment"),
+    ({"since": "yesterday"}, InputError, "2026-05-31"),
+    ({"thresholds": ["idk_rate >= 2"]}, InputError, "NAME > NUMBER"),
+    ({"thresholds": ["idk > 2"]}, UnknownName, "idk_rate"),
+    ({"minutes": -1}, InputError, "minutes"),
+    ({"abstention": "model"}, UnknownName, "auto"),
+    ({"metrics": []}, InputError, "no metric"),
+])  # fmt: skip
+def test_impossible_arguments_are_refused(folder, arguments, error, says):
+    log = write_events(folder / "log.parquet", random_events(1, 5))
+    with pytest.raises(error, match=says):
+        online_metrics(log, **arguments)
+
+
+def test_names_of_segments_are_quoted(folder):
+    events = [
+        Event("e1", "question", START, "q1", session_id="s", attributes={"it's": "a'b"}),
+        Event("e2", "question", START, "q2", session_id="s"),
+    ]
+    log = write_events(folder / "log.parquet", events)
+    assert online_metrics(log, by="it's").group_names == ("(unknown)", "a'b")
+    assert online_metrics(log, where={"it's": "a'b"}).questions == 1
+
+
+def test_an_empty_selection_has_no_questions(folder):
+    log = write_events(folder / "log.parquet", random_events(1, 5))
+    found = online_metrics(log, since=date(2030, 1, 1), by="day")
+    assert (found.questions, found.groups) == (0, ())
+    assert "no questions" in found.summary()
+
+
+def test_a_plot_needs_days_or_weeks(folder):
+    log = write_events(folder / "log.parquet", random_events(2, 80))
+    with pytest.raises(InputError, match="by="):
+        online_metrics(log).plot()
+    assert "idk_rate" in online_metrics(log, by="day").plot("idk_rate").alt
+
+
+def test_the_overall_table_fits_a_screen(folder):
+    log = write_events(folder / "log.parquet", random_events(2, 200))
+    lines = str(online_metrics(log)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 32
+    assert len(str(online_metrics(log, by="week")).splitlines()) <= 24

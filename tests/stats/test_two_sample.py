@@ -1,0 +1,163 @@
+"""The classifier two-sample test: verified with slow loops, scikit-learn, and by simulation."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+
+from rankgauge.errors import InputError
+from rankgauge.stats.two_sample import LabelScores, area_under_curve, middle_ranks, nearest
+
+
+def sample(seed=0, n=60, ours=20, shift=0.0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) < ours
+    return rng.normal(size=(n, 4)) * [3, 1, 1, 0.5] + shift * labels[:, None], labels
+
+
+def slow_area(scores, labels, groups):
+    """The share of pairs of the same group in order, one pair after the other."""
+    won = pairs = 0.0
+    for group in groups:
+        for one in group:
+            for other in group:
+                if labels[one] and not labels[other]:
+                    pairs += 1
+                    won += (scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other])
+    return won / pairs
+
+
+def test_the_area_is_that_of_a_loop_over_all_pairs_and_of_scikit_learn():
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 6, (40, 3)).astype(float)
+    labels = rng.random((40, 3)) < 0.3
+    groups = [np.arange(0, 25), np.arange(25, 40)]
+    found = area_under_curve(scores, labels, groups)
+    for column in range(3):
+        wanted = slow_area(scores[:, column], labels[:, column], groups)
+        assert found[column] == pytest.approx(wanted, abs=1e-12)
+        whole = roc_auc_score(labels[:, column], scores[:, column])
+        assert area_under_curve(scores, labels)[column] == pytest.approx(whole, abs=1e-12)
+
+
+def test_an_area_without_pairs_is_undefined():
+    assert np.isnan(area_under_curve(np.ones((3, 1)), np.ones((3, 1), dtype=bool))[0])
+
+
+def test_equal_values_share_the_mean_of_their_ranks():
+    ranks = middle_ranks(np.array([[2.0, 1.0], [2.0, 3.0], [1.0, 2.0], [2.0, 0.0]]))
+    assert ranks.T.tolist() == [[3, 3, 1, 3], [2, 4, 3, 1]]
+
+
+def test_linear_scores_are_those_of_ridge_regression_fitted_without_the_fold():
+    points, labels = sample(shift=0.7)
+    scores = LabelScores(points, seed=3)
+    scaled = (points - points.mean(axis=0)) / points.std(axis=0)
+    ordered, y = scaled[scores.order], labels[scores.order].astype(float)
+    wanted = np.empty(len(y))
+    for fold in scores.folds:
+        others = np.setdiff1d(np.arange(len(y)), fold)
+        model = Ridge(alpha=len(others)).fit(ordered[others], y[others])
+        wanted[fold] = model.predict(ordered[fold]) - y[others].mean()
+    found = scores.scores(labels)[0]
+    np.testing.assert_allclose(found[scores.order], wanted, atol=1e-9)
+    slow = slow_area(np.round(wanted, 10), y > 0, scores.folds)
+    assert scores.test(labels, 19).areas[0].value == pytest.approx(slow, abs=1e-12)
+
+
+def test_neighbor_scores_count_labels_of_the_ten_nearest_by_brute_force():
+    points, labels = sample(5)
+    scores = LabelScores(points, seed=5)
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    found = scores.scores(labels)[1]
+    for row in range(len(points)):
+        near = sorted(
+            (other for other in range(len(points)) if other != row),
+            key=lambda other, row=row: -float(unit[row] @ unit[other]),
+        )
+        assert found[row] == labels[near[:10]].sum()
+    assert nearest(points, 3).shape == (60, 3)
+
+
+def test_the_p_value_and_its_standardization_include_the_observed_labels():
+    points, labels = sample(7, shift=0.5)
+    scores = LabelScores(points, 0)
+    test = scores.test(labels, permutations=39, seed=2)
+    rng = np.random.Generator(np.random.PCG64([2, 1]))
+    drawn = [labels, *(rng.permutation(labels) for _ in range(39))]
+    areas = np.array([[scores.areas(each[:, None])[row, 0] for each in drawn] for row in (0, 1)])
+    z = (areas - areas.mean(axis=1, keepdims=True)) / areas.std(axis=1, keepdims=True)
+    largest = z.max(axis=0)
+    assert test.p == pytest.approx((largest >= largest[0] - 1e-9).sum() / 40)
+    assert test.z == pytest.approx(z[:, 0].tolist())
+    assert test.p_values(areas[:, :1]) == pytest.approx([test.p])
+
+
+def test_the_interval_is_that_of_delong_without_folds():
+    points, labels = sample(9, n=80, ours=30, shift=0.5)
+    scores = LabelScores(points, 1)
+    share = scores.scores(labels)[1]
+    below = [
+        np.mean([(one > other) + 0.5 * (one == other) for other in share[~labels]])
+        for one in share[labels]
+    ]
+    above = [
+        np.mean([(one > other) + 0.5 * (one == other) for one in share[labels]])
+        for other in share[~labels]
+    ]
+    half = 1.959964 * np.sqrt(np.var(below, ddof=1) / 30 + np.var(above, ddof=1) / 50)
+    area = scores.test(labels, 19).areas[1]
+    assert area.value == pytest.approx(np.mean(below))
+    assert (area.low, area.high) == pytest.approx((area.value - half, area.value + half), abs=1e-6)
+
+
+def test_the_same_seed_gives_the_same_test():
+    points, labels = sample(11)
+    first, second = (LabelScores(points, 4).test(labels, 99, 4) for _ in range(2))
+    assert (first.p, first.areas, first.z) == (second.p, second.areas, second.z)
+
+
+@pytest.mark.parametrize("ours", [6, 30, 54])
+def test_false_alarms_are_rare_with_unequal_sizes_and_equal_points(ours):
+    p = []
+    for seed in range(120):
+        rng = np.random.default_rng([13, seed])
+        points = rng.normal(size=(60, 3))
+        points[20:] = points[rng.integers(0, 20, 40)]  # many are equal
+        labels = rng.permutation(60) < ours
+        p.append(LabelScores(points, seed).test(labels, 39, seed).p)
+    assert np.mean(np.array(p) <= 0.05) <= 0.12  # 0.05 and 3.5 standard errors
+
+
+def test_points_that_are_all_equal_show_no_difference():
+    test = LabelScores(np.ones((30, 2))).test(np.arange(30) < 10, 19)
+    assert test.p > 0.05
+    assert test.areas[0].value == 0.5
+
+
+def test_samples_without_a_common_point_are_found_whatever_the_sizes():
+    for ours in (5, 50, 95):
+        labels = np.arange(100) < ours
+        points = np.random.default_rng(1).normal(size=(100, 2)) + 9 * labels[:, None] * [1, -1]
+        assert LabelScores(points).test(labels, 99).p == 0.01
+
+
+def test_a_difference_within_groups_is_seen_apart_from_one_between_them():
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 2, 400)
+    points = rng.normal(size=(400, 2)) + 6 * groups[:, None] * [1, 0]
+    between = rng.random(400) < np.where(groups, 0.9, 0.1)
+    scores = LabelScores(points)
+    assert scores.test(between, 19).areas[0].value > 0.8
+    assert scores.area_within(between, groups) == pytest.approx(0.5, abs=0.08)
+
+
+@pytest.mark.parametrize("labels", [np.ones(30, bool), np.zeros(30, bool), np.ones(29, bool)])
+def test_labels_of_one_sample_are_refused(labels):
+    with pytest.raises(InputError, match="labels of two samples"):
+        LabelScores(np.eye(30)).test(labels)
+
+
+def test_few_points_are_refused():
+    with pytest.raises(InputError, match="9 points are too few"):
+        LabelScores(np.eye(9))
