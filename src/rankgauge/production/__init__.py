@@ -48,8 +48,15 @@ if TYPE_CHECKING:
         read_mapping as read_mapping,
     )
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
+    from rankgauge.production.monitor import (
+        HealthWeek as HealthWeek,
+        ProductionHealth as ProductionHealth,
+        Signal as Signal,
+        production_health as production_health,
+    )
     from rankgauge.production.online import online_metrics as online_metrics
     from rankgauge.production.online_result import (
+        MetricChange as MetricChange,
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,
     )
@@ -85,8 +92,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "log_import": "Fault LogImport import_log",
         "mappings": "LogMapping read_mapping",
         "metrics": "METRICS OnlineMetric",
+        "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",
-        "online_result": "OnlineMetrics OnlineValue",
+        "online_result": "MetricChange OnlineMetrics OnlineValue",
         "personal_data": "scrub",
         "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
         "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",
