@@ -23,6 +23,7 @@ import numpy as np
 
 _PARTS = 20
 _SHOWN = 5  # results shown for a question
+_RATED, _UP = 0.7, 0.6  # questions that are rated, and rated up
 
 
 def make_log(path: Path, events: int, seed: int = 0) -> None:
@@ -38,41 +39,39 @@ def make_log(path: Path, events: int, seed: int = 0) -> None:
             clicks = rng.random((len(part), _SHOWN)) < np.array([0.12, 0.06, 0.04, 0.02, 0.01])
             rated = rng.random(len(part))
             for i, number in enumerate(part):
-                stream.write("".join(_lines(int(number), users[i], chosen[i], documents[i],
-                                            clicks[i], rated[i])))  # fmt: skip
+                drawn = (users[i], chosen[i], documents[i], clicks[i], rated[i])
+                stream.writelines(_lines(int(number), drawn))
 
 
-def _lines(
-    number: int, user: Any, words: Any, documents: Any, clicks: Any, rated: float
-) -> list[str]:
+def _lines(number: int, drawn: tuple[Any, ...]) -> list[str]:
+    """The lines of one question."""
+    user, words, documents, clicks, rated = drawn
     start = f"2026-05-{1 + number % 28:02}T{number % 24:02}:{number % 60:02}"
-    query = f'"query_id":"q{number:09}"'
-    who = f'"client_id":"u{user:07}","session_id":"s{user:07}-{number % 28:02}"'
-    text = " ".join(words)
-    shown = ",".join(f'"d{each}"' for each in documents)
-    made = [
-        f'{{"application":"shop",{query},"client_id":"u{user:07}","user_query":"{text}",'
-        f'"timestamp":"{start}:00.{number % 1000:03}Z","query_response_hit_ids":[{shown}],'
-        f'"query_attributes":{{"arm":"{"AB"[user % 2]}","device":"{"phone" if user % 3 else "pc"}"}}}}\n'
-    ]
+    milliseconds = f"{number % 1000:03}Z"
+    base = {"application": "shop", "query_id": f"q{number:09}", "client_id": f"u{user:07}"}
+    query = base | {
+        "user_query": " ".join(words),
+        "timestamp": f"{start}:00.{milliseconds}",
+        "query_response_hit_ids": [f"d{each}" for each in documents],
+        "query_attributes": {"arm": "AB"[user % 2], "device": "phone" if user % 3 else "pc"},
+    }
+    base |= {"session_id": f"s{user:07}-{number % 28:02}"}
+    rows: list[dict[str, Any]] = [query]
     for rank, document in enumerate(documents):
-        target = (
-            f'"event_attributes":{{"object":{{"object_id":"d{document}","object_id_field":"sku"}},'
-            f'"position":{{"ordinal":{rank}}}}}}}\n'
-        )
+        target = {"object": {"object_id": f"d{document}"}, "position": {"ordinal": rank}}
         for action, seconds in (("impression", 1), ("click", 9 + rank)):
             if action == "impression" or clicks[rank]:
-                made.append(
-                    f'{{"application":"shop","action_name":"{action}",{query},{who},'
-                    f'"timestamp":"{start}:{seconds:02}.{number % 1000:03}Z",{target}'
+                time = f"{start}:{seconds:02}.{milliseconds}"
+                rows.append(
+                    base | {"action_name": action, "timestamp": time, "event_attributes": target}
                 )
-    value = "up" if rated < 0.6 else "down"
-    if rated < 0.7:
-        made.append(
-            f'{{"application":"shop","action_name":"feedback",{query},{who},'
-            f'"timestamp":"{start}:40Z","event_attributes":{{"value":"{value}"}}}}\n'
+    if rated < _RATED:
+        value = {"value": "up" if rated < _UP else "down"}
+        time = f"{start}:40.{milliseconds}"
+        rows.append(
+            base | {"action_name": "feedback", "timestamp": time, "event_attributes": value}
         )
-    return made
+    return [json.dumps(row) + "\n" for row in rows]
 
 
 _STEPS = {
