@@ -38,6 +38,15 @@ if TYPE_CHECKING:
         EventLog as EventLog,
         LogSummary as LogSummary,
     )
+    from rankgauge.production.log_import import (
+        Fault as Fault,
+        LogImport as LogImport,
+        import_log as import_log,
+    )
+    from rankgauge.production.mappings import (
+        LogMapping as LogMapping,
+        read_mapping as read_mapping,
+    )
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
     from rankgauge.production.monitor import (
         HealthWeek as HealthWeek,
@@ -80,6 +89,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "events": "COLUMNS KINDS Event",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
+        "log_import": "Fault LogImport import_log",
+        "mappings": "LogMapping read_mapping",
         "metrics": "METRICS OnlineMetric",
         "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",
