@@ -53,6 +53,8 @@ _TOO_FEW = 2 / 3
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # A difference is one of words if at most this part of it (area - 0.5) remains without them.
 _LEFT = 0.3
+# Words are not left out where that leaves fewer than so many of more than this share of questions.
+_REST, _EMPTIED = 2, 0.2
 # No difference is "mixed" only where the loss of such a topic would have been detected.
 _MIXED = 0.2
 # Lost topics that are planted to find what is detectable, and how often.
@@ -138,8 +140,8 @@ class DriftReport(Result):
         permutations: The number of permutations behind it.
         within: The area of the linear classifier over pairs of the same cluster; NaN without any.
         words: Frequent words that tell the sets apart, the largest difference first.
-        p_without_words: The p-value without these words; NaN if the sets do not differ, or in no
-            such word.
+        p_without_words: The p-value without these words; NaN if there are none, or more than a
+            fifth of the questions would be left with fewer than two words.
         detectable: How often missing topics of several sizes would have been detected.
         clusters: Clusters of the pooled questions, the largest share of the log first.
         additions: Log questions to add.
@@ -336,9 +338,10 @@ class DriftReport(Result):
                 f"{each.word!r:.30} ({each.evaluation:.0%} / {each.log:.0%})"
                 for each in self.words[:_WORDS]
             )
+            without = f"; without these p = {self.p_without_words:.3f}"
             notes.append(
-                f"words that tell them apart: {', '.join(shown)}; without these p = "
-                f"{self.p_without_words:.3f}"
+                f"words that tell them apart: {', '.join(shown)}"
+                + ("" if math.isnan(self.p_without_words) else without)
             )
         if self.outliers:
             notes.append(
@@ -510,9 +513,7 @@ def measure_drift(
     detectable = _detectable(pooled, scores, test, seed)
     within = scores.area_within(pooled.labels, numbered)
     words = marking_words(pooled) if test.p <= _ALPHA else ()
-    same_words = None
-    if words:
-        same_words = _test_without(words, pooled, encoder, permutations=permutations, seed=seed)
+    same_words = _test_without(words, pooled, encoder, permutations=permutations, seed=seed)
     outliers, far = find_outliers(pooled)
     asked = pooled.traffic[: len(evaluation)]
     plane = principal_components(pooled.rows, 2)
@@ -664,9 +665,16 @@ def _test_without(
     *,
     permutations: int,
     seed: int,
-) -> TwoSampleTest:
-    """The test of the same questions without some words."""
-    points = embed(without_words(pooled.texts, words), encoder, seed).points
+) -> TwoSampleTest | None:
+    """The test of the same questions without some words; None if too little is left of them."""
+    left = without_words(pooled.texts, words)
+    emptied = sum(
+        len(rest.split()) < _REST <= len(text.split())
+        for rest, text in zip(left, pooled.texts, strict=True)
+    )
+    if not words or emptied > _EMPTIED * len(left):
+        return None
+    points = embed(left, encoder, seed).points
     return LabelScores(points, seed).test(pooled.labels, permutations, seed)
 
 
