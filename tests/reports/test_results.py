@@ -197,6 +197,10 @@ RESULTS = {
     "ProjectStatus": lambda folder: judging.project_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
     "VoteReport": lambda folder: judging.vote_report(project(folder)),
+    "GeneratedQuestions": lambda _: production.GeneratedQuestions(
+        (production.ProposedQuestion("d1", "late fees", longest_run=2, overlap=0.1),), "model",
+        {"question": "question-1"}, 0, 1, 10, "BM25", Usage(), "2026-05-01",
+    ),
     "GroupMeans": lambda _: rankgauge.evaluation.group_means(
         rankgauge.evaluate(QRELS, BM25, "RR", groups=dict.fromkeys(QRELS.query_ids, "all of them"))
     ),

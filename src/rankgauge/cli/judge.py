@@ -14,6 +14,7 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, judging_questions, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
+from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
 from rankgauge.cli.output import print_result, print_table, say, tell
@@ -204,7 +205,10 @@ def questions(  # noqa: PLR0917 - one parameter an option
     with JudgingProject(project) as opened:
         if file is None:
             for each in opened.questions.values():
-                say(json.dumps({"_id": each.id, "text": each.text}, ensure_ascii=False) + "\n")
+                row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
+                if each.probability is not None:
+                    row["probability"] = each.probability
+                say(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")
@@ -467,7 +471,18 @@ def status(
     print_result(found, format, rankgauge.reports.Options(full=full))
 
 
-for _command in (relevance, agreement, size, answers, votes, export, import_, backup, restore):
+for _command in (
+    generate,
+    relevance,
+    agreement,
+    size,
+    answers,
+    votes,
+    export,
+    import_,
+    backup,
+    restore,
+):
     judge.add_command(_command)
 
 

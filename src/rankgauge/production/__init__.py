@@ -27,6 +27,11 @@ if TYPE_CHECKING:
         reweight as reweight,
     )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.generation import (
+        GeneratedQuestions as GeneratedQuestions,
+        ProposedQuestion as ProposedQuestion,
+        generate_questions as generate_questions,
+    )
     from rankgauge.production.interleaving import (
         Interleaved as Interleaved,
         InterleavingResult as InterleavingResult,
@@ -87,6 +92,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",
         "events": "COLUMNS KINDS Event",
+        "generation": "GeneratedQuestions ProposedQuestion generate_questions",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "log_import": "Fault LogImport import_log",
