@@ -205,7 +205,10 @@ def questions(  # noqa: PLR0917 - one parameter an option
     with JudgingProject(project) as opened:
         if file is None:
             for each in opened.questions.values():
-                say(json.dumps({"_id": each.id, "text": each.text}, ensure_ascii=False) + "\n")
+                row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
+                if each.probability is not None:
+                    row["probability"] = each.probability
+                say(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")

@@ -231,7 +231,7 @@ class EventLog:
             }
         )
         try:
-            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
             connection.execute(f"CREATE VIEW questions AS {_QUESTIONS}")
         except BaseException:
