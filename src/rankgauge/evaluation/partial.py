@@ -22,7 +22,7 @@ from rankgauge.core.text import SHOWN, many, some
 from rankgauge.data.dict_runs import join_dicts
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, judged_number
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
@@ -84,7 +84,7 @@ def make_context(
         plan.refuse_open(policies.draws)
     wanted = np.ones(len(qrels), dtype=bool)
     if queries is not None:
-        numbers = [_number_of(query, qrels) for query in queries]
+        numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
             raise InputError("the list of queries is empty", where="queries", fix="name some")
         wanted[:] = False
@@ -104,18 +104,6 @@ def make_context(
         wanted=wanted,
         notes=(*qrels.table.notes, *notes),
     )
-
-
-def _number_of(query: Any, qrels: Qrels) -> int:
-    known = id_bytes(query, "query id")
-    number = qrels.query_index.get(known)
-    if number is None:
-        raise MismatchError(
-            f"query '{show_id(known)}' is not judged",
-            where="queries",
-            fix=f"judged are, among others: {some(qrels.query_ids)}",
-        )
-    return number
 
 
 class Measured(NamedTuple):

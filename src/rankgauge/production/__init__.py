@@ -27,6 +27,11 @@ if TYPE_CHECKING:
         reweight as reweight,
     )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.generation import (
+        GeneratedQuestions as GeneratedQuestions,
+        ProposedQuestion as ProposedQuestion,
+        generate_questions as generate_questions,
+    )
     from rankgauge.production.interleaving import (
         Interleaved as Interleaved,
         InterleavingResult as InterleavingResult,
@@ -38,9 +43,25 @@ if TYPE_CHECKING:
         EventLog as EventLog,
         LogSummary as LogSummary,
     )
+    from rankgauge.production.log_import import (
+        Fault as Fault,
+        LogImport as LogImport,
+        import_log as import_log,
+    )
+    from rankgauge.production.mappings import (
+        LogMapping as LogMapping,
+        read_mapping as read_mapping,
+    )
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
+    from rankgauge.production.monitor import (
+        HealthWeek as HealthWeek,
+        ProductionHealth as ProductionHealth,
+        Signal as Signal,
+        production_health as production_health,
+    )
     from rankgauge.production.online import online_metrics as online_metrics
     from rankgauge.production.online_result import (
+        MetricChange as MetricChange,
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,
     )
@@ -71,11 +92,15 @@ __all__, __getattr__, __dir__ = lazy_names(
         "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",
         "events": "COLUMNS KINDS Event",
+        "generation": "GeneratedQuestions ProposedQuestion generate_questions",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
+        "log_import": "Fault LogImport import_log",
+        "mappings": "LogMapping read_mapping",
         "metrics": "METRICS OnlineMetric",
+        "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",
-        "online_result": "OnlineMetrics OnlineValue",
+        "online_result": "MetricChange OnlineMetrics OnlineValue",
         "personal_data": "scrub",
         "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
         "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",

@@ -35,6 +35,7 @@ _MODULES = {
     "GateResult": "gates",
     "JudgingAgreement": "judging",
     "OnlineMetrics": "production",
+    "ProductionHealth": "production",
     "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
     "Relevance": "judging",

@@ -16,6 +16,14 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.change_points import (
+    FEWEST_PERIODS,
+    ChangePoint,
+    LinearTrend,
+    find_change_points,
+    first_change,
+    linear_trend,
+)
 from rankgauge.stats.click_models import (
     ExpectedClicks,
     PositionModel,
@@ -80,14 +88,17 @@ from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 from rankgauge.stats.weighted_means import effective_size, weighted_mean_interval
 
 __all__ = [
+    "FEWEST_PERIODS",
     "NONE",
     "Agreement",
     "Bounds",
+    "ChangePoint",
     "ClusterSums",
     "ConfidenceSequence",
     "Estimate",
     "ExpectedClicks",
     "Interval",
+    "LinearTrend",
     "NoneRate",
     "PairedTest",
     "PlackettLuce",
@@ -108,11 +119,14 @@ __all__ = [
     "effect_size",
     "effective_size",
     "expected_clicks",
+    "find_change_points",
+    "first_change",
     "fit_plackett_luce",
     "fit_position_model",
     "holm",
     "judge_gain",
     "krippendorff_alpha",
+    "linear_trend",
     "max_t",
     "mean_interval",
     "mean_lower_bound",
