@@ -37,9 +37,9 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
     open_tables = [
         part.title or part.columns[0] for part in section.parts if isinstance(part, Table)
     ]
-    assert open_tables[0] == "bm25: how good"
+    assert open_tables[0] == "Diagnosis of bm25: quality"
     assert open_tables[1].startswith("likely causes")
-    assert open_tables[2:] == ["what could be gained", "suggested fixes"]
+    assert open_tables[2:] == ["potential gain", "suggested fixes"]
     assert len(titles) == 4 + worst + 3 + bool(found.sweep.thresholds)
 
 
@@ -51,7 +51,7 @@ def test_a_report_diagnoses_the_run_that_is_named_or_the_best():
     }
     assert page["best"] == page["bm25"]
     assert "Diagnosis of keyword" in page["keyword"]
-    assert "what could be gained" in page["keyword"]
+    assert "potential gain" in page["keyword"]
     with pytest.raises(rankgauge.UnknownName, match="no run is called 'dense'"):
         html_report(QRELS, RUNS, "nDCG@10", diagnosed="dense", plots=False)
     called = {"best": RUNS["keyword"], "other": RUNS["bm25"]}

@@ -12,7 +12,7 @@ from rankgauge.cli.progress import working
 __all__ = ["health"]
 
 
-@click.command(short_help="Saved evaluations beside what users show, week by week.")
+@click.command(short_help="Compare saved evaluations with user feedback, week by week.")
 @click.argument("log", metavar="LOG")
 @options.measure("The measure of the saved evaluations.")
 @click.option("--run", metavar="NAME", help="Only evaluations of this run.")

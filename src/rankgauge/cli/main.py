@@ -28,10 +28,10 @@ _GROUPS = {
         "diagnose": "diagnose", "explain": "explain", "check": "check",
         "reliability": "reliability", "measures": "measures",
     },
-    "Release and follow": {"gate": "gate", "history": "history"},
+    "Gate and track": {"gate": "gate", "history": "history"},
     "Judge": {"judge": "judge"},
     "Evaluate answers": {"answers": "answers"},
-    "Follow production": {"logs": "logs"},
+    "Monitor production": {"logs": "logs"},
     "Run retrievers": {"bench": "bench", "explore": "explore"},
     "Prepare data": {
         "collection": "collection", "convert": "convert", "fuse": "fuse", "cut": "subsets",
@@ -67,10 +67,10 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(message="%(version)s", package_name="rankgauge")
 def cli() -> None:
-    """Measure retrieval: what was returned against what should have been.
+    """Evaluate search and RAG: retrieval, answers, and quality in production.
 
-    Exit codes: 0 fine, 1 a gate said no or a check found an error, 2 an error, 3 a strict gate is
-    not sure, 4 not comparable (a gate, history compare), 130 interrupted.
+    Exit codes: 0 success, 1 a gate failed or a check found an error, 2 an error, 3 a strict gate
+    is inconclusive, 4 not comparable (gate, history compare), 130 interrupted.
     """
 
 
@@ -101,7 +101,7 @@ def _run() -> int:
 
 
 def _told(error: Exception) -> int:
-    """Say what went wrong; the exit code."""
+    """Print an error and return the exit code."""
     if isinstance(error, BrokenPipeError):
         # The reader (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -112,12 +112,12 @@ def _told(error: Exception) -> int:
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
-        # Faults of inputs are told as ours; what is left is the output.
+        # Faults of inputs are errors of ours; only the output is left.
         tell(f"error: cannot write: {error.strerror or error}")
     else:
         import traceback
 
         for line in rankgauge.core.redact("".join(traceback.format_exception(error))).splitlines():
             tell(line)
-        click.echo("error: this is a fault of rankgauge, not of your input", err=True)
+        click.echo("error: this is a bug in rankgauge, not in your input", err=True)
     return _ERROR
