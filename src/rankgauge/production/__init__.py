@@ -9,6 +9,7 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.production.clusters import (
         Addition as Addition,
+        MarkingWord as MarkingWord,
         Outlier as Outlier,
         QuestionCluster as QuestionCluster,
     )
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "clusters": "Addition Outlier QuestionCluster",
+        "clusters": "Addition MarkingWord Outlier QuestionCluster",
         "distinct_questions": "DistinctQuestions Traits",
         "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",
