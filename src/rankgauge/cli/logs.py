@@ -6,6 +6,7 @@ import click
 
 from rankgauge.cli import options
 from rankgauge.cli.logs_drift import drift
+from rankgauge.cli.logs_experiments import interleaving, judgments
 from rankgauge.cli.logs_metrics import metrics
 from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
@@ -56,3 +57,5 @@ def show(log: str, format: str) -> None:
 logs.add_command(metrics)
 logs.add_command(drift)
 logs.add_command(sample)
+logs.add_command(interleaving)
+logs.add_command(judgments)

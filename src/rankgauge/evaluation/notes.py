@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -76,6 +78,19 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
     how = " (unjudged=removed)" if condensed else ""
     text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
     return info(text, "P106" if share < 1 else "")
+
+
+def origin_note(source: str) -> Iterator[Finding]:
+    """Who made the judgments, if the file of that name.about.json beside them says: not people."""
+    if not source:
+        return
+    try:
+        about = json.loads(Path(f"{source}.about.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    origin = about.get("origin") if isinstance(about, dict) else None
+    if isinstance(origin, str) and origin:
+        yield info(f"judged by {origin:.80}, not by people ({Path(source).name}.about.json)")
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.production.clicks import (
+        ImplicitJudgments as ImplicitJudgments,
+        implicit_judgments as implicit_judgments,
+    )
     from rankgauge.production.clusters import (
         Addition as Addition,
         Outlier as Outlier,
@@ -70,6 +74,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "distinct_questions": "DistinctQuestions Traits",
         "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",
+        "clicks": "ImplicitJudgments implicit_judgments",
         "events": "COLUMNS KINDS Event",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",

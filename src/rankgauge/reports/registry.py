@@ -33,6 +33,7 @@ _MODULES = {
     "Explanation": "explanations",
     "Exploration": "benchmarks",
     "GateResult": "gates",
+    "ImplicitJudgments": "production",
     "JudgingAgreement": "judging",
     "OnlineMetrics": "production",
     "ProjectStatus": "judging",
