@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from importlib import resources
 
 import jsonschema
@@ -22,6 +23,7 @@ from rankgauge.answers import (
     position_swap,
 )
 from rankgauge.errors import InputError
+from rankgauge.stats import clustered_rate, prediction_powered_mean
 
 S, C, N = "supported", "contradicted", "not stated"
 RELATION = "answer-context"
@@ -275,3 +277,59 @@ def test_a_measure_of_several_relations_has_no_rogan_gladen():
     means = correct_means(answers, judge, human, ["AnswerCorrectness"], claims=claims_of).means
     assert "not the share" in means[0].rogan_gladen.reason
     assert not means[0].method
+
+
+# ---- conversations
+
+
+def in_conversations(answers, turns):
+    """The same answers, with the questions of so many turns before each in its history."""
+    records = [replace(record, question=f"What about {record.id}?") for record in answers.records]
+    found = []
+    for number, record in enumerate(records):
+        start = number - number % turns
+        before = [("user", each.question) for each in records[start:number]]
+        told = (("system", "Be kind."), *before) if before else ()
+        found.append(replace(record, history=told))
+    return AnswerSet(answers.system, tuple(found))
+
+
+def test_questions_of_a_conversation_are_one_cluster():
+    answers, judge, human = judged(questions=24)
+    known = calibrate(answers, judge, human, claims=claims_of).relations[0]
+    talks = in_conversations(answers, 3)
+    found = calibrate(talks, judge, human, claims=claims_of).relations[0]
+    assert (found.labels, found.questions) == (known.labels, known.questions) == (72, 24)
+    label = {each.key: each.label for each in judge}
+    rows = [
+        (label[item.key] == S, int(item.record[1:]) // 3)
+        for item, truth in zip(items(talks), human, strict=True) if truth.label == S
+    ]  # fmt: skip
+    assert found.sensitivity == clustered_rate(*zip(*rows, strict=True))
+    means = correct_means(talks, judge, human, "Faithfulness", claims=claims_of)
+    said, true = ([] for _ in range(2))
+    for number in range(24):
+        for verdicts_, values in ((judge, said), (human, true)):
+            three = verdicts_[3 * number : 3 * number + 3]
+            values.append(sum(each.label == S for each in three) / 3)
+    clusters = [number // 3 for number in range(24)]
+    assert means.means[0].prediction_powered == prediction_powered_mean(said, true, clusters)
+
+
+@pytest.mark.slow
+def test_intervals_cover_where_the_verdicts_of_a_conversation_depend_on_each_other():
+    """The judge is right in 80% of all conversations and wrong in the others."""
+    covered = {3: 0, 1: 0}
+    for seed in range(200):
+        rng = random.Random(seed)
+        right = [rng.random() < 0.8 for _ in range(40)]
+        answers = answered(120)
+        some = items(answers)
+        human = verdicts(some, S, "ann", "")
+        judge = verdicts(some, lambda item, _, r=right: S if r[int(item.record[1:]) // 3] else N)
+        for turns in covered:
+            given = in_conversations(answers, turns)
+            found = calibrate(given, judge, human, claims=claims_of, draws=1).relations[0]
+            covered[turns] += found.sensitivity.low <= 0.8 <= found.sensitivity.high
+    assert 0.92 <= covered[3] / 200 <= 0.99
+    assert covered[1] / 200 < 0.85

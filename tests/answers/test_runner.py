@@ -1,6 +1,7 @@
 """Judging a set of answers: what is asked, stored, missing, resumed, and counted."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -262,13 +263,14 @@ CALLS = 12 * 3  # 20 claims are 3 calls
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
 def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
-    half = threading.Event()
+    half, resumed = threading.Event(), threading.Event()
     replied = []
 
     def answer(body, before):
         if before == 16:
             half.set()
-        time.sleep(0.03)
+        # The signal is to come while calls are under way, however busy the machine is.
+        time.sleep(0.03 if before < 16 or resumed.is_set() else 0.5)
         replied.append(json.dumps(body))
         return supporting(body, before)
 
@@ -281,24 +283,120 @@ def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
 
     with serving(answer) as server:
         killed = process()
-        assert half.wait(60)
+        assert half.wait(120)
         killed.send_signal(how)
-        killed.communicate(timeout=60)
+        killed.communicate(timeout=120)
         assert killed.returncode != 0
-        time.sleep(0.2)  # what it sent last may still be read
-        before = len(server.bodies)
-        assert before < CALLS
-        with VerdictStore(tmp_path / "v.db") as store:
-            kept = len(store.verdicts()) if (tmp_path / "v.db").exists() else 0
-        out, err = process().communicate(timeout=60)
+        resumed.set()
+        kept = 0
+        if (tmp_path / "v.db").exists():
+            with VerdictStore(tmp_path / "v.db") as store:
+                kept = len(store.verdicts())
+        out, err = process().communicate(timeout=120)
         assert (err, out) == ("", f"{kept} {240 - kept} {{}}\n")
-        # Only the (at most four) calls that were under way are sent a second time.
-        twice = len(replied) - len(set(replied))
-        assert len(set(replied)) == CALLS
-        assert twice <= (4 if how == signal.SIGKILL else 0)
-        sent = len(server.bodies)
-        process().communicate(timeout=60)
-        assert len(server.bodies) == sent
+        done = len(server.bodies)
+        process().communicate(timeout=120)
+        assert len(server.bodies) == done
+    # The server has ended: it has read all that was sent. Only the (at most four) calls that were
+    # under way are sent a second time.
+    assert len(set(replied)) == CALLS
+    assert len(replied) - CALLS <= (4 if how == signal.SIGKILL else 0)
+
+
+# Forks a process for every fourth line that is run once calls are made: it ends when it reaches
+# that line for the last time.
+AT_EACH_LINE = """
+import os, signal, sys, threading
+sys.path.insert(0, sys.argv[2])
+import sqlalchemy.dialects.sqlite, alembic.command, httpx  # before the processes part
+from answer_server import answers
+from rankgauge.answers import ModelJudge, VerdictStore, judge_answers
+from rankgauge.answers import model_judge, runner, store
+from rankgauge.llm import ChatModel, cache, chat
+url, folder = sys.argv[1], sys.argv[3]
+FILES = {module.__file__ for module in (model_judge, runner, store, cache, chat)}
+given, claims = answers(questions=2, claims=5)
+store.as_they_come.__kwdefaults__["every"] = 0.0  # as if each call took long
+
+def work(number):
+    judge = ModelJudge(ChatModel(f"{url}/{number}", "small", cache=f"{folder}/{number}-replies.db",
+                                 concurrency=1))
+    done = judge_answers(given, judge, VerdictStore(f"{folder}/{number}.db"),
+                         measures=["Faithfulness"], claims=claims)
+    return done.before + done.judged
+
+def ended(call):
+    child = os.fork()
+    if not child:
+        os._exit(call())
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def traced(visit):
+    def each(frame, event, _):
+        if frame.f_code.co_filename in FILES:
+            if event == "line":
+                visit((os.path.basename(frame.f_code.co_filename), frame.f_lineno))
+            return each
+    threading.settrace(each)
+    sys.settrace(each)
+
+lines = f"{folder}/lines"
+def record():
+    seen, began = {}, []
+    def visit(line):
+        began.append(sys._getframe(2).f_code.co_name == "_work") if not (began and began[-1]) else 0
+        seen[line] = [seen.get(line, [0])[0] + 1, began[-1]]
+    traced(visit)
+    total = work("whole")
+    sys.settrace(None)
+    with open(lines, "w") as file:
+        file.writelines(f"{name} {number} {times}\\n"
+                        for (name, number), (times, late) in seen.items() if late)
+    return total
+
+def killed(line, times, number):
+    count = [0]
+    def visit(at):
+        if at == line:
+            count[0] += 1
+            if count[0] == times:
+                os.kill(os.getpid(), signal.SIGKILL)
+    traced(visit)
+    work(number)
+    return 0
+
+print("whole", ended(record), flush=True)
+for place, (name, line, times) in enumerate(map(str.split, list(open(lines))[::4])):
+    if ended(lambda: killed((name, int(line)), int(times), place)) == -signal.SIGKILL:
+        print(place, ended(lambda: work(place)), name, line, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed in forks")
+def test_a_kill_at_any_statement_pays_at_most_the_call_under_way_again(tmp_path):
+    """The first reply leaves out three of five claims, so that they are asked again, one by one."""
+
+    def answer(body, _before):
+        text, listed = asked(body)
+        some = listed[:2] if len(listed) > 2 else listed
+        return verdicts(*(entry(each["id"], quote=text.split()[0]) for each in some))
+
+    with serving(answer) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", AT_EACH_LINE, server.url, Path(__file__).parents[1], tmp_path],
+            capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        sent = Counter(path.split("/")[1] for path in server.paths)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert len(rows) > 25
+    for number, judged, *_ in rows:
+        assert judged == "10", number
+    more = {number: sent[number] - sent["whole"] for number, *_ in rows}
+    where = {number: line for number, _, *line in rows}
+    assert {where[number][0] for number in more if more[number]} <= {"chat.py", "cache.py"}
+    assert max(more.values()) == 1
 
 
 def test_a_server_that_fails_for_good_leaves_a_store_that_can_be_completed(store):

@@ -120,7 +120,7 @@ def test_a_query_that_is_left_out_is_refused():
 
 
 def test_a_query_that_nobody_judged_is_refused_with_some_that_are():
-    with pytest.raises(InputError, match="judged: 'q01'"):
+    with pytest.raises(InputError, match="judged are, among others: 'q01'"):
         explain(QRELS, BM25, "AP", "q99")
 
 

@@ -276,3 +276,33 @@ def test_the_overall_table_fits_a_screen(folder):
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 32
     assert len(str(online_metrics(log, by="week")).splitlines()) <= 24
+
+
+def daily(rates, *, answers=60):
+    """Answers of days, of which these shares abstain."""
+    return [
+        Event(f"e{day}-{n}", "answer", START + timedelta(days=day), f"q{day}-{n}",
+              user_id=f"u{day}-{n // 2}", text="I don't know." if n < rate * answers else "Yes.")
+        for day, rate in enumerate(rates) for n in range(answers)
+    ]  # fmt: skip
+
+
+def test_a_planted_change_is_found_on_its_day(folder):
+    rates = [0.1, 0.15, 0.12, 0.1, 0.13, 0.11, 0.12, 0.3, 0.28, 0.33, 0.3, 0.31, 0.29]
+    log = write_events(folder / "log.parquet", daily(rates))
+    found = online_metrics(log, ["idk_rate", "latency_p50"], by="day")
+    (change,) = found.changes
+    assert [shift[0] for shift in change.shifts] == ["2026-05-08"]
+    assert change.p < 0.01
+    assert change.trend.low > 0
+    assert "idk_rate changed" in str(found)
+
+
+def test_without_a_change_the_table_says_what_could_be_missed(folder):
+    log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
+    assert "no change found; change from first to last day, by a line: idk_rate" in " ".join(
+        str(online_metrics(log, "idk_rate", by="day")).split()
+    )
+    assert "cannot tell whether they change: there are fewer than 8 weeks" in " ".join(
+        str(online_metrics(log, "idk_rate", by="week")).split()
+    )

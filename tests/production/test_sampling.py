@@ -103,6 +103,25 @@ def test_weighted_means_of_samples_are_those_of_the_log(tmp_path, by):
         assert abs(mean - truth) < 0.15 * spread + 0.002, (name, mean, truth, spread)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["frequency", "strata"])
+def test_intervals_of_traffic_cover_the_mean_of_the_log(tmp_path, by):
+    """Values fall with the frequency, as they do in search; 1,500 draws of 40 of 400 questions."""
+    rng = random.Random(2)
+    sizes = {f"{chr(97 + n % 26) * 3}{n} q": 1 + int(300 / (n + 1)) for n in range(400)}
+    values = {t: min(1.0, rng.random() * (1.5 if size > 3 else 1)) for t, size in sizes.items()}
+    truth = sum(sizes[t] * v for t, v in values.items()) / sum(sizes.values())
+    file, covered, draws = written(tmp_path, sizes), 0, 1500
+    for seed in range(draws):
+        drawn = sample_questions(file, 40, by=by, seed=seed, personal="keep").questions
+        found = rankgauge.stats.weighted_mean_interval(
+            [values[each.text] for each in drawn], [each.weight for each in drawn]
+        )
+        covered += found.low <= truth <= found.high
+    # Certain questions have no error of sampling: the interval is wider than need be.
+    assert covered / draws >= 0.93
+
+
 def test_a_near_duplicate_is_drawn_with_the_sum_of_the_frequencies(tmp_path):
     sizes = {"opening hours": 5, "Opening huors": 2, "opening hour": 1, "wifi": 4, "parking": 4}
     file = written(tmp_path, sizes)

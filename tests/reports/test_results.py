@@ -182,10 +182,21 @@ RESULTS = {
     "PoolReport": lambda folder: judging.build_pool(
         project(folder), COLLECTION, [sample_path("runs/keyword.run")]
     ),
+    "ProductionHealth": lambda folder: rankgauge.production.production_health(
+        log(folder), [(datetime(2026, 5, 1, tzinfo=UTC), 0.5)]
+    ),
     "ProjectCopy": lambda folder: judging.backup(project(folder), folder / "copy.db"),
     "ProjectStatus": lambda folder: judging.project_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
     "VoteReport": lambda folder: judging.vote_report(project(folder)),
+    "GroupMeans": lambda _: rankgauge.evaluation.group_means(
+        rankgauge.evaluate(QRELS, BM25, "RR", groups=dict.fromkeys(QRELS.query_ids, "all of them"))
+    ),
+    "QuestionSample": lambda _: production.sample_questions(sample_path("queries.jsonl"), 3),
+    "QuestionSet": lambda _: production.QuestionSet.read(sample_path("queries.jsonl")),
+    "SetRefresh": lambda _: production.QuestionSet().refresh(
+        production.QuestionSet.read(sample_path("queries.jsonl")).questions
+    ),
     "SpanScores": lambda _: rankgauge.corpus.span_scores(
         {"q": [rankgauge.corpus.Span("d", 0, 5)]},
         {"q": [rankgauge.corpus.Span("d", 2, 9)]},

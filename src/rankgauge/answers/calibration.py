@@ -76,7 +76,7 @@ class RelationCalibration:
     """How well a judge agrees with people on the items of one relation.
 
     Positive is the first label of the relation (``supported``, ``relevant``, ...). Intervals treat
-    the items of a question as a cluster.
+    the items of a question, and the questions of a conversation, as a cluster.
 
     Attributes:
         relation: The relation; of a criterion its name, too.
@@ -188,7 +188,10 @@ class Calibration(Result):
         return ", ".join(dict.fromkeys(_named(each.judge, each.prompt) for each in self.relations))
 
     def _notes(self) -> Iterator[str]:
-        yield "95% intervals, with questions as clusters; base rate: always the same label"
+        yield (
+            "95% intervals, with questions (or conversations) as clusters; base rate: always the "
+            "same label"
+        )
         for each in self.relations:
             if each.reason:
                 yield f"WARNING: {each.relation} is uncalibrated: {each.reason}"
@@ -343,8 +346,18 @@ def calibrate(
     for key in truth:
         if key in items:
             by_relation.setdefault(relation_of(items[key].item), []).append(items[key])
+    conversations = conversations_of(sets)
     found = [
-        _calibrated(relation, some, verdicts, labels, level=level, draws=draws, seed=seed)
+        _calibrated(
+            relation,
+            some,
+            verdicts,
+            labels,
+            conversations=conversations,
+            level=level,
+            draws=draws,
+            seed=seed,
+        )
         for relation, some in sorted(by_relation.items())
     ]
     found = [each for each in found if each is not None]
@@ -394,6 +407,25 @@ def items_by_key(
     return found
 
 
+def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
+    """Return for each question the first question of its conversation, else itself.
+
+    Conversations with the same first turn count as one.
+    """
+    found: dict[str, str] = {}
+    records = {record.id: record for each in answers for record in each}
+    turns = {
+        key: next((text for role, text in record.history if role != "system"), "")
+        for key, record in records.items()
+    }
+    begun = set(turns.values())
+    first: dict[str, str] = {}
+    for key, record in records.items():
+        turn = turns[key] or (record.question if record.question in begun else "")
+        found[key] = first.setdefault(turn, key) if turn else key
+    return found
+
+
 def labels_of_people(verdicts: Iterable[Verdict]) -> tuple[dict[str, str], int]:
     """Return the label that most people give each item, and how many items have no majority."""
     given: dict[str, dict[str, str]] = {}
@@ -415,6 +447,7 @@ def _calibrated(
     verdicts: Sequence[Verdict],
     labels: Sequence[Verdict],
     *,
+    conversations: Mapping[str, str],
     level: float,
     draws: int,
     seed: int,
@@ -437,12 +470,12 @@ def _calibrated(
     pairs = [(codes[str(said[o.item.key])], codes[truth[o.item.key]]) for o in both]
     table = np.array(pairs, dtype=np.float64)
     judged, human = table.T
-    clusters = [each.item.record for each in both]
+    clusters = [conversations[each.item.record] for each in both]
     positive = (judged == 0, human == 0)
     count = Counter((human, judge) for judge, human in pairs)
     options: Any = {"level": level, "draws": draws, "seed": seed}
     return RelationCalibration(
-        relation, some[-1].judge, some[-1].prompt, len(both), len(set(clusters)),
+        relation, some[-1].judge, some[-1].prompt, len(both), len({o.item.record for o in both}),
         len(items) - len(both),
         {
             name: {other: count[codes[name], codes[other]] for other in names} for name in names
@@ -454,7 +487,7 @@ def _calibrated(
         _rate(positive[0], positive[1], clusters, level),
         _rate(~positive[0], ~positive[1], clusters, level),
         judge_gain(positive[0], positive[1] * 1.0, clusters, level=level),
-        _differing(_ratings(repeats, codes, items), options),
+        _differing(_ratings(repeats, codes, items, conversations), options),
         krippendorff_alpha(_by_person(labels, codes, keys), **options),
         _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
     )  # fmt: skip
@@ -525,15 +558,17 @@ def _ratings(
     repeats: Mapping[str, Mapping[int, str]],
     codes: Mapping[str, int],
     items: Sequence[_Occurrence],
+    conversations: Mapping[str, str],
 ) -> tuple[np.ndarray[Any, Any], list[str]]:
-    """The labels of each replicate, a row for each item, and the question of each."""
+    """The labels of each replicate, a row for each item, and the conversation of each."""
     numbers = sorted({number for labels in repeats.values() for number in labels})
     keys = [each for each in items if each.item.key in repeats]
     table = [
         [codes.get(repeats[each.item.key].get(number, ""), math.nan) for number in numbers]
         for each in keys
     ]
-    return np.array(table, dtype=np.float64), [each.item.record for each in keys]
+    clusters = [conversations[each.item.record] for each in keys]
+    return np.array(table, dtype=np.float64), clusters
 
 
 def _differing(

@@ -11,7 +11,8 @@ from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 
 __all__ = ["ABSTENTION_RULE", "abstains", "cited", "sentence_claims", "split_sentences"]
 
-_MARK = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
+_MARK = re.compile(r"(?<!\s)\s*+\[(\d+(?:\s*,\s*\d+)*)\]")
+_MOST_DIGITS = 9  # of the number of a context
 
 
 def without_marks(sentence: str) -> str:
@@ -37,9 +38,11 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
     for sentence in split_sentences(answer):
         text = without_marks(sentence)
         for mark in _MARK.finditer(sentence):
-            for number in map(int, mark.group(1).split(",")):
+            for digits in map(str.strip, mark.group(1).split(",")):
+                number = int(digits) if len(digits) <= _MOST_DIGITS else 0
                 known = 1 <= number <= len(contexts)
-                found.append(Citation(contexts[number - 1].id if known else f"[{number}]", text))
+                to = contexts[number - 1].id if known else f"[{number or digits}]"
+                found.append(Citation(to, text))
     return tuple(found)
 
 

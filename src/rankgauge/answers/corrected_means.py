@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import labels_of_people
+from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
 from rankgauge.answers.records import AnswerRecord, AnswerSet
@@ -129,7 +129,8 @@ def correct_means(
     of people on a random sample of the questions, on all items of each; it is unbiased whatever
     errors the judge makes. *Rogan-Gladen* uses sensitivity and specificity on all units (claims,
     contexts, answers) with labels of people, of whatever system; it assumes that the judge errs as
-    often on the others, and is withheld unless the judge is better than guessing.
+    often on the others, and is withheld unless the judge is better than guessing. Questions of one
+    conversation are a cluster.
 
     Args:
         answers: The answers of one system or several.
@@ -151,6 +152,7 @@ def correct_means(
         tuple(judged_answers(each, labels, claims) for labels in (by_judge, by_people))
         for each in sets
     ]
+    conversations = conversations_of(sets)
     found = []
     for number, each in enumerate(sets):
         said, true = (
@@ -164,14 +166,16 @@ def correct_means(
                 row[column].value if not row[column].missing else math.nan for row in true.scores
             ]
             there = ~np.isnan(values)
-            given = (values[there], np.array(known)[there])
+            codes = {name: code for code, name in enumerate(dict.fromkeys(conversations.values()))}
+            clusters = np.array([codes[conversations[q]] for q in said.query_ids])[there]
+            given = (values[there], np.array(known)[there], clusters)
             found.append(
                 CorrectedMean(
                     each.system,
                     str(measure),
-                    naive_rate(given[0], level=level),
+                    naive_rate(given[0], clusters, level=level),
                     prediction_powered_mean(*given, level=level),
-                    _rogan_gladen(measure, both, number, level),
+                    _rogan_gladen(measure, both, number, conversations=conversations, level=level),
                     prediction_powered_mean(*given, power=0.0, level=level),
                 )
             )
@@ -180,7 +184,12 @@ def correct_means(
 
 
 def _rogan_gladen(
-    measure: Measure, both: Sequence[Sequence[Sequence[JudgedAnswer]]], target: int, level: float
+    measure: Measure,
+    both: Sequence[Sequence[Sequence[JudgedAnswer]]],
+    target: int,
+    *,
+    conversations: Mapping[str, str],
+    level: float,
 ) -> Estimate:
     """Of the units of all systems; those of the target make the rate."""
     nan = math.nan
@@ -190,7 +199,8 @@ def _rogan_gladen(
     rows = list(_units(measure, both, target))
     if not any(weight for *_, weight in rows):
         return Estimate(nan, nan, nan, level, 0, "nothing to judge")
-    judged, human, clusters, weights = zip(*rows, strict=True)
+    judged, human, questions, weights = zip(*rows, strict=True)
+    clusters = [conversations[question] for question in questions]
     return rogan_gladen(judged, human, clusters, weights, level=level)
 
 

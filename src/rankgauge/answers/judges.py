@@ -7,13 +7,16 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from rankgauge.answers.claims import without_marks
 from rankgauge.answers.verdicts import LABELS, Item, Verdict
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
-from rankgauge.diagnosis.terms import plain_terms, shared
+from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
 __all__ = ["SUPPORT", "CallableJudge", "Judge", "MissingVerdict", "RuleJudge", "verdict_on_blank"]
@@ -24,9 +27,10 @@ SUPPORT = frozenset(
     for relation, labels in LABELS.items()
     if "supported" in labels and relation != "nugget-answer"
 )
+_Counts: TypeAlias = npt.NDArray[np.intp]
 # A changed rule is a new version.
 _RULES = "rules-1"
-_ENOUGH, _PARTLY, _RELEVANT = 0.75, 0.5, 0.5
+_ENOUGH, _SAME, _PARTLY, _RELEVANT = 0.75, 0.75, 0.5, 0.5
 _WINDOW = 3  # sentences that may support a claim together
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -158,24 +162,17 @@ class CallableJudge:
 class _Content:
     """What the rules see of a sentence."""
 
-    text: str
     terms: frozenset[str]
     numbers: frozenset[float]
     negated: bool
 
     @classmethod
     def of(cls, text: str) -> _Content:
-        plain = unicodedata.normalize("NFKC", text).casefold()
+        plain = (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
         negated = _NEGATION.search(plain) is not None
-        rest = _NEGATION.sub(" ", _NUMBER.sub(" ", plain))
-        return cls(text, plain_terms(rest), _numbers(plain), negated)
-
-    def share(self, *others: _Content) -> float:
-        """The share of the terms that others have; without terms, whether they have the numbers."""
-        if not self.terms:
-            return float(self.numbers <= frozenset().union(*(each.numbers for each in others)))
-        found = frozenset[str]().union(*(each.terms for each in others))
-        return len(shared(self.terms, found)) / len(self.terms)
+        numbers = _numbers(plain)
+        rest = _NUMBER.sub(" ", plain) if numbers else plain
+        return cls(plain_terms(_NEGATION.sub(" ", rest) if negated else rest), numbers, negated)
 
 
 def _numbers(text: str) -> frozenset[float]:
@@ -189,9 +186,43 @@ def _numbers(text: str) -> frozenset[float]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=64)
-def _sentences(text: str) -> tuple[_Content, ...]:
-    return tuple(map(_Content.of, split_sentences(text)))
+class _Text:
+    """The sentences of a text, found by their terms and numbers: contexts may have megabytes."""
+
+    def __init__(self, text: str) -> None:
+        self.sentences = split_sentences(text)
+        contents = list(map(lru_cache(maxsize=2**12)(_Content.of), self.sentences))
+        self.negated = np.array([each.negated for each in contents], dtype=bool)
+        self.numbers = {row: each.numbers for row, each in enumerate(contents) if each.numbers}
+        rows: dict[str | float, list[int]] = {}
+        for row, each in enumerate(contents):
+            parts: tuple[str | float, ...] = (*each.terms, *each.numbers)
+            for part in parts:
+                rows.setdefault(part, []).append(row)
+        self._rows = {part: np.array(some, dtype=np.intp) for part, some in rows.items()}
+        self._near: dict[str, list[str]] = {}
+        for part in rows:
+            if isinstance(part, str):
+                self._near.setdefault(part[:PREFIX], []).append(part)
+
+    def counts(self, parts: Iterable[str | float]) -> tuple[_Counts, _Counts]:
+        """How many of the parts each sentence has, and each window that begins with it."""
+        alone, together = (np.zeros(len(self.sentences), dtype=np.intp) for _ in range(2))
+        for part in parts:
+            same = [part]
+            if isinstance(part, str):
+                near = self._near.get(part[:PREFIX], ())
+                same = [term for term in near if shared(frozenset({part}), frozenset({term}))]
+            found = [self._rows[each] for each in same if each in self._rows]
+            if found:
+                rows = np.unique(np.concatenate(found))
+                alone[rows] += 1
+                starts = np.unique(np.concatenate([rows - before for before in range(_WINDOW)]))
+                together[starts[starts >= 0]] += 1
+        return alone, together
+
+
+_text = lru_cache(maxsize=64)(_Text)
 
 
 class RuleJudge:
@@ -249,9 +280,8 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
         claim = _Content.of(without_marks(item.subject))
         if not claim.terms and not claim.numbers:
             return "the claim has no terms"
-        label, quote, reason = _support(claim, _sentences(item.target))
+        label, quote, reason, covered = _support(claim, _text(item.target))
         if item.relation == "nugget-answer":
-            covered = max(map(claim.share, _sentences(item.target)), default=0.0)
             partly = label == "not stated" and covered >= _PARTLY
             label = "partly supported" if partly else label.replace("contradicted", "not stated")
         return label, quote if label != "not stated" else "", reason
@@ -268,36 +298,39 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
     return "rules cannot judge it"
 
 
-def _support(claim: _Content, sentences: Sequence[_Content]) -> tuple[str, str, str]:
-    """Whether sentences support a claim, with the sentence that decides and why."""
-    best, best_rank = None, (0.0, 0.0)
-    for each in sentences:
-        covered = claim.share(each)
-        agrees = claim.numbers <= each.numbers and claim.negated == each.negated
-        rank = (float(covered >= _ENOUGH and agrees), covered)
-        if rank > best_rank:
-            best, best_rank = each, rank
-    if best is None:
-        return "not stated", "", "no sentence has a term of the claim"
-    agrees, covered = bool(best_rank[0]), best_rank[1]
+def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
+    """Whether a text supports a claim, the sentence that decides, why, and its share of terms."""
+    terms, terms_together = text.counts(claim.terms)
+    numbers, numbers_together = text.counts(claim.numbers)
+    if not claim.terms:  # the numbers decide
+        terms, terms_together = (
+            (found == len(claim.numbers)).astype(np.intp) for found in (numbers, numbers_together)
+        )
+    if not terms.any():
+        return "not stated", "", "no sentence has a term of the claim", 0.0
+    most = max(1, len(claim.terms))
+    agree = (numbers == len(claim.numbers)) & (text.negated == claim.negated)
+    good = agree & (terms >= _ENOUGH * most)
+    best = int(np.argmax(np.where(good, terms, -1) if good.any() else terms))
+    covered, quote = int(terms[best]) / most, text.sentences[best]
     reason = f"{covered:.0%} of the claim's terms in one sentence"
-    if agrees:
-        return "supported", best.text, reason
-    if covered >= _ENOUGH:
-        if claim.numbers - best.numbers and best.numbers - claim.numbers:
-            return "contradicted", best.text, f"{reason}, but other numbers"
-        if claim.numbers <= best.numbers and claim.negated != best.negated:
-            return "contradicted", best.text, f"{reason}, but one is negated"
-    for start in range(len(sentences) - 1):
-        some = sentences[start : start + _WINDOW]
-        together = claim.share(*some)
-        numbers = frozenset[float]().union(*(each.numbers for each in some))
-        negated = any(each.negated for each in some)
-        if together >= _ENOUGH and claim.numbers <= numbers and claim.negated == negated:
-            quote = max(some, key=claim.share).text
-            return (
-                "supported",
-                quote,
-                f"{together:.0%} of the claim's terms in {len(some)} sentences",
-            )
-    return "not stated", "", reason
+    if good[best]:
+        return "supported", quote, reason, covered
+    if covered >= _SAME:
+        found = text.numbers.get(best, frozenset())
+        if claim.numbers - found and found - claim.numbers:
+            return "contradicted", quote, f"{reason}, but other numbers", covered
+        if claim.numbers <= found and claim.negated != text.negated[best]:
+            return "contradicted", quote, f"{reason}, but one is negated", covered
+    negated = text.negated.copy()
+    for after in range(1, _WINDOW):
+        negated[:-after] |= text.negated[after:]
+    good = (terms_together >= _ENOUGH * most) & (numbers_together == len(claim.numbers))
+    starts = np.flatnonzero(good & (negated == claim.negated))
+    if len(starts) and starts[0] < len(text.sentences) - 1:
+        start = int(starts[0])
+        count = len(text.sentences[start : start + _WINDOW])
+        quote = text.sentences[start + int(np.argmax(terms[start : start + _WINDOW]))]
+        reason = f"{terms_together[start] / most:.0%} of the claim's terms in {count} sentences"
+        return "supported", quote, reason, covered
+    return "not stated", "", reason, covered

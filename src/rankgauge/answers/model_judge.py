@@ -195,6 +195,8 @@ class ModelJudge:
     ) -> Generator[Verdict | MissingVerdict, None, None]:
         """Yield a verdict on each item, or why it is missing, as replies come.
 
+        The items of a call come together, those that were asked again included.
+
         Args:
             items: Different items.
             replicate: The number of the repetition, the sample of the requests.
@@ -208,24 +210,33 @@ class ModelJudge:
                 asked.append(item)
             else:
                 yield decided
-        batches = self._batches(asked)
+        groups = self._batches(asked)
+        outcomes: list[list[Verdict | MissingVerdict]] = [[] for _ in groups]
+        waiting = [1] * len(groups)
+        batches = list(enumerate(groups))
         while batches:
             spent = (self.model.usage().cost or 0.0) - before
             left = None if max_cost is None else max(0.0, max_cost - spent)
-            requests = [self._request(batch, replicate) for batch in batches]
-            smaller: list[list[Item]] = []
+            requests = [self._request(batch, replicate) for _, batch in batches]
+            smaller: list[tuple[int, list[Item]]] = []
             with closing(self.model.complete_each(requests, max_cost=left)) as results:
                 for place, result in results:
-                    batch = batches[place]
+                    group, batch = batches[place]
                     verdicts, why = self._read(batch, result, replicate)
-                    yield from verdicts.values()
+                    outcomes[group] += verdicts.values()
                     rest = [item for item in batch if item.key not in verdicts]
+                    parts: list[list[Item]] = []
                     if len(batch) > 1 and why[0] in _DIVISIBLE:
                         size = max(1, len(batch) // 3)
-                        smaller += [rest[n : n + size] for n in range(0, len(rest), size)]
+                        parts = [rest[n : n + size] for n in range(0, len(rest), size)]
                     else:
-                        for item in rest:
-                            yield MissingVerdict(item.key, *why)
+                        outcomes[group] += [MissingVerdict(item.key, *why) for item in rest]
+                    smaller += [(group, part) for part in parts]
+                    waiting[group] += len(parts) - 1
+                    if not waiting[group]:
+                        # All or none of a group are stored: a run that goes on then repeats the
+                        # calls of the others as they were, and finds their replies in the cache.
+                        yield from outcomes[group]
             batches = smaller
 
     def _without_call(self, item: Item) -> Verdict | MissingVerdict | None:

@@ -52,6 +52,21 @@ __all__ = ["evaluate"]
     "beir, mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
     "torchmetrics, sklearn, llama-index or haystack. It decides about ties and queries.",
 )  # fmt: skip
+@click.option(
+    "--questions", metavar="FILE",
+    help="The questions with their fields, JSON lines or CSV, such as a question set. Generated "
+    "questions (field origin) and others are evaluated apart.",
+)  # fmt: skip
+@click.option(
+    "--weights", metavar="FIELD|FILE",
+    help="Weight queries by a field of the questions (weight: by traffic), or by the column weight "
+    "of a file.",
+)  # fmt: skip
+@click.option(
+    "--group-by", metavar="FIELD",
+    help="Also the means of queries that have the same value there: part, origin, language ...",
+)  # fmt: skip
+@click.option("--mix-origins", is_flag=True, help="One mean of generated and other questions.")
 @options.run_format
 @options.qrels_format
 @options.save
@@ -78,6 +93,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     draws: int | None,
     seed: int,
     profile: str | None,
+    questions: str | None,
+    weights: str | None,
+    group_by: str | None,
+    mix_origins: bool,  # noqa: FBT001 - click passes by name
     run_format: str | None,
     qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
@@ -103,6 +122,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --tie-report
       rankgauge evaluate records.jsonl
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
+      rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
     kept = _Keeping.of(label, pairs, date, store, save=save)
@@ -120,6 +140,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         sources = Sources(qrels, runs, qrels_format, run_format)
         excluded: dict[str, object] = {
             "--save": save, "--draws": draws, "--as trec": format == "trec", "--profile": profile,
+            "--weights": weights, "--group-by": group_by,
         }  # fmt: skip
         asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
         print_reports(
@@ -129,6 +150,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
+    found: list[dict[str, rankgauge.Evaluation]] = []
+    fields = _Fields.of(questions, weights, group_by)
     with working(f"reading {qrels}"):
         truth = (
             rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format)
@@ -137,24 +160,25 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         )
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
-            # To keep its fingerprint it has to be read whole; else it is read as it is evaluated.
-            run = rankgauge.read_run(path, format=run_format) if path and save else None
-            read.append(run)
+            # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
+            whole = save or questions
+            run = rankgauge.read_run(path, format=run_format) if path and whole else None
             where = None if path is None else located(path, run_format)
-            evaluations.append(
-                rankgauge.evaluate(
-                    truth,
-                    where if run is None else run,
-                    wanted,
-                    **policies,
-                    profile=profile,
-                    draws=draws or 0,
-                    seed=seed,
-                )
+            parts = fields.evaluate(
+                truth,
+                where if run is None else run,
+                wanted,
+                {**policies, "profile": profile, "draws": draws or 0, "seed": seed},
+                mix_origins=mix_origins,
             )
-    if runs:
-        names = told_apart([evaluation.run_name for evaluation in evaluations], runs)
-        evaluations = [replace(one, run_name=n) for one, n in zip(evaluations, names, strict=True)]
+            found.append(parts)
+            read += [run] * len(parts)
+    names = [next(iter(parts.values())).run_name for parts in found]
+    for name, parts in zip(told_apart(names, runs) if runs else names, found, strict=True):
+        evaluations += [
+            replace(one, run_name=f"{name} ({part})" if len(parts) > 1 else name)
+            for part, one in parts.items()
+        ]
     # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
     # cannot be written to must not cost the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
@@ -165,6 +189,59 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             tell(note)
     if failure is not None:
         raise failure
+
+
+class _Fields(NamedTuple):
+    """Fields of questions, and which of them are weights and groups."""
+
+    questions: Mapping[str, Mapping[str, Any]] | None
+    weights: str | Mapping[str, Any] | None
+    groups: str | None
+
+    @classmethod
+    def of(cls, questions: str | None, weights: str | None, group_by: str | None) -> _Fields:
+        """Read the files that the options name."""
+        if questions is weights is group_by is None:
+            return cls(None, None, None)
+        from pathlib import Path
+
+        fields = None if questions is None else rankgauge.evaluation.question_fields(questions)
+        found: str | Mapping[str, Any] | None = weights
+        if weights is not None and Path(weights).is_file():
+            of_file = rankgauge.evaluation.question_fields(weights)
+            found = {query: row.get("weight") for query, row in of_file.items()}
+        elif questions is None and (weights or group_by):
+            raise click.UsageError("--weights and --group-by name fields of --questions FILE")
+        return cls(fields, found, group_by)
+
+    def evaluate(
+        self,
+        truth: Any,
+        run: Any,
+        measures: tuple[str, ...] | None,
+        how: Mapping[str, Any],
+        *,
+        mix_origins: bool,
+    ) -> dict[str, rankgauge.Evaluation]:
+        """One evaluation; or one of the generated questions, and one of the others."""
+
+        def of(**more: Any) -> rankgauge.Evaluation:
+            given = {**how, "questions": self.questions, "mix_origins": mix_origins, **more}
+            return rankgauge.evaluate(truth, run, measures, **given)
+
+        weighted = {"weights": self.weights, "groups": self.groups}
+        if self.questions is None or mix_origins:
+            return {"": of(**weighted)}
+        parts = rankgauge.evaluation.split_origins(of(mix_origins=True), self.questions)
+        if len(parts) == 1:
+            return {"": of(**weighted)}
+        said = rankgauge.core.Finding(
+            "", "info",
+            f"no mean over {' and '.join(f'{len(q)} {name}' for name, q in parts.items())} "
+            "questions: users ask other questions than a model writes (--mix-origins has one)",
+        )  # fmt: skip
+        made = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
+        return {name: replace(one, findings=(said, *one.findings)) for name, one in made.items()}
 
 
 class _Keeping(NamedTuple):

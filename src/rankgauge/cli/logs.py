@@ -7,6 +7,7 @@ import click
 from rankgauge.cli import options
 from rankgauge.cli.logs_drift import drift
 from rankgauge.cli.logs_experiments import interleaving, judgments
+from rankgauge.cli.logs_health import health
 from rankgauge.cli.logs_metrics import metrics
 from rankgauge.cli.logs_sample import sample
 from rankgauge.cli.output import print_result
@@ -55,6 +56,7 @@ def show(log: str, format: str) -> None:
 
 
 logs.add_command(metrics)
+logs.add_command(health)
 logs.add_command(drift)
 logs.add_command(sample)
 logs.add_command(interleaving)

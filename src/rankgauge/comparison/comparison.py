@@ -417,7 +417,7 @@ def _comparable(given: Any) -> list[Evaluation]:
         )  # fmt: skip
     first = evaluations[0]
     for other in evaluations:
-        for what in ("measures", "policies", "profile", "query_ids"):
+        for what in ("measures", "policies", "profile", "query_ids", "weights"):
             if getattr(other, what) != getattr(first, what):
                 raise InputError(
                     f"{other.run_name!r} and {first.run_name!r} differ in their "

@@ -26,13 +26,13 @@ from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order
-from rankgauge.core.text import many, some
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.judged_run import Values
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, judged_number
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
-from rankgauge.errors import InputError, MismatchError
+from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.notes import ties_note
@@ -489,7 +489,7 @@ def _chosen(
             raise InputError(
                 f"got {queries!r:.60} for the queries", where="queries", fix="give a list of ids"
             )
-        chosen = list(dict.fromkeys(_number(qrels, query) for query in names))
+        chosen = list(dict.fromkeys(judged_number(qrels, query) for query in names))
         if not chosen:
             raise InputError("the list of queries is empty", where="queries", fix="name some")
         return chosen
@@ -500,19 +500,6 @@ def _chosen(
     )
     losses = [row for row in moved if changes[row] < 0][:most]
     return losses + [row for row in moved if changes[row] > 0][:most]
-
-
-def _number(qrels: Qrels, query: Id) -> int:
-    wanted = id_bytes(query, "query id")
-    number = qrels.query_index.get(wanted)
-    if number is None and show_id(wanted) in qrels.query_ids:
-        number = qrels.query_ids.index(show_id(wanted))
-    if number is None:
-        raise MismatchError(
-            f"query '{show_id(wanted)}' is not judged", where="queries",
-            fix=f"judged are, among others: {some(qrels.query_ids)}",
-        )  # fmt: skip
-    return number
 
 
 def _notes(

@@ -13,18 +13,22 @@ _ABBREVIATIONS = frozenset({
     "fig", "gen", "gov", "inc", "jr", "ltd", "mr", "mrs", "ms", "mt", "no", "nos", "op", "p",
     "pp", "prof", "pt", "ref", "rep", "rev", "sec", "sen", "sr", "st", "tab", "vol", "vs",
 })  # fmt: skip
-# An end of a sentence, with closing quotes, brackets and citation marks, before a blank.
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?:\s*\[\d+(?:\s*,\s*\d+)*\])*(?=\s)|[。！？]+[」』”]*|\n+")  # noqa: RUF001
+# An end of a sentence, with closing quotes, brackets and citation marks, before a blank. No pattern
+# here scans a run of equal characters more than once: texts may have millions of them.
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?:\s*+\[\d+(?:\s*,\s*\d+)*\])*(?=\s)|[。！？]+[」』”]*|\n+"  # noqa: RUF001
+)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_WORD = re.compile(r"(\w+)\.?$")
+_WORD = re.compile(r"(?<!\w)\w{1,6}$")
+_NUMBER = re.compile(r"[ \t]*+[0-9]++")
 _LONGEST = 2  # sentences of an abstention
 _GOES_ON = re.compile(
     r"\b(?:however|nevertheless|but)\b(?!.*\b(?:not|n't|cannot)\b)", re.IGNORECASE
 )
 _ABSTAINS = re.compile(
-    r"""^\W*(
+    r"""^\W*+(
         (?:i(?:'m|\s+am)\s+(?:sorry|afraid)|sorry|unfortunately|apologies)\b.{0,80}?
-        )?\W*(?:
+        )?\W*+(?:
         i\s+(?:don'?t|do\s+not)\s+(?:know|have\s+(?:\w+\s+){0,2}(?:information|context|answer|access))\b
         |i\s+(?:can(?:not|'t|\s+not)|am\s+(?:unable|not\s+able)\s+to|'m\s+(?:unable|not\s+able)\s+to)
             \s+(?:answer|find|determine|provide|say|tell)
@@ -65,13 +69,12 @@ def split_sentences(text: str) -> list[str]:
     """
     found, start = [], 0
     for end in _END.finditer(text):
-        before = text[start : end.start()]
-        word = _WORD.search(before)
-        if end.group().startswith(".") and len(end.group()) == 1 and word:
-            last = word.group(1).lower()
+        if end.group() == "." and end.start() > start:
+            word = _WORD.search(text[max(start, end.start() - 7) : end.start()])
+            last = word.group().lower() if word else ""
             if last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
                 continue
-            if not before.strip(" \t").strip("0123456789"):
+            if _NUMBER.fullmatch(text, start, end.start()):
                 continue  # "1. " begins an item of a list
         found.append(text[start : end.end()])
         start = end.end()

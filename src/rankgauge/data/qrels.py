@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import Ids, IntArray, freeze
+from rankgauge.core.ids import Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
+from rankgauge.core.text import some
 from rankgauge.data.pair_mapping import Pairs, table_of_input
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.lines import Source
@@ -250,3 +251,22 @@ def write_qrels(qrels: Any, path: Source) -> None:
     from rankgauge.formats.writers import write_table
 
     write_table(Qrels.of(qrels).table, path, JUDGMENTS)
+
+
+def judged_number(qrels: Qrels, query: Any) -> int:
+    """The number of a query among the judgments; an id that is shown escaped is found, too.
+
+    Raises:
+        MismatchError: If it is not judged.
+    """
+    wanted = id_bytes(query, "query id")
+    number = qrels.query_index.get(wanted)
+    if number is not None:
+        return number
+    shown = show_id(wanted)
+    if shown not in qrels.query_ids:
+        raise MismatchError(
+            f"query '{shown}' is not judged", where="queries",
+            fix=f"judged are, among others: {some(qrels.query_ids)}",
+        )  # fmt: skip
+    return qrels.query_ids.index(shown)

@@ -15,20 +15,21 @@ import importlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
 
 from rankgauge.corpus.collection import Collection
 
-__all__ = ["Texts", "plain_terms", "shared", "terms", "words"]
+__all__ = ["PREFIX", "Texts", "plain_terms", "shared", "terms", "words"]
 
 # Thai to Lao, Burmese, Khmer, kana, Han: scripts without blanks between words.
 _DENSE = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
 _WORD = re.compile(rf"(?P<dense>[{_DENSE}]+)|[^\W_{_DENSE}]+")
+_ASCII_WORD = re.compile(r"[^\W_]+")
 _FUNCTION_WORDS = """
     a about above after again all also am an and any are aren as at be because been before being
     below between both but by can cannot could couldn d did didn do does doesn doing don down during
@@ -42,7 +43,7 @@ _FUNCTION_WORDS = """
 """
 _STOP = frozenset(_FUNCTION_WORDS.split())
 _VOWEL = re.compile("[aeiouy]")
-_PREFIX = 5
+PREFIX = 5  # letters that terms that are shared have in common
 _SHINGLE = 5
 _DUPLICATE = 0.9
 # Tukey's fences, on the logarithm of the length, and the farthest they are from the median.
@@ -58,9 +59,10 @@ def words(text: str) -> tuple[str, ...]:
         >>> words("The café's 2 DVDs")
         ('the', 'cafe', 's', '2', 'dvds')
     """
-    if not text.isascii():
-        parts = unicodedata.normalize("NFKD", text)
-        text = "".join(char for char in parts if unicodedata.category(char)[0] != "M")
+    if text.isascii():
+        return tuple(_ASCII_WORD.findall(text.casefold()))
+    parts = unicodedata.normalize("NFKD", text)
+    text = "".join(char for char in parts if unicodedata.category(char)[0] != "M")
     found: list[str] = []
     for match in _WORD.finditer(text.casefold()):
         word, dense = match[0], match["dense"]
@@ -111,6 +113,7 @@ def _stemmer() -> Callable[[str], str]:
     return stem
 
 
+@lru_cache(maxsize=2**16)
 def _plain_stem(word: str) -> str:
     if len(word) < 4:
         return word
@@ -139,10 +142,10 @@ def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
         ['taxi']
     """
     same = asked & found
-    rest = {term for term in asked - same if len(term) >= _PREFIX and term.isalpha()}
+    rest = {term for term in asked - same if len(term) >= PREFIX and term.isalpha()}
     if not rest:
         return same
-    long = [term for term in found if len(term) >= _PREFIX and term.isalpha()]
+    long = [term for term in found if len(term) >= PREFIX and term.isalpha()]
     near = {term for term in rest if any(o.startswith(term) or term.startswith(o) for o in long)}
     return same | near
 

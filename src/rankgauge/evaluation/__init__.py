@@ -11,6 +11,15 @@ if TYPE_CHECKING:
         evaluate as evaluate,
         read_judgments as read_judgments,
     )
+    from rankgauge.evaluation.groups import (
+        GroupMean as GroupMean,
+        GroupMeans as GroupMeans,
+        group_means as group_means,
+    )
+    from rankgauge.evaluation.origins import (
+        question_fields as question_fields,
+        split_origins as split_origins,
+    )
     from rankgauge.evaluation.result import (
         AppliedProfile as AppliedProfile,
         Evaluation as Evaluation,
@@ -20,6 +29,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "evaluation": "evaluate read_judgments",
+        "groups": "GroupMean GroupMeans group_means",
+        "origins": "question_fields split_origins",
         "result": "AppliedProfile Evaluation",
     },
 )

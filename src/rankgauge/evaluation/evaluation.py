@@ -61,6 +61,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     unjudged: Unjudged = "not relevant",
     weights: Any = None,
     groups: Any = None,
+    questions: Any = None,
+    mix_origins: bool = False,
     draws: int = 0,
     seed: int = 0,
     profile: str | Profile | None = None,
@@ -85,8 +87,13 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
             the rankings first (condensed lists).
-        weights: Query id to weight, such as its traffic; every evaluated query needs one.
-        groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
+        weights: Query id to weight, such as its traffic; every evaluated query needs one. Or the
+            name of a field of `questions`.
+        groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`
+            and :func:`rankgauge.evaluation.group_means`. Or the name of a field of `questions`.
+        questions: Query id to fields, or the path of a file of queries: JSON lines or CSV. The
+            field ``origin`` says which questions are ``generated``.
+        mix_origins: Whether generated questions and others may share a mean; refused without.
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
             them has no closed form; without, such a measure is refused.
         seed: Where the draws begin.
@@ -99,12 +106,24 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         UnknownName: For a measure or a choice nobody knows.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input cannot be worked with; the message names the place.
+        InputError: If an input cannot be worked with; the message names the place. If questions
+            are generated and others are not.
 
     Example:
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
+    if questions is not None or isinstance(weights, str) or isinstance(groups, str):
+        from rankgauge.evaluation.origins import add_origins, field_of, question_fields
+
+        fields = question_fields(questions)
+        weights, groups = field_of(fields, weights, "weight"), field_of(fields, groups, "group")
+        made = evaluate(
+            qrels, run, measures, ties=ties, queries=queries, duplicates=duplicates,
+            undefined=undefined, unjudged=unjudged, weights=weights, groups=groups, draws=draws,
+            seed=seed, profile=profile,
+        )  # fmt: skip
+        return add_origins(made, fields, mix_origins=mix_origins)
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
     words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
     policies = _make_policies(words, draws, seed)

@@ -18,11 +18,11 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import BY_GRADE, Policies
-from rankgauge.core.text import SHOWN, some
+from rankgauge.core.text import SHOWN, many, some
 from rankgauge.data.dict_runs import join_dicts
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
-from rankgauge.data.qrels import Qrels
+from rankgauge.data.qrels import Qrels, judged_number
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
@@ -84,7 +84,7 @@ def make_context(
         plan.refuse_open(policies.draws)
     wanted = np.ones(len(qrels), dtype=bool)
     if queries is not None:
-        numbers = [_number_of(query, qrels) for query in queries]
+        numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
             raise InputError("the list of queries is empty", where="queries", fix="name some")
         wanted[:] = False
@@ -104,18 +104,6 @@ def make_context(
         wanted=wanted,
         notes=(*qrels.table.notes, *notes),
     )
-
-
-def _number_of(query: Any, qrels: Qrels) -> int:
-    known = id_bytes(query, "query id")
-    number = qrels.query_index.get(known)
-    if number is None:
-        raise MismatchError(
-            f"query '{show_id(known)}' is not judged",
-            where="queries",
-            fix=f"judged are, among others: {some(qrels.query_ids)}",
-        )
-    return number
 
 
 class Measured(NamedTuple):
@@ -404,13 +392,22 @@ def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any)
         return evaluation
     number = dict(zip(qrels.query_ids, qrels.table.queries.tolist(), strict=True))
     ids = [number[query] for query in evaluation.query_ids]
-    found = evaluation.findings
+    found, shares = evaluation.findings, None
     if weights is not None:
-        found += (notes.info("means are weighted by query"),)
+        from rankgauge.stats.weighted_means import effective_size
+
+        shares = _weights(weights, ids)
+        found += (
+            notes.info("means are weighted by query"),
+            notes.info(
+                f"effective sample size of the weights (Kish): {effective_size(shares):.1f} of "
+                f"{many(len(ids), 'query')}"
+            ),
+        )
     return replace(
         evaluation,
         findings=found,
-        weights=None if weights is None else _weights(weights, ids),
+        weights=shares,
         groups=None if groups is None else _groups(groups, ids),
     )
 

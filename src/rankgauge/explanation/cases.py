@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.ids import id_bytes, show_id
+from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
@@ -69,15 +69,6 @@ def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
         for query, value, there in zip(evaluation.query_ids, values.tolist(), kept, strict=True)
         if there
     }
-
-
-def query_bytes(qrels: Qrels, query: Any) -> bytes | None:
-    """A query of the judgments as it is kept; None if it is none of them."""
-    number = qrels.query_index.get(id_bytes(query, "query id"))
-    if number is not None:
-        return qrels.table.queries[number]
-    shown = {name: row for row, name in enumerate(qrels.query_ids)}.get(query)
-    return None if shown is None else qrels.table.queries[shown]
 
 
 def ranked_query(case: Case, query: bytes) -> RankedQuery:

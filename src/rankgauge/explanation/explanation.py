@@ -10,7 +10,8 @@ from typing import Any
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.core.text import many, some
+from rankgauge.core.text import many
+from rankgauge.data.qrels import judged_number
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
@@ -22,7 +23,6 @@ from rankgauge.explanation.cases import (
     counted,
     evaluated,
     level_of,
-    query_bytes,
     ranked_query,
     words_of,
 )
@@ -212,12 +212,8 @@ def explained(case: Case, query: Id | None = None) -> Explanation:
     why = ""
     if query is None:
         query, why = _teaching(evaluation, _hits(case))
-    wanted = query_bytes(case.qrels, query)
-    if wanted is None:
-        raise InputError(
-            f"query {str(query)!r} is not judged", fix=f"judged: {some(case.qrels.query_ids)}"
-        )
-    ranking = ranked_query(case, wanted)
+    wanted = judged_number(case.qrels, query)
+    ranking = ranked_query(case, case.qrels.table.queries[wanted])
     if ranking.query not in evaluation.query_ids:
         raise InputError(
             f"query {ranking.query!r} is left out: the run does not have it",

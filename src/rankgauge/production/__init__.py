@@ -43,8 +43,15 @@ if TYPE_CHECKING:
         LogSummary as LogSummary,
     )
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
+    from rankgauge.production.monitor import (
+        HealthWeek as HealthWeek,
+        ProductionHealth as ProductionHealth,
+        Signal as Signal,
+        production_health as production_health,
+    )
     from rankgauge.production.online import online_metrics as online_metrics
     from rankgauge.production.online_result import (
+        MetricChange as MetricChange,
         OnlineMetrics as OnlineMetrics,
         OnlineValue as OnlineValue,
     )
@@ -79,8 +86,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "metrics": "METRICS OnlineMetric",
+        "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",
-        "online_result": "OnlineMetrics OnlineValue",
+        "online_result": "MetricChange OnlineMetrics OnlineValue",
         "personal_data": "scrub",
         "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
         "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",

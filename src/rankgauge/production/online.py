@@ -20,7 +20,13 @@ from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, metrics_of
-from rankgauge.production.online_result import OnlineMetrics, OnlineValue, check_threshold
+from rankgauge.production.online_result import (
+    PERIODS,
+    MetricChange,
+    OnlineMetrics,
+    OnlineValue,
+    check_threshold,
+)
 from rankgauge.production.thresholds import Threshold
 
 if TYPE_CHECKING:
@@ -34,6 +40,7 @@ _GROUPS = {
     "arm": "arm",
 }
 _GRID = 1000
+_ALPHA = 0.05
 _NOTHING = stats.ClusterSums(0, 0, 0, 0, 0, 0)
 
 
@@ -129,6 +136,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         tuple(each for group in groups[1:] for each in values[group]),
         *counted,
         tuple(check_threshold(limit, overall) for limit in limits),
+        _changes(wanted, [values[group] for group in groups[1:]]) if by in PERIODS else (),
         parameters,
         tuple(_notes(overall, source)),
     )  # fmt: skip
@@ -326,6 +334,36 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
         thumbs, worst=thumbs.numerator / shown, best=(thumbs.numerator + missing) / shown
     )
     return tuple(bounded if each is thumbs else each for each in values)
+
+
+def _changes(
+    metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]
+) -> tuple[MetricChange, ...]:
+    """Trend and shifts of the metrics that are ratios of sums."""
+    found = []
+    for place, metric in enumerate(metrics):
+        own = [period[place] for period in periods]
+        x = [each.denominator for each in own]
+        if metric.kind == "quantile":
+            continue
+        y = [each.numerator if each.denominator else 0.0 for each in own]
+        trend = stats.linear_trend(y, x)
+        if trend is not None:
+            p = stats.first_change(y, x)
+            found.append((metric, trend, p, y, x, [each.group for each in own]))
+    tested = [row[2] for row in found if not math.isnan(row[2])]
+    corrected = iter(stats.holm(tested) if tested else ())
+    changes = []
+    for metric, trend, p, y, x, names in found:
+        adjusted = math.nan if math.isnan(p) else float(next(corrected))
+        shifts = stats.find_change_points(y, x) if adjusted <= _ALPHA else ()
+        changes.append(
+            MetricChange(
+                metric, trend, adjusted,
+                tuple((str(names[c.index]), c.before, c.after) for c in shifts),
+            )
+        )  # fmt: skip
+    return tuple(changes)
 
 
 def _abstentions(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rankgauge import stats
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, metrics_of
@@ -23,6 +24,7 @@ _CODES = {"FAIL": 1, "NOT DEFINED": 4}
 _STRICT_INCONCLUSIVE = 3
 _WIDTH = 80
 _FEW = 2  # metrics of which a note says why they are not defined
+_ROWS = 10  # groups that fit below each other
 _COLUMNS = 4  # metrics that fit beside each other
 
 
@@ -80,6 +82,36 @@ class OnlineValue:
         return f"{above} / {below}"
 
 
+@dataclass(frozen=True)
+class MetricChange:
+    """How a metric changes over the days or weeks.
+
+    Attributes:
+        metric: The metric.
+        trend: The line through its values, weighted by their denominators.
+        p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), corrected
+            by Holm for the metrics; NaN with fewer than eight days or weeks.
+        shifts: If p is at most .05: the first day or week of each new rate, that rate and the one
+            before.
+    """
+
+    metric: OnlineMetric
+    trend: stats.LinearTrend
+    p: float
+    shifts: tuple[tuple[str, float, float], ...]
+
+    @property
+    def sentence(self) -> str:
+        """The shifts in words; empty without any."""
+        if not self.shifts:
+            return ""
+        parts = (
+            f"from {group} on: {_figure(self.metric, before)} to {_figure(self.metric, after)}"
+            for group, before, after in self.shifts
+        )
+        return f"{self.metric.name} changed (p = {self.p:.3f}, Holm), {'; '.join(parts)}"
+
+
 @dataclass(frozen=True, repr=False)
 class OnlineMetrics(Result):
     """Metrics of a log. Made by :func:`online_metrics`.
@@ -95,6 +127,7 @@ class OnlineMetrics(Result):
         first: The time of the first question; None without questions.
         last: The time of the last one.
         checks: What became of each threshold.
+        changes: How each metric changes over days or weeks; empty if groups are others.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """
@@ -109,6 +142,7 @@ class OnlineMetrics(Result):
     first: datetime | None
     last: datetime | None
     checks: tuple[ThresholdCheck, ...]
+    changes: tuple[MetricChange, ...]
     parameters: Mapping[str, Any]
     notes: tuple[str, ...]
 
@@ -167,6 +201,11 @@ class OnlineMetrics(Result):
     def _by_group(self, *, full: bool) -> Table:
         defined = [each.metric for each in self.overall if each.defined or full]
         notes = list(self._all_notes(full=full))
+        names_of: list[str | None] = list(self.group_names)
+        if not full and len(names_of) > _ROWS:
+            names_of = names_of[-_ROWS:] if self.by in PERIODS else names_of[:_ROWS]
+            which = "latest" if self.by in PERIODS else "first"
+            notes.append(f"the {which} {_ROWS} of {len(self.group_names)} are shown (all: --full)")
         if len(defined) == 1:
             rows: list[tuple[Cell, ...]] = [
                 (
@@ -174,6 +213,7 @@ class OnlineMetrics(Result):
                     each.basis(),
                 )
                 for each in (*self._of(defined[0]), self.value(defined[0].name))
+                if each.group is None or each.group in names_of
             ]  # fmt: skip
             rows[-1] = ("all", *rows[-1][1:])
             return Table(
@@ -185,14 +225,13 @@ class OnlineMetrics(Result):
         if len(shown) < len(defined):
             names = ", ".join(metric.name for metric in defined[_COLUMNS:])
             notes.append(f"also computed (--full, or -m NAME for intervals): {names}")
-        names_of = [*self.group_names, None]
         values = {(each.metric.name, each.group): each for each in (*self.groups, *self.overall)}
         lines = [
             (
                 "all" if group is None else group,
                 *(_figure(metric, values[metric.name, group].value) for metric in shown),
             )
-            for group in names_of
+            for group in (*names_of, None)
         ]
         return Table(
             (str(self.by), *(metric.name for metric in shown)), tuple(lines), title=self._title(),
@@ -228,6 +267,17 @@ class OnlineMetrics(Result):
             "thresholds": [
                 {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
                 for c in self.checks
+            ],
+            "changes": [
+                {
+                    "metric": change.metric.name,
+                    "change": change.trend.change,
+                    "low": change.trend.low,
+                    "high": change.trend.high,
+                    "p": change.p,
+                    "shifts": change.shifts,
+                }
+                for change in self.changes
             ],
             **super()._data(),
         }
@@ -285,6 +335,9 @@ class OnlineMetrics(Result):
 
     def _all_notes(self, *, full: bool) -> Iterator[str]:
         yield from (f"{check.verdict}: {check.sentence}" for check in self.checks)
+        if self.by in PERIODS:
+            found = [change.sentence for change in self.changes if change.shifts]
+            yield from found or [_no_change(self.changes, str(self.by))]
         yield from self.notes
         if full:
             yield from (f"{m.name}: {self._definition(m)}" for m in self.metrics)
@@ -298,6 +351,18 @@ class OnlineMetrics(Result):
 
     def __repr__(self) -> str:
         return f"<OnlineMetrics of {self.where}: {many(self.questions, 'question')}>"
+
+
+def _no_change(changes: Iterable[MetricChange], by: str) -> str:
+    """That no change was found, and what could have been missed."""
+    tested = [change for change in changes if not math.isnan(change.p)]
+    if not tested:
+        return f"cannot tell whether they change: there are fewer than {stats.FEWEST_PERIODS} {by}s"
+    widest = ", ".join(
+        f"{change.metric.name} {change.trend.low:+.3f} to {change.trend.high:+.3f}"
+        for change in tested[:_FEW]
+    )
+    return f"no change found; change from first to last {by}, by a line: {widest} (95% interval)"
 
 
 def _figure(metric: OnlineMetric, value: float) -> str:

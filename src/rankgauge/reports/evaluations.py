@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,8 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
+
+_MOST = 3  # measures whose means of groups are all shown
 
 
 def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) -> list[Table]:
@@ -26,6 +29,11 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
         found = [t for e, own in zip(evaluations, best, strict=True) for t in _grids(e, own)]
     else:
         found = [_run_table(evaluations)]
+    grouped = [e for e in evaluations if e.groups is not None or e.weights is not None]
+    if grouped and not options.per_query:
+        from rankgauge.evaluation.groups import group_means
+
+        found += [group_means(each, _MOST).table() for each in grouped]
     marks = [BEST] if format == "table" and any(table.best for table in found) else []
     found[-1] = replace(found[-1], notes=(*marks, *notes_of(evaluations)))
     return found
@@ -88,11 +96,19 @@ def _grids(evaluation: Evaluation, best: Collection[Measure]) -> Iterator[Table]
 def _best_of(evaluations: Sequence[Evaluation]) -> list[set[Measure]]:
     """Of each run, the measures by which it is the best of several."""
     best: list[set[Measure]] = [set() for _ in evaluations]
+    if _disjoint(evaluations):
+        return best
     means = [evaluation.mean() for evaluation in evaluations]
     for measure in _all_measures(evaluations):
         for place in _ahead(measure, [mean.get(str(measure), math.nan) for mean in means]):
             best[place].add(measure)
     return best
+
+
+def _disjoint(evaluations: Sequence[Evaluation]) -> bool:
+    """Whether two of them have no query in common, so that none is the better one."""
+    sets = {evaluation.query_ids: set(evaluation.query_ids) for evaluation in evaluations}
+    return any(one.isdisjoint(other) for one, other in itertools.combinations(sets.values(), 2))
 
 
 def _ahead(measure: Measure, values: Sequence[float]) -> tuple[int, ...]:
@@ -116,7 +132,7 @@ def _run_table(evaluations: Sequence[Evaluation]) -> Table:
     return Table(
         columns=("run", *map(str, measures)),
         rows=tuple(rows),
-        best=frozenset(_best(rows, measures)),
+        best=frozenset(() if _disjoint(evaluations) else _best(rows, measures)),
         starred=True,
     )
 

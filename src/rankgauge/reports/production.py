@@ -1,13 +1,13 @@
-"""Results of logs, as text."""
+"""Results of logs as text: short, or with everything."""
 
 from __future__ import annotations
 
-from rankgauge.production import ImplicitJudgments, OnlineMetrics
+from rankgauge.production import ImplicitJudgments, OnlineMetrics, ProductionHealth
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import Options, Report
 
 
-def _online(found: OnlineMetrics, _format: str, options: Options) -> list[Table]:
+def _blocks(found: OnlineMetrics | ProductionHealth, _format: str, options: Options) -> list[Table]:
     return [found.table(full=options.full)]
 
 
@@ -15,4 +15,8 @@ def _judgments(found: ImplicitJudgments, _format: str, options: Options) -> list
     return [found.table(), *([found.rank_table()] if options.full else [])]
 
 
-REPORTS = {ImplicitJudgments: Report(_judgments), OnlineMetrics: Report(_online)}
+REPORTS = {
+    ImplicitJudgments: Report(_judgments),
+    OnlineMetrics: Report(_blocks),
+    ProductionHealth: Report(_blocks),
+}

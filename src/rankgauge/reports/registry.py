@@ -36,6 +36,7 @@ _MODULES = {
     "ImplicitJudgments": "production",
     "JudgingAgreement": "judging",
     "OnlineMetrics": "production",
+    "ProductionHealth": "production",
     "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
     "Relevance": "judging",

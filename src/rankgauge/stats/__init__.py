@@ -16,6 +16,14 @@ from rankgauge.stats.agreement import (
     units_needed,
 )
 from rankgauge.stats.arrays import moments, seed_of
+from rankgauge.stats.change_points import (
+    FEWEST_PERIODS,
+    ChangePoint,
+    LinearTrend,
+    find_change_points,
+    first_change,
+    linear_trend,
+)
 from rankgauge.stats.click_models import (
     ExpectedClicks,
     PositionModel,
@@ -77,16 +85,20 @@ from rankgauge.stats.sequential import (
     variance_needed,
 )
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+from rankgauge.stats.weighted_means import effective_size, weighted_mean_interval
 
 __all__ = [
+    "FEWEST_PERIODS",
     "NONE",
     "Agreement",
     "Bounds",
+    "ChangePoint",
     "ClusterSums",
     "ConfidenceSequence",
     "Estimate",
     "ExpectedClicks",
     "Interval",
+    "LinearTrend",
     "NoneRate",
     "PairedTest",
     "PlackettLuce",
@@ -105,12 +117,16 @@ __all__ = [
     "detectable_difference",
     "difference_variance",
     "effect_size",
+    "effective_size",
     "expected_clicks",
+    "find_change_points",
+    "first_change",
     "fit_plackett_luce",
     "fit_position_model",
     "holm",
     "judge_gain",
     "krippendorff_alpha",
+    "linear_trend",
     "max_t",
     "mean_interval",
     "mean_lower_bound",
@@ -138,6 +154,7 @@ __all__ = [
     "tukey_hsd",
     "units_needed",
     "variance_needed",
+    "weighted_mean_interval",
     "wilcoxon",
     "wilson_interval",
 ]

@@ -1,0 +1,80 @@
+"""``rankgauge logs health``."""
+
+from __future__ import annotations
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.progress import working
+
+__all__ = ["health"]
+
+
+@click.command(short_help="Saved evaluations beside what users show, week by week.")
+@click.argument("log", metavar="LOG")
+@options.measure("The measure of the saved evaluations.")
+@click.option("--run", metavar="NAME", help="Only evaluations of this run.")
+@click.option(
+    "--drift", type=click.Choice(["found", "none"]),
+    help="What rankgauge logs drift says of the evaluation set.",
+)  # fmt: skip
+@click.option(
+    "--margin", type=float, default=0.05, show_default=True, metavar="N",
+    help="The change of an online metric that matters.",
+)  # fmt: skip
+@click.option(
+    "--offline-margin", type=float, default=0.02, show_default=True, metavar="N",
+    help="The loss of the measure that matters.",
+)  # fmt: skip
+@click.option("--since", metavar="DATE", help="Only questions from this day or time on, in UTC.")
+@click.option("--until", metavar="DATE", help="Only questions before this day or time.")
+@options.store
+@options.full("Show all weeks.")
+@options.output_format()
+def health(  # noqa: PLR0913, PLR0917 - one parameter an option
+    log: str,
+    measure: str,
+    run: str | None,
+    drift: str | None,
+    margin: float,
+    offline_margin: float,
+    since: str | None,
+    until: str | None,
+    store: str | None,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
+    """Compare evaluations that were saved (rankgauge evaluate --save) with LOG.
+
+    REFRESH: metrics hold while thumbs fall, abstentions or reformulations rise, or drift was found:
+    the evaluation set does not show what users experience. WORSE: both fall. OFFLINE ONLY: users
+    show no change. STEADY: neither falls. USERS ONLY: the evaluations cannot tell. Only evaluations
+    since judgments, policies or queries changed last are compared.
+
+    \b
+    Examples:
+      rankgauge logs health log --history history.db -m nDCG@10
+      rankgauge logs health log --run bm25 --drift found --since 2026-05-01
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import production_health
+
+    with working("reading the history"), rankgauge.History.open(store) as kept:
+        trend = kept.trend(measure, run=run)
+        names = dict.fromkeys(point.entry.run for point in trend.points)
+        if len(names) > 1:
+            raise rankgauge.InputError(
+                f"the history has evaluations of {', '.join(names)}", where="--run",
+                fix="name the run that users get: --run NAME",
+            )  # fmt: skip
+        start = max(trend.breaks, default=0)
+        points = [(p.entry.time, kept.load(p.entry)) for p in trend.points[start:]]
+    with working("reading the log"):
+        found = production_health(
+            log, points, measure, drift=None if drift is None else drift == "found", margin=margin,
+            offline_margin=offline_margin, since=since, until=until,
+        )  # fmt: skip
+    print_result(found, format, rankgauge.reports.Options(full=full))
+    if start:
+        tell(f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}")

@@ -1,0 +1,165 @@
+"""`group_means`: means of groups of queries, and of all, each with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.ids import IntArray
+from rankgauge.core.text import many
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+
+_LEVEL = 0.95
+# With fewer queries, or weights that are worth fewer, intervals of means cover less than they say.
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMean:
+    """The mean of a measure over a group of queries.
+
+    Attributes:
+        group: The group; ``all`` for all queries.
+        measure: The name of the measure.
+        queries: The number of queries that count.
+        effective: The effective sample size (Kish 1965); the number of queries without weights.
+        mean: The mean, weighted if the evaluation has weights.
+        low: The lower bound of its 95% interval; NaN without one.
+        high: The upper bound.
+        weighted: Whether queries count by their weights.
+    """
+
+    group: str
+    measure: str
+    queries: int
+    effective: float
+    mean: float
+    low: float
+    high: float
+    weighted: bool
+
+
+@dataclass(frozen=True)
+class GroupMeans(Result):
+    """Means of all queries and of groups of them.
+
+    Attributes:
+        run_name: The name of the run.
+        means: By measure, then by group; first all queries, with weights and without.
+    """
+
+    run_name: str
+    means: tuple[GroupMean, ...]
+
+    def table(self) -> Table:
+        """Return one line for each mean."""
+        measures = list(dict.fromkeys(each.measure for each in self.means))
+        weighted = any(each.weighted for each in self.means)
+        rows: list[tuple[Cell, ...]] = []
+        for each in self.means:
+            name = each.group + (", each query once" if weighted and not each.weighted else "")
+            head: tuple[Cell, ...] = (each.measure,) if len(measures) > 1 else ()
+            size: tuple[Cell, ...] = (f"{each.effective:.1f}",) if weighted else ()
+            interval = "–" if math.isnan(each.low) else f"[{each.low:.3f}, {each.high:.3f}]"
+            mean = None if math.isnan(each.mean) else each.mean
+            rows.append((*head, name, each.queries, *size, mean, interval))
+        return Table(
+            (
+                *(("measure",) if len(measures) > 1 else ()), "queries of", "number",
+                *(("effective",) if weighted else ()),
+                measures[0] if len(measures) == 1 else "mean", "95% CI",
+            ),
+            tuple(rows), title=self.run_name, width=80,
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return one line for each mean, with all attributes."""
+        return Table(
+            tuple(GroupMean.__dataclass_fields__),
+            tuple(tuple(asdict(each).values()) for each in self.means),
+        )
+
+    def summary(self) -> str:
+        """Return the number of groups."""
+        groups = {each.group for each in self.means} - {"all"}
+        return f"{self.run_name}: {many(len(groups), 'group')} of queries"
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def group_means(evaluation: Evaluation, most: int | None = None) -> GroupMeans:
+    """Return the means over all queries and over each group, with 95% intervals.
+
+    Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); beside
+    that of all queries is the mean in which each query counts once. The interval is that of t, with
+    weights by the jackknife (:func:`rankgauge.stats.weighted_mean_interval`), within the bounds of
+    the measure. There is none for an effective size below 8, a sum, and a geometric mean.
+
+    Args:
+        evaluation: An evaluation with groups or weights.
+        most: With more measures than this, only nDCG@10 or the first.
+
+    Example:
+        >>> from rankgauge import evaluate
+        >>> qrels, run = {"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x", "d2"]}
+        >>> made = evaluate(qrels, run, "RR", weights={"q1": 3, "q2": 1})
+        >>> [(each.mean, each.effective) for each in group_means(made).means]
+        [(0.875, 1.6), (0.75, 2.0)]
+    """
+    chosen = list(evaluation.measures)
+    if most is not None and len(chosen) > most:
+        chosen = [next((m for m in chosen if str(m) == "nDCG@10"), chosen[0])]
+    rows = {"all": np.arange(len(evaluation.query_ids))}
+    labels = np.array(evaluation.groups or (), dtype=object)
+    for label in dict.fromkeys(evaluation.groups or ()):
+        rows[label if label != "all" else "group all"] = np.flatnonzero(labels == label)
+    return GroupMeans(
+        evaluation.run_name,
+        tuple(mean for measure in chosen for mean in _means(evaluation, measure, rows)),
+    )
+
+
+def _means(
+    evaluation: Evaluation, measure: Measure, rows: dict[str, IntArray]
+) -> Iterator[GroupMean]:
+    column = evaluation.measures.index(measure)
+    skip = evaluation.policies.undefined == "skip"
+    counted = measure.counted(evaluation.per_query[:, column], skip_undefined=skip)
+    weights = None if evaluation.weights is None else np.array(evaluation.weights)
+    for label, places in rows.items():
+        used = places[~np.isnan(counted[places])]
+        if evaluation.left_out is not None:
+            used = used[~evaluation.left_out[used, column]]
+        for shares in (weights, None) if weights is not None and label == "all" else (weights,):
+            own = None if shares is None else shares[used]
+            mean = measure.mean(
+                counted[used], None if own is None else own.tolist(), skip_undefined=skip
+            )
+            effective, low, high = _interval(measure, counted[used], own)
+            yield GroupMean(
+                label, str(measure), len(used), effective, mean, low, high, own is not None
+            )
+
+
+def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float, float]:
+    """The effective size, and the interval of the mean."""
+    from rankgauge import stats
+
+    used = len(values) if weights is None else int(np.count_nonzero(weights))
+    effective = float(used) if weights is None or not used else stats.effective_size(weights)
+    if effective < _FEW or measure.declaration.mean != "arithmetic":
+        return effective, math.nan, math.nan
+    if weights is None:
+        found = stats.t_interval(values, _LEVEL)
+    else:
+        found = stats.weighted_mean_interval(values, weights, _LEVEL)
+    lowest, highest = measure.declaration.bounds
+    return effective, max(found.low, lowest), min(found.high, highest)

@@ -1,0 +1,394 @@
+"""Offline beside online: whether an evaluation set still shows what users experience."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge import stats
+from rankgauge.core.arguments import number
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.production.online import online_metrics
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from rankgauge.production.log import EventLog
+
+State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
+HealthVerdict: TypeAlias = Literal[
+    "REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"
+]
+
+_ALPHA = 0.05
+_WIDTH = 80
+_ROWS = 12
+# What users show, and the sign of a change that is worse.
+_SIGNS = {"thumbs_ratio": -1, "idk_rate": 1, "reformulation_rate": 1}
+_SENTENCES: Mapping[HealthVerdict, str] = {
+    "REFRESH": "metrics look good, users complain: refresh the evaluation set",
+    "WORSE": "both metrics and users say that it became worse: find the change that caused it",
+    "OFFLINE ONLY": "metrics fall, users do not show it: check which queries lost, and whether "
+    "users ask such questions",
+    "STEADY": "metrics hold, and users show no change for the worse",
+    "USERS ONLY": "users complain, and the evaluations cannot tell whether the metric holds: "
+    "evaluate again, on more queries",
+    "CANNOT TELL": "cannot tell",
+}
+_DRIFTED = "users ask other questions than the evaluation set has: refresh it"
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A measure or metric over time, and whether it became worse.
+
+    Attributes:
+        name: The measure or online metric.
+        state: ``worse``, ``better``, ``steady`` (a change for the worse by the margin or more is
+            excluded), or ``cannot tell``.
+        change: From the first to the last evaluation; online from the first to the last day, on a
+            straight line.
+        low: Lower bound of its 95% interval; NaN without one.
+        high: Upper bound.
+        p: Online: the p-value of the largest shift, corrected by Holm; NaN offline.
+        reason: Why it cannot be told, or why there is no interval; empty otherwise.
+    """
+
+    name: str
+    state: State
+    change: float
+    low: float
+    high: float
+    p: float = math.nan
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The signal in words."""
+        if math.isnan(self.change):
+            return f"{self.name}: {self.state}: {self.reason}"
+        spread = (
+            f"95% interval {self.low:+.3f} to {self.high:+.3f}"
+            if not math.isnan(self.low)
+            else self.reason
+        )
+        p = "" if math.isnan(self.p) else f", largest shift p = {self.p:.3f} (Holm)"
+        return f"{self.name}: {self.state}: change {self.change:+.3f} ({spread}{p})"
+
+
+@dataclass(frozen=True)
+class HealthWeek:
+    """A week.
+
+    Attributes:
+        start: Its Monday.
+        offline: The mean of the latest evaluation in it; NaN without one.
+        online: Metric to its value; NaN where it has none.
+    """
+
+    start: str
+    offline: float
+    online: Mapping[str, float]
+
+
+@dataclass(frozen=True, repr=False)
+class ProductionHealth(Result):
+    """Evaluations beside what users show. Made by :func:`production_health`.
+
+    Attributes:
+        measure: The measure of the evaluations.
+        weeks: One row a week.
+        offline: Whether the measure holds.
+        online: Whether each online metric became worse.
+        drift: Whether users ask other questions than the evaluation set has; None if unknown.
+        verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY`` or ``CANNOT
+            TELL``.
+        sentence: The verdict in words.
+        margin: Online changes smaller than this do not matter.
+        offline_margin: The same of the measure.
+    """
+
+    measure: str
+    weeks: tuple[HealthWeek, ...]
+    offline: Signal
+    online: tuple[Signal, ...]
+    drift: bool | None
+    verdict: HealthVerdict
+    sentence: str
+    margin: float
+    offline_margin: float
+
+    def table(self, *, full: bool = False) -> Table:
+        """Return one row a week, the verdict above.
+
+        Args:
+            full: All weeks, not only the latest.
+        """
+        shown = self.weeks if full else self.weeks[-_ROWS:]
+        names = [signal.name for signal in self.online]
+        rows: list[tuple[Cell, ...]] = [
+            (week.start, _text(week.offline), *(_text(week.online[name]) for name in names))
+            for week in shown
+        ]
+        return Table(
+            ("week", self.measure, *names), tuple(rows), title=f"{self.verdict}: {self.sentence}",
+            notes=tuple(self._notes(len(self.weeks) - len(shown))), width=_WIDTH,
+            right=frozenset(range(1, len(names) + 2)),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """Return one row a week, in plain numbers, for programs."""
+        names = [signal.name for signal in self.online]
+        return Table(
+            ("week", self.measure, *names),
+            tuple((w.start, w.offline, *(w.online[name] for name in names)) for w in self.weeks),
+        )
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "offline": self.offline,
+            "online": self.online,
+            "drift": self.drift,
+            **super()._data(),
+        }
+
+    def summary(self) -> str:
+        """Return the verdict in words."""
+        return f"{self.verdict}: {self.sentence}"
+
+    def _notes(self, left_out: int) -> Iterator[str]:
+        yield f"offline: {self.offline.sentence}"
+        yield from (f"online: {signal.sentence}" for signal in self.online)
+        if self.drift is None:
+            yield "drift of the questions is not known: rankgauge logs drift"
+        else:
+            yield f"drift of the questions: {'found' if self.drift else 'none found'}"
+        yield (
+            f"a change for the worse below {self.offline_margin:g} (offline) or {self.margin:g} "
+            "(online) counts as steady"
+        )
+        if left_out:
+            yield f"the latest {many(len(self.weeks) - left_out, 'week')} of {len(self.weeks)}"
+
+    def __repr__(self) -> str:
+        return f"<ProductionHealth: {self.verdict}>"
+
+
+def production_health(
+    log: EventLog | str,
+    evaluations: Sequence[tuple[datetime, Evaluation | float]],
+    measure: str | Measure = "nDCG@10",
+    *,
+    drift: bool | None = None,
+    margin: float = 0.05,
+    offline_margin: float = 0.02,
+    since: str | None = None,
+    until: str | None = None,
+) -> ProductionHealth:
+    """Compare evaluations of a set with what users show in the same weeks.
+
+    Offline, the last evaluation is compared with the first, on the queries of both (paired t
+    interval). Online, the largest shift of each of thumbs ratio, abstentions and reformulations
+    over the days is tested (:func:`rankgauge.stats.find_change_points`, Holm); the interval of a
+    straight line says whether a change by the margin is excluded.
+
+    Args:
+        log: The log, or its path.
+        evaluations: When each was made, and the evaluation, or only the mean.
+        measure: The measure of the evaluations.
+        drift: Whether drift of the questions was found; None if it is not known.
+        margin: The change of an online metric that matters.
+        offline_margin: The loss of the measure that matters.
+        since: Only questions of the log from this day or time on, in UTC.
+        until: Only questions before it.
+
+    Raises:
+        InputError: If there is no evaluation, or a time has no time zone.
+
+    Example:
+        >>> verdict_of("steady", ["worse", "steady"], drift=None)
+        ('REFRESH', 'metrics look good, users complain: refresh the evaluation set')
+    """
+    number("margin", margin, above=True)
+    number("offline_margin", offline_margin, above=True)
+    wanted = parse(measure)
+    points = _in_order(evaluations)
+    names = tuple(_SIGNS)
+    daily = online_metrics(log, names, by="day", since=since, until=until)
+    weekly = online_metrics(log, names, by="week", since=since, until=until)
+    days = {
+        name: [each for each in daily.groups if each.metric.name == name]
+        for name in names
+        if daily.value(name).defined
+    }
+    signals = online_signals(
+        {
+            name: (
+                [each.numerator if each.denominator else 0.0 for each in own],
+                [each.denominator for each in own],
+            )
+            for name, own in days.items()
+        },
+        margin,
+    )
+    undefined = [
+        Signal(name, "cannot tell", math.nan, math.nan, math.nan, reason=daily.value(name).reason)
+        for name in names
+        if name not in days
+    ]
+    online = tuple(sorted((*signals, *undefined), key=lambda signal: names.index(signal.name)))
+    offline = offline_signal([value for _, value in points], wanted, offline_margin)
+    verdict, sentence = verdict_of(offline.state, [s.state for s in signals], drift=drift)
+    means = {_monday(time): _mean(value, wanted) for time, value in points}
+    weeks = tuple(
+        HealthWeek(
+            start,
+            means.get(start, math.nan),
+            {
+                name: weekly.value(name, start).value if start in weekly.group_names else math.nan
+                for name in names
+            },
+        )
+        for start in sorted({*means, *weekly.group_names})
+    )
+    return ProductionHealth(
+        str(wanted), weeks, offline, online, drift, verdict, sentence, margin, offline_margin
+    )
+
+
+def verdict_of(
+    offline: State, online: Sequence[State], *, drift: bool | None
+) -> tuple[HealthVerdict, str]:
+    """Return the verdict on states of a measure and of online metrics, and its words."""
+    complain = "worse" in online
+    calm = bool(online) and not {"worse", "cannot tell"}.intersection(online)
+    holds = offline in {"steady", "better"}
+    verdict: HealthVerdict = "CANNOT TELL"
+    if complain:
+        verdict = "REFRESH" if holds else "WORSE" if offline == "worse" else "USERS ONLY"
+    elif drift:
+        return "REFRESH", _DRIFTED
+    elif calm and offline != "cannot tell":
+        verdict = "STEADY" if holds else "OFFLINE ONLY"
+    if verdict != "CANNOT TELL":
+        return verdict, _SENTENCES[verdict]
+    if offline == "worse":
+        return verdict, "metrics fall; whether users notice, the log cannot tell"
+    if holds:
+        return verdict, "metrics hold; whether users complain more, the log cannot tell"
+    return verdict, "neither the evaluations nor the log show whether it became worse"
+
+
+def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margin: float) -> Signal:
+    """Return whether the last value is worse than the first by the margin or more."""
+    nan, name = math.nan, str(measure)
+    if len(values) < 2:
+        return Signal(name, "cannot tell", nan, nan, nan, reason="there is one evaluation only")
+    first, last = values[0], values[-1]
+    if not (isinstance(first, Evaluation) and isinstance(last, Evaluation)):
+        change = _mean(last, measure) - _mean(first, measure)
+        gain = float(measure.improvements(np.array([change]))[0])
+        state: State = "worse" if gain < -margin else "better" if gain > margin else "steady"
+        return Signal(name, state, change, nan, nan, reason="no interval: means without queries")
+    before, after = _values(first, measure), _values(last, measure)
+    shared = sorted(before.keys() & after.keys())
+    skipped = "skip" in {first.policies.undefined, last.policies.undefined}
+    moved = measure.differences(
+        np.array([after[query] for query in shared]), np.array([before[query] for query in shared]),
+        skip_undefined=skipped,
+    )  # fmt: skip
+    moved = moved[~np.isnan(moved)]
+    if len(moved) < 2:
+        reason = "the first and the last evaluation share fewer than 2 queries"
+        return Signal(name, "cannot tell", nan, nan, nan, reason=reason)
+    found = stats.t_interval(moved)
+    ends = measure.improvements(np.array([found.low, found.high]))
+    low, high = float(ends.min()), float(ends.max())
+    state = "cannot tell"
+    if low >= -margin:
+        state = "better" if low > 0 else "steady"
+    elif high < 0:
+        state = "worse"
+    reason = "" if state != "cannot tell" else "too few queries"
+    return Signal(name, state, found.mean, found.low, found.high, reason=reason)
+
+
+def online_signals(
+    sums: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], margin: float
+) -> tuple[Signal, ...]:
+    """Return whether metrics became worse, from their numerators and denominators by day."""
+    tested = {name: stats.first_change(y, x) for name, (y, x) in sums.items()}
+    known = {name: p for name, p in tested.items() if not math.isnan(p)}
+    corrected = dict(zip(known, stats.holm(list(known.values())), strict=True)) if known else {}
+    found = []
+    for name, (y, x) in sums.items():
+        trend = stats.linear_trend(y, x)
+        if name not in corrected or trend is None:
+            nan, reason = math.nan, f"fewer than {stats.FEWEST_PERIODS} days"
+            found.append(Signal(name, "cannot tell", nan, nan, nan, reason=reason))
+            continue
+        sign, p = _SIGNS[name], float(corrected[name])
+        worst = max(sign * trend.low, sign * trend.high)
+        state: State = "steady" if worst < margin else "cannot tell"
+        if p <= _ALPHA:
+            changes = stats.find_change_points(y, x)
+            shift = changes[-1].after - changes[0].before if changes else trend.change
+            if sign * shift < 0:
+                state = "better"
+            elif worst >= margin:
+                state = "worse"
+        found.append(Signal(name, state, trend.change, trend.low, trend.high, p))
+    return tuple(found)
+
+
+def _in_order(
+    evaluations: Sequence[tuple[datetime, Evaluation | float]],
+) -> list[tuple[datetime, Evaluation | float]]:
+    if not evaluations:
+        raise InputError(
+            "there is no evaluation", where="evaluations",
+            fix="evaluate with --save, or give [(time, evaluation), ...]",
+        )  # fmt: skip
+    for time, _ in evaluations:
+        if time.tzinfo is None:
+            raise InputError(
+                f"{time} has no time zone", where="evaluations", fix="add tzinfo=UTC, say"
+            )
+    return sorted(evaluations, key=lambda pair: pair[0])
+
+
+def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:
+    if measure not in evaluation.measures:
+        raise InputError(
+            f"{measure} was not evaluated", where=evaluation.run_name,
+            fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
+        )  # fmt: skip
+    column = evaluation.per_query[:, evaluation.measures.index(measure)]
+    return dict(zip(evaluation.query_ids, column.tolist(), strict=True))
+
+
+def _mean(value: Evaluation | float, measure: Measure) -> float:
+    if not isinstance(value, Evaluation):
+        return float(value)
+    _values(value, measure)
+    return value.mean()[str(measure)]
+
+
+def _monday(time: datetime) -> str:
+    day = time.astimezone(UTC).date()
+    return str(day - timedelta(days=day.weekday()))
+
+
+def _text(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"

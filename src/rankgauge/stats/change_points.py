@@ -1,0 +1,227 @@
+"""Changes of a rate over time: where it shifts, and whether it drifts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import FloatArray, check_draws, check_share, seed_of
+from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+
+__all__ = [
+    "FEWEST_PERIODS",
+    "ChangePoint",
+    "LinearTrend",
+    "find_change_points",
+    "first_change",
+    "linear_trend",
+]
+
+LEAST = 3  # periods on each side of a change
+FEWEST_PERIODS = 8  # periods of which changes are sought
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A period from which on a rate is another.
+
+    Attributes:
+        index: The first period after the change.
+        before: The rate in the periods before, back to the last change.
+        after: The rate from it on, up to the next change.
+        p: The p-value of the largest shift of the segment that it splits.
+    """
+
+    index: int
+    before: float
+    after: float
+    p: float
+
+
+@dataclass(frozen=True)
+class LinearTrend:
+    """A straight line through the rates of periods.
+
+    Attributes:
+        slope: Change per unit of time.
+        change: Change from the first to the last period on the line.
+        low: Lower bound of the interval of `change`.
+        high: Upper bound.
+        p: Two-sided p-value of "the slope is 0".
+    """
+
+    slope: float
+    change: float
+    low: float
+    high: float
+    p: float
+
+
+def find_change_points(
+    y: npt.ArrayLike,
+    x: npt.ArrayLike,
+    *,
+    alpha: float = 0.05,
+    draws: int = 999,
+    seed: int | None = None,
+) -> tuple[ChangePoint, ...]:
+    """Return the periods where a ratio of sums changes, by binary segmentation.
+
+    The statistic of a split is the difference of the cumulative sum of residuals from that of no
+    change, |S_k - S X_k / X| / sqrt(X_k (X - X_k) / X), with residuals y - R x and X the sums of x;
+    its maximum over all splits with three periods on each side is compared with that of permuted
+    periods, whose residuals are scaled to the size of the period they come to. The spread between
+    periods is thus that of the data, whatever causes it (weekdays, or users that ask often). A
+    segment with p <= alpha is split there, and both parts are searched again.
+
+    Args:
+        y: (T,) numerators of the periods, in order of time.
+        x: (T,) denominators; periods with 0 are left out.
+        alpha: The level of each test.
+        draws: The number of permutations.
+        seed: Of the permutations; derived from the data if left out.
+
+    Returns:
+        Changes in order of time; none if fewer than eight periods have a denominator.
+
+    Example:
+        >>> found = find_change_points([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
+        >>> [(change.index, change.before, change.p) for change in found]
+        [(6, 0.25833333333333336, 0.003)]
+    """
+    over, under, kept = _periods(y, x, "find_change_points")
+    check_share(alpha, "alpha", "find_change_points")
+    chosen = seed_of(over, under) if seed is None else seed
+    check_draws(draws, chosen, "find_change_points")
+    rng = np.random.default_rng(chosen)
+    found = sorted(_splits(over, under, 0, alpha, draws, rng))
+    edges = [0, *(index for index, _ in found), len(over)]
+    rates = [
+        float(over[start:end].sum() / under[start:end].sum())
+        for start, end in pairwise(edges)
+        if end > start
+    ]
+    return tuple(
+        ChangePoint(int(kept[index]), rates[n], rates[n + 1], p)
+        for n, (index, p) in enumerate(found)
+    )
+
+
+def first_change(
+    y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None
+) -> float:
+    """Return the p-value of the largest shift of all periods (:func:`find_change_points`).
+
+    Args:
+        y: (T,) numerators of the periods, in order of time.
+        x: (T,) denominators; periods with 0 are left out.
+        draws: The number of permutations.
+        seed: Of the permutations; derived from the data if left out.
+
+    Returns:
+        The p-value; NaN if fewer than eight periods have a denominator.
+
+    Example:
+        >>> first_change([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
+        0.003
+    """
+    over, under, _ = _periods(y, x, "first_change")
+    chosen = seed_of(over, under) if seed is None else seed
+    if len(over) < FEWEST_PERIODS:
+        return math.nan
+    return _largest_shift(over, under, draws, np.random.default_rng(chosen))[1]
+
+
+def linear_trend(
+    y: npt.ArrayLike, x: npt.ArrayLike, time: npt.ArrayLike | None = None, *, level: float = 0.95
+) -> LinearTrend | None:
+    """Return the line through the ratios y / x, weighted by x, with a t interval.
+
+    The spread around the line is estimated from the periods, with two degrees of freedom less than
+    periods.
+
+    Args:
+        y: (T,) numerators of the periods.
+        x: (T,) denominators; periods with 0 are left out.
+        time: (T,) when they are; 0, 1, 2, ... if left out.
+        level: Confidence of the interval.
+
+    Returns:
+        The line; None with fewer than three periods.
+
+    Example:
+        >>> found = linear_trend([1, 2, 3, 5], [10, 10, 10, 10])
+        >>> round(found.slope, 3), round(found.change, 3), round(found.p, 3)
+        (0.13, 0.39, 0.017)
+    """
+    over, under, kept = _periods(y, x, "linear_trend")
+    check_share(level, "level", "linear_trend")
+    if len(over) < 3:
+        return None
+    at = kept.astype(np.float64) if time is None else np.asarray(time, dtype=np.float64)[kept]
+    rate = over / under
+    centered = at - float(under @ at / under.sum())
+    squares = float(under @ centered**2)
+    slope = float(under @ (centered * rate)) / squares
+    left = rate - float(over.sum() / under.sum()) - slope * centered
+    df = len(rate) - 2
+    error = math.sqrt(max(0.0, float(under @ left**2)) / df / squares)
+    span = float(at[-1] - at[0])
+    half = error * student_t_quantile((1 + level) / 2, df)
+    if error <= 1e-12 * abs(slope) or error == 0:
+        p = 1.0 if slope == 0 else 0.0
+    else:
+        p = 2 * student_t_cdf(-abs(slope / error), df)
+    return LinearTrend(slope, slope * span, (slope - half) * span, (slope + half) * span, p)
+
+
+def _periods(
+    y: npt.ArrayLike, x: npt.ArrayLike, where: str
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+    """The numerators and denominators of periods that have one, and which they are."""
+    over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
+    if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
+        raise InputError(
+            "numerators and denominators do not fit", where=where,
+            fix="give two numbers for each period, denominators of 0 or more",
+        )  # fmt: skip
+    kept = np.flatnonzero(under)
+    return over[kept], under[kept], kept
+
+
+def _splits(  # noqa: PLR0917 - what each part is searched with
+    y: FloatArray, x: FloatArray, start: int, alpha: float, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[int, float]]:
+    """Where the periods from `start` on are split, and the p-value of each split."""
+    if len(y) < FEWEST_PERIODS:
+        return
+    place, p = _largest_shift(y, x, draws, rng)
+    if p <= alpha:
+        yield start + place, p
+        yield from _splits(y[:place], x[:place], start, alpha, draws, rng)
+        yield from _splits(y[place:], x[place:], start + place, alpha, draws, rng)
+
+
+def _largest_shift(
+    y: FloatArray, x: FloatArray, draws: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """The first period after the most likely split, and its p-value by permutation."""
+    size = np.sqrt(x)
+    scaled = (y - float(y.sum() / x.sum()) * x) / size
+    orders = rng.permuted(np.tile(np.arange(len(y)), (draws, 1)), axis=1)
+    rows = np.concatenate([scaled[None], scaled[orders]]) * size
+    sums, under = np.cumsum(rows, axis=1), np.cumsum(x)
+    whole = under[-1]
+    inner = slice(LEAST - 1, len(y) - LEAST)
+    spread = np.sqrt(under[inner] * (whole - under[inner]) / whole)
+    shifts = np.abs(sums[:, inner] - sums[:, -1:] * under[inner] / whole) / spread
+    largest = shifts.max(axis=1)
+    # Equal but for rounding counts as reached.
+    reached = int(np.count_nonzero(largest[1:] >= largest[0] * (1 - 1e-9)))
+    return int(shifts[0].argmax()) + LEAST, (1 + reached) / (1 + draws)

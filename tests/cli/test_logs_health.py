@@ -1,0 +1,61 @@
+"""``rankgauge logs health``: the history beside a log."""
+
+import json
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+pytest.importorskip("sqlalchemy")
+
+from tests.command import run
+from tests.production.test_monitor import ANGRY, log
+
+import rankgauge
+
+QRELS = {f"q{n}": {"a": 1} for n in range(6)}
+
+
+def history(path, *runs, qrels=QRELS):
+    with rankgauge.History(path) as kept:
+        for name, ranking in runs:
+            found = rankgauge.evaluate(qrels, rankgauge.Run(dict.fromkeys(qrels, ranking)), "RR")
+            kept.add(rankgauge.Evaluation.from_values(name, found.query_ids, {
+                "RR": found.per_query[:, 0].tolist()
+            }), qrels)  # fmt: skip
+    return path
+
+
+def test_a_held_measure_beside_angry_users_asks_for_a_new_evaluation_set(tmp_path):
+    store = history(tmp_path / "h.db", ("a", ["a", "b"]), ("a", ["a", "c"]))
+    events = log(tmp_path / "log.parquet", **ANGRY)
+    done = run("logs", "health", events, "--history", store, "-m", "RR")
+    assert done.returncode == 0
+    assert done.stdout.startswith(
+        "REFRESH: metrics look good, users complain: refresh the evaluation set"
+    )
+    assert len(done.stdout.splitlines()) <= 24
+    found = json.loads(
+        run("logs", "health", events, "--history", store, "-m", "RR", "--as", "json").stdout
+    )
+    assert found["verdict"] == "REFRESH"
+    assert {signal["name"]: signal["state"] for signal in found["online"]} == {
+        "thumbs_ratio": "worse", "idk_rate": "steady", "reformulation_rate": "steady",
+    }  # fmt: skip
+
+
+def test_several_runs_need_a_name(tmp_path):
+    store = history(tmp_path / "h.db", ("a", ["a"]), ("b", ["a"]))
+    events = log(tmp_path / "log.parquet", days=1, **ANGRY)
+    done = run("logs", "health", events, "--history", store, "-m", "RR")
+    assert (done.returncode, "--run NAME" in done.stderr) == (2, True)
+    chosen = run("logs", "health", events, "--history", store, "-m", "RR", "--run", "b")
+    assert "there is one evaluation only" in " ".join(chosen.stdout.split())
+
+
+def test_evaluations_before_a_change_of_judgments_are_left_out(tmp_path):
+    path = history(tmp_path / "h.db", ("a", ["a"]))
+    history(path, ("a", ["b", "a"]), qrels=QRELS | {"q9": {"a": 1}})
+    events = log(tmp_path / "log.parquet", days=1, **ANGRY)
+    done = run("logs", "health", events, "--history", path, "-m", "RR")
+    assert "left out: 1 evaluations before other judgments" in done.stderr

@@ -1,0 +1,146 @@
+"""Offline beside online: the verdict on planted data."""
+
+import math
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from tests.online_loops import START, write_events
+
+from rankgauge import Evaluation, parse
+from rankgauge.errors import InputError
+from rankgauge.production import Event, production_health
+from rankgauge.production.monitor import offline_signal, online_signals, verdict_of
+
+
+def evaluation(values, measure="RR"):
+    return Evaluation.from_values("a", [f"q{n}" for n in range(len(values))], {measure: values})
+
+
+def log(path, *, thumbs, abstains, days=28):
+    """Answers of days: shares of ratings up and of abstentions, from the first half to the second.
+
+    Each share is met exactly, so that nothing but the planted change happens.
+    """
+    events = []
+    for day in range(days):
+        late = day * 2 >= days
+        for n in range(40):
+            when = START + timedelta(days=day, minutes=n)
+            who = {"question_id": f"q{day}-{n}", "user_id": f"u{day}-{n // 2}"}
+            shift = (n + 7 * day) % 40 / 40
+            said = "I don't know." if shift < abstains[late] else "It is so."
+            events += [
+                Event(f"q{day}-{n}", "question", when, session_id=f"s{day}-{n}", text="Is it?",
+                      **who),
+                Event(f"a{day}-{n}", "answer", when, text=said, **who),
+                Event(f"t{day}-{n}", "thumbs", when, value=1 if shift < thumbs[late] else -1,
+                      **who),
+            ]  # fmt: skip
+    return write_events(path, events)
+
+
+HELD = [(START, [0.5, 0.6, 0.7, 0.8]), (START + timedelta(days=25), [0.5, 0.6, 0.71, 0.8])]
+FALLEN = [(START, [0.5, 0.6, 0.7, 0.8]), (START + timedelta(days=25), [0.2, 0.31, 0.4, 0.52])]
+CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {
+    "thumbs": (0.8, 0.5), "abstains": (0.1, 0.1)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("offline", "online", "drift", "verdict", "says"), [
+    (HELD, ANGRY, None, "REFRESH", "metrics look good, users complain: refresh"),
+    (HELD, {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.4)}, None, "REFRESH", "users complain"),
+    (HELD, CALM, True, "REFRESH", "users ask other questions"),
+    (HELD, CALM, None, "STEADY", "metrics hold"),
+    (HELD, {"thumbs": (0.5, 0.8), "abstains": (0.1, 0.1)}, False, "STEADY", "metrics hold"),
+    (FALLEN, ANGRY, None, "WORSE", "became worse"),
+    (FALLEN, CALM, None, "OFFLINE ONLY", "users do not show it"),
+    (HELD[:1], ANGRY, None, "USERS ONLY", "evaluate again"),
+    (HELD[:1], CALM, None, "CANNOT TELL", "neither"),
+])  # fmt: skip
+def test_the_verdict_is_that_of_the_planted_truth(tmp_path, offline, online, drift, verdict, says):
+    points = [(time, evaluation(values)) for time, values in offline]
+    found = production_health(log(tmp_path / "log.parquet", **online), points, "RR", drift=drift)
+    assert found.verdict == verdict, str(found)
+    assert says in found.sentence
+    assert max(map(len, str(found).splitlines())) <= 80
+    assert len(found.weeks) == 5
+
+
+def test_too_few_days_cannot_tell(tmp_path):
+    points = [(time, evaluation(values)) for time, values in HELD]
+    found = production_health(log(tmp_path / "log.parquet", days=6, **ANGRY), points, "RR")
+    assert found.verdict == "CANNOT TELL"
+    assert {signal.state for signal in found.online} == {"cannot tell"}
+    assert "fewer than 8 days" in str(found)
+
+
+def test_weeks_have_the_rates_of_their_days_and_the_latest_evaluation(tmp_path):
+    points = [(time, evaluation(values)) for time, values in HELD]
+    found = production_health(log(tmp_path / "log.parquet", **CALM), points, "RR")
+    assert [week.start for week in found.weeks][:2] == ["2026-04-27", "2026-05-04"]
+    assert found.weeks[0].offline == pytest.approx(0.65)
+    assert math.isnan(found.weeks[1].offline)
+    assert all(week.online["thumbs_ratio"] == pytest.approx(0.8) for week in found.weeks)
+
+
+@pytest.mark.parametrize(("before", "after", "state"), [
+    ([0.5] * 10, [0.5] * 10, "steady"),
+    ([0.5] * 10, [0.9] * 10, "better"),
+    ([0.1, 0.9] * 20, [0.9, 0.1] * 20, "cannot tell"),
+    ([0.9, 0.8] * 20, [0.5, 0.6] * 20, "worse"),
+])  # fmt: skip
+def test_the_last_evaluation_is_compared_with_the_first(before, after, state):
+    found = offline_signal([evaluation(before), evaluation(after)], parse("RR"), 0.02)
+    assert found.state == state
+
+
+def test_only_queries_of_both_evaluations_are_compared():
+    first = Evaluation.from_values("a", "abc", {"RR": [0.1, 0.2, 0.3]})
+    last = Evaluation.from_values("a", "bcd", {"RR": [0.2, 0.3, 0.0]})
+    found = offline_signal([first, last], parse("RR"), 0.02)
+    assert (found.state, found.change) == ("steady", 0)
+
+
+def test_means_alone_have_no_interval():
+    found = offline_signal([0.8, 0.7], parse("RR"), 0.02)
+    assert (found.state, found.reason) == ("worse", "no interval: means without queries")
+    assert offline_signal([0.7, 0.69], parse("RR"), 0.02).state == "steady"
+
+
+def test_a_measure_where_lower_is_better_is_worse_if_it_rises():
+    found = offline_signal([2.0, 5.0], parse("FirstRel"), 0.5)
+    assert (found.state, found.change) == ("worse", 3.0)
+
+
+def test_a_change_below_the_margin_counts_as_steady():
+    x = np.full(40, 5000)
+    y = np.where(np.arange(40) < 20, 1000, 1050)
+    (small,) = online_signals({"idk_rate": (y, x)}, 0.05)
+    assert (small.state, small.p < 0.05) == ("steady", True)
+    (large,) = online_signals({"idk_rate": (y, x)}, 0.01)
+    assert large.state == "worse"
+
+
+def test_every_cell_of_the_table_has_words():
+    for offline in ("worse", "better", "steady", "cannot tell"):
+        for online in ([], ["worse"], ["steady", "better"], ["cannot tell", "steady"]):
+            for drift in (None, False, True):
+                verdict, sentence = verdict_of(offline, online, drift=drift)
+                assert verdict
+                assert sentence
+
+
+@pytest.mark.parametrize(("points", "says"), [
+    ([], "no evaluation"),
+    ([(datetime(2026, 5, 1), 0.5)], "time zone"),  # noqa: DTZ001 - that is what is refused
+    ([(datetime(2026, 5, 1, tzinfo=UTC), evaluation([0.5], "nDCG@10"))], "was not evaluated"),
+])  # fmt: skip
+def test_impossible_evaluations_are_refused(tmp_path, points, says):
+    path = log(tmp_path / "log.parquet", days=1, **CALM)
+    with pytest.raises(InputError, match=says):
+        production_health(path, points, "RR")

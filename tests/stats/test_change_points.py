@@ -1,0 +1,112 @@
+"""Changes of a rate over time, by slow loops and simulation."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from rankgauge.errors import InputError
+from rankgauge.stats import find_change_points, first_change, linear_trend
+
+
+def largest(y, x):
+    """The largest shift, from its definition."""
+    ratio, whole = sum(y) / sum(x), sum(x)
+    left = [a - ratio * b for a, b in zip(y, x, strict=True)]
+    found = []
+    for k in range(3, len(y) - 2):
+        size = sum(x[:k])
+        gap = sum(left[:k]) - sum(left) * size / whole
+        found.append((abs(gap) / math.sqrt(size * (whole - size) / whole), k))
+    return max(found)
+
+
+def p_value(y, x, draws, seed):
+    """The share of shuffled periods whose largest shift reaches the observed one."""
+    rng = random.Random(seed)
+    ratio = sum(y) / sum(x)
+    scaled = [(a - ratio * b) / math.sqrt(b) for a, b in zip(y, x, strict=True)]
+    reached = 0
+    for _ in range(draws):
+        rng.shuffle(scaled)
+        drawn = [ratio * b + z * math.sqrt(b) for z, b in zip(scaled, x, strict=True)]
+        # Of drawn periods the ratio is another, which the statistic takes out.
+        left = [a - ratio * b for a, b in zip(drawn, x, strict=True)]
+        whole = sum(x)
+        gaps = [
+            abs(sum(left[:k]) - sum(left) * sum(x[:k]) / whole)
+            / math.sqrt(sum(x[:k]) * (whole - sum(x[:k])) / whole)
+            for k in range(3, len(x) - 2)
+        ]
+        reached += max(gaps) >= largest(y, x)[0] - 1e-9
+    return (1 + reached) / (1 + draws)
+
+
+def test_the_p_value_is_that_of_a_slow_permutation():
+    rng = np.random.default_rng(8)
+    x = rng.integers(10, 60, 14)
+    y = rng.binomial(x, [0.2] * 9 + [0.32] * 5)
+    slow = p_value(y.tolist(), x.tolist(), 800, seed=1)
+    assert first_change(y, x, draws=4000) == pytest.approx(slow, abs=0.04)
+
+
+def test_a_change_is_where_the_statistic_is_largest():
+    x = [40] * 20
+    y = [6, 5, 7, 6, 6, 5, 7, 6, 6, 7, 5, 14, 15, 13, 14, 16, 13, 14, 15, 14]
+    (found,) = find_change_points(y, x)
+    assert found.index == largest(y, x)[1] == 11
+    assert found.before == pytest.approx(sum(y[:11]) / 440)
+    assert found.after == pytest.approx(sum(y[11:]) / 360)
+
+
+def test_two_changes_are_found():
+    x = [50] * 30
+    y = [5, 6, 4, 5, 6] * 2 + [15, 16, 14, 15, 15] * 2 + [5, 4, 6, 5, 5] * 2
+    assert [change.index for change in find_change_points(y, x)] == [10, 20]
+
+
+def test_periods_without_a_denominator_are_left_out():
+    x = [40] * 10 + [0, 0] + [40] * 10
+    y = [6, 5, 7, 6, 6, 5, 7, 6, 6, 7, 0, 0, 14, 15, 13, 14, 16, 13, 14, 15, 14, 14]
+    assert [change.index for change in find_change_points(y, x)] == [12]
+
+
+def test_few_periods_have_no_change():
+    assert find_change_points([1, 9] * 3, [10] * 6) == ()
+    assert math.isnan(first_change([1] * 7, [10] * 7))
+    assert first_change([0] * 9, [10] * 9) == 1
+
+
+def test_the_line_is_that_of_weighted_least_squares():
+    api = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(9)
+    x, time = rng.integers(5, 80, 12), np.arange(12.0) * 7
+    y = rng.binomial(x, 0.3)
+    fit = api.WLS(y / x, api.add_constant(time), weights=x).fit()
+    found = linear_trend(y, x, time)
+    assert found.slope == pytest.approx(fit.params[1])
+    assert found.p == pytest.approx(fit.pvalues[1])
+    assert (found.low / 77, found.high / 77) == pytest.approx(tuple(fit.conf_int()[1]))
+
+
+def test_two_periods_have_no_line():
+    assert linear_trend([1, 2], [5, 5]) is None
+
+
+@pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1])])
+def test_periods_that_do_not_fit_are_refused(y, x):
+    for function in (find_change_points, linear_trend):
+        with pytest.raises(InputError, match="do not fit"):
+            function(y, x)
+
+
+@pytest.mark.parametrize("spread", [0, 30])
+def test_false_alarms_are_as_rare_as_promised(spread):
+    rng = np.random.default_rng(10)
+    alarms = 0
+    for _ in range(400):
+        rates = rng.beta(0.2 * spread, 0.8 * spread, 28) if spread else np.full(28, 0.2)
+        x = rng.poisson(60, 28)
+        alarms += first_change(rng.binomial(x, rates), x, draws=199) <= 0.05
+    assert alarms / 400 <= 0.075  # .05 and two standard errors
