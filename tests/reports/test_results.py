@@ -113,6 +113,13 @@ PACKAGES = [
 ]
 
 
+def ubi_log(folder):
+    """A question, and a row that is none."""
+    row = {"query_id": "q", "user_query": "why?", "timestamp": "2026-05-01T12:00:00Z"}
+    (folder / "ubi.jsonl").write_text(json.dumps(row) + "\n{}\n", encoding="utf-8")
+    return folder / "ubi.jsonl"
+
+
 def drift():
     queries = rankgauge.Collection.read(COLLECTION).queries
     asked = [f"{first} {second}" for first in "abcde" for second in ("one", "two", "three")]
@@ -173,6 +180,7 @@ RESULTS = {
         "log", {"question": 2, "click": 1}, 2, datetime(2026, 5, 1, tzinfo=UTC),
         datetime(2026, 5, 2, tzinfo=UTC),
     ),
+    "LogImport": lambda folder: rankgauge.production.import_log(ubi_log(folder), folder / "log"),
     "ModelJudging": lambda _: judging.ModelJudging(
         judging.Judge("m", "model", kind="model"), 3, 1, {"none": 1}, {"server": 1}, 0, Usage()
     ),
@@ -189,6 +197,10 @@ RESULTS = {
     "ProjectStatus": lambda folder: judging.project_status(project(folder)),
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
     "VoteReport": lambda folder: judging.vote_report(project(folder)),
+    "GeneratedQuestions": lambda _: production.GeneratedQuestions(
+        (production.ProposedQuestion("d1", "late fees", longest_run=2, overlap=0.1),), "model",
+        {"question": "question-1"}, 0, 1, 10, "BM25", Usage(), "2026-05-01",
+    ),
     "GroupMeans": lambda _: rankgauge.evaluation.group_means(
         rankgauge.evaluate(QRELS, BM25, "RR", groups=dict.fromkeys(QRELS.query_ids, "all of them"))
     ),

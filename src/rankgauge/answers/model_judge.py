@@ -6,7 +6,6 @@ that occurs in none of them. A reply that leaves items out is asked again for th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -27,6 +26,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
+from rankgauge.llm.prompts import fenced_messages, prompt_version
 from rankgauge.llm.structured import InvalidReply, read_reply
 from rankgauge.rendering import Result, Table
 
@@ -90,24 +90,11 @@ class _Prompts:
         return self._given.get(name) or _shipped(name)
 
     def version(self, name: str) -> str:
-        return f"{name}-{hashlib.sha256(self.text(name).encode()).hexdigest()[:8]}"
+        return prompt_version(name, self.text(name))
 
     def messages(self, name: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
-        """The prompt and the fenced parts. The first part decides the mark, where none has it."""
-        texts = "\n".join(parts.values()).casefold()
-        mark = next(iter(parts.values()))
-        while True:
-            mark = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            if mark not in texts:
-                break
-        fenced = [
-            f"{title}:\n<<<DATA {mark}>>>\n{text}\n<<<END {mark}>>>"
-            for title, text in parts.items()
-        ]
-        return [
-            {"role": "system", "content": self.text(name).replace("{mark}", mark)},
-            {"role": "user", "content": "\n\n".join([*fenced, last])},
-        ]
+        """The prompt and the fenced parts."""
+        return fenced_messages(self.text(name), parts, last)
 
 
 class ModelJudge:

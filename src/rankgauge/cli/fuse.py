@@ -114,11 +114,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _fitting(tune: str | None) -> None:
-    """Refuse what says nothing without tuning.
-
-    Raises:
-        click.UsageError: Naming the option.
-    """
+    """Refuse what says nothing without tuning."""
     context = click.get_current_context()
     for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):
         source = context.get_parameter_source(word)

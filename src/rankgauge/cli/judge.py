@@ -14,6 +14,7 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, judging_questions, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
+from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
 from rankgauge.cli.output import print_result, print_table, say, tell
@@ -467,7 +468,18 @@ def status(
     print_result(found, format, rankgauge.reports.Options(full=full))
 
 
-for _command in (relevance, agreement, size, answers, votes, export, import_, backup, restore):
+for _command in (
+    generate,
+    relevance,
+    agreement,
+    size,
+    answers,
+    votes,
+    export,
+    import_,
+    backup,
+    restore,
+):
     judge.add_command(_command)
 
 

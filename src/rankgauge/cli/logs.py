@@ -31,10 +31,84 @@ def logs() -> None:
 
     \b
     Examples:
+      rankgauge logs import ubi_queries.jsonl.gz ubi_events.jsonl.gz log
       rankgauge logs show log
       rankgauge logs metrics log --by week
       rankgauge logs drift queries.jsonl log -o drift.html
     """  # noqa: D301 - click reads the \b
+
+
+@logs.command("import", short_help="Import events from files into a log.")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@log_argument
+@click.option(
+    "--format", "log_format", metavar="NAME",
+    help="ubi, spans, mlflow, langfuse or events (ours); found if not given.",
+)  # fmt: skip
+@click.option(
+    "--mapping", metavar="FILE", help="TOML or JSON: which column has which part of an event."
+)
+@click.option(
+    "--users", type=click.Choice(["keep", "hash", "drop"]), default="keep", show_default=True,
+    help="Keep the identifiers of users, hash them with a key of this machine, or drop them.",
+)  # fmt: skip
+@click.option(
+    "--scrub", is_flag=True,
+    help="Replace addresses, long numbers and secrets in texts by marks. Names are not found.",
+)  # fmt: skip
+@click.option("--drop-text", is_flag=True, help="Leave out the texts of questions and answers.")
+@click.option(
+    "--timezone", metavar="ZONE",
+    help="The zone of times without one, such as Europe/Berlin. Without: they are refused.",
+)  # fmt: skip
+@click.option(
+    "--first-rank", type=click.IntRange(0, 1),
+    help="Whether ranks count from 0 or 1 in SOURCE; found if not given.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print the report and write nothing.")
+@options.output_format()
+def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
+    sources: tuple[str, ...],
+    log: str,
+    log_format: str | None,
+    mapping: str | None,
+    users: str,
+    scrub: bool,  # noqa: FBT001 - click passes by name
+    drop_text: bool,  # noqa: FBT001
+    timezone: str | None,
+    first_rank: int | None,
+    dry_run: bool,  # noqa: FBT001
+    format: str,
+) -> None:
+    """Import the events of SOURCE into LOG, a folder.
+
+    SOURCE is a log of UBI, spans of OpenInference or OpenTelemetry, feedback of MLflow or Langfuse,
+    or with --mapping any CSV, JSON lines or Parquet. Importing a file again adds only new events,
+    and an interrupted import goes on where it was. Rows that are no events are counted, and written
+    to LOG/refused.jsonl.
+
+    \b
+    Examples:
+      rankgauge logs import --dry-run ubi_queries.jsonl.gz ubi_events.jsonl.gz log
+      rankgauge logs import traces.jsonl log --users hash --scrub
+      rankgauge logs import --mapping mapping.toml searches.csv log
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import import_log
+
+    with working("importing"):
+        report = import_log(
+            sources,
+            log,
+            format=log_format,
+            mapping=mapping,
+            personal=users,
+            scrub=scrub,
+            drop_text=drop_text,
+            timezone=timezone,
+            first_rank=first_rank,
+            dry_run=dry_run,
+        )
+    print_result(report, format)
 
 
 @logs.command(short_help="Count the events of a log.")

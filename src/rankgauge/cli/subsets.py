@@ -115,11 +115,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
-    """Where each file is written.
-
-    Raises:
-        click.UsageError: If that cannot be told apart.
-    """
+    """Where each file is written."""
     if not paths:
         raise click.UsageError("give a RUN, or --qrels QRELS")
     if paths.count("-") > 1:
@@ -140,11 +136,7 @@ def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
 
 
 def _folder(path: str) -> None:
-    """Make the folder.
-
-    Raises:
-        click.UsageError: If it cannot be made.
-    """
+    """Make the folder."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -49,6 +49,7 @@ _ABSTAINS = re.compile(
 # come first, and the end of the sentence is left to the rule.
 ABSTENTION_RE2 = "(?is)" + (
     re.sub(r"\s+", "", _ABSTAINS.pattern)
+    .replace("*+", "*")  # nothing there is possessive
     .replace(r"^\W*(", r"^\W*(?:\w{1,3}[.)]\W+)*(", 1)
     .replace(r"\W*$", "")
     .replace(r"\s", r"\W")

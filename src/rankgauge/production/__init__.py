@@ -31,6 +31,11 @@ if TYPE_CHECKING:
         reweight as reweight,
     )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.generation import (
+        GeneratedQuestions as GeneratedQuestions,
+        ProposedQuestion as ProposedQuestion,
+        generate_questions as generate_questions,
+    )
     from rankgauge.production.interleaving import (
         Interleaved as Interleaved,
         InterleavingResult as InterleavingResult,
@@ -41,6 +46,15 @@ if TYPE_CHECKING:
         QUESTION_COLUMNS as QUESTION_COLUMNS,
         EventLog as EventLog,
         LogSummary as LogSummary,
+    )
+    from rankgauge.production.log_import import (
+        Fault as Fault,
+        LogImport as LogImport,
+        import_log as import_log,
+    )
+    from rankgauge.production.mappings import (
+        LogMapping as LogMapping,
+        read_mapping as read_mapping,
     )
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
     from rankgauge.production.monitor import (
@@ -83,8 +97,11 @@ __all__, __getattr__, __dir__ = lazy_names(
         "measure_drift reweight",
         "clicks": "ImplicitJudgments implicit_judgments",
         "events": "COLUMNS KINDS Event",
+        "generation": "GeneratedQuestions ProposedQuestion generate_questions",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
+        "log_import": "Fault LogImport import_log",
+        "mappings": "LogMapping read_mapping",
         "metrics": "METRICS OnlineMetric",
         "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",

@@ -6,12 +6,14 @@ import glob
 import json
 import os
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from rankgauge.core.files import read_text
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
@@ -192,8 +194,15 @@ class EventLog:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self._duckdb = library("duckdb", extra="production", of="a log of production")
+        _duckdb()
         self.files = _files(self.path)
+
+    @classmethod
+    def of_files(cls, path: str, files: Iterable[str]) -> EventLog:
+        """Return the log of these Parquet files, by the name `path`."""
+        log = cls.__new__(cls)
+        log.path, log.files = path, tuple(files)
+        return log
 
     def __repr__(self) -> str:
         return f"EventLog({self.path!r})"
@@ -212,17 +221,17 @@ class EventLog:
         Returns:
             A ``duckdb.DuckDBPyConnection``; close it, or use it in a ``with`` block.
         """
-        connection = self._duckdb.connect(
+        connection = _duckdb().connect(
             config={
                 "threads": threads,
                 "memory_limit": memory,
                 "temp_directory": tempfile.gettempdir(),
                 "autoinstall_known_extensions": False,
-                "TimeZone": "UTC",
                 "preserve_insertion_order": False,
             }
         )
         try:
+            connection.execute("SET TimeZone = 'UTC'")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
             connection.execute(f"CREATE VIEW questions AS {_QUESTIONS}")
         except BaseException:
@@ -250,6 +259,43 @@ class EventLog:
             max((last.replace(tzinfo=UTC) for *_, last in rows), default=None),
         )
 
+    def joins(self) -> dict[str, Any]:
+        """Return how many events there are, of known questions, and clicks on what was shown."""
+        with self.connection() as connection:
+            total, first, last = connection.execute(
+                "SELECT count(*), min(time), max(time) FROM events"
+            ).fetchone()
+            (questions,) = connection.execute("SELECT count(*) FROM questions").fetchone()
+            joined, orphans, orphan_clicks = connection.execute(
+                """SELECT count(*) FILTER (q IS NOT NULL),
+                  count(*) FILTER (q IS NULL), count(*) FILTER (q IS NULL AND is_click)
+                FROM (SELECT question_id, kind = 'click' AS is_click FROM events
+                  WHERE question_id IS NOT NULL)
+                LEFT JOIN (SELECT question_id AS q FROM questions) ON question_id = q"""
+            ).fetchone()
+            seen, aimed = connection.execute(
+                """WITH clicks AS (
+                  SELECT event_id, question_id, documents[1] AS document FROM events
+                  WHERE kind = 'click' AND len(documents) > 0
+                ), shown AS (
+                  SELECT question_id, unnest(documents) AS document FROM events
+                  WHERE kind = 'impression'
+                )
+                SELECT (SELECT count(DISTINCT event_id) FROM shown JOIN clicks
+                  USING (question_id, document)), (SELECT count(*) FROM clicks)"""
+            ).fetchone()
+        return {
+            "total": total,
+            "questions": questions,
+            "joined": joined,
+            "orphans": orphans,
+            "orphan_clicks": orphan_clicks,
+            "clicks": aimed,
+            "unseen_clicks": aimed - seen,
+            "first": None if first is None else first.replace(tzinfo=UTC),
+            "last": None if last is None else last.replace(tzinfo=UTC),
+        }
+
     def _events(self, connection: Any) -> str:
         """The SELECT of all events."""
         if not self.files:
@@ -257,7 +303,7 @@ class EventLog:
         source = f"read_parquet({_literal(self.files)}, union_by_name => true)"
         try:
             found = {row[0] for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
-        except self._duckdb.Error as error:
+        except _duckdb().Error as error:
             reason = next(iter(str(error).splitlines()), "")
             raise FormatError(
                 f"this is not a log: {reason:.200}", path=self.path,
@@ -272,6 +318,10 @@ class EventLog:
         return f"SELECT {_columns(found)} FROM {source}"
 
 
+def _duckdb() -> ModuleType:
+    return library("duckdb", extra="production", of="a log of production")
+
+
 def _columns(found: Collection[str]) -> str:
     """The columns of the view of events; NULL for those that a file lacks."""
     return ", ".join(
@@ -282,25 +332,34 @@ def _columns(found: Collection[str]) -> str:
 def _files(path: str) -> tuple[str, ...]:
     """The Parquet files of a log."""
     if os.path.isdir(path):  # noqa: PTH112 - a pattern is no Path
-        try:
-            manifest = json.loads((Path(path) / MANIFEST).read_text(encoding="utf-8"))
-            return tuple(str(Path(path) / each["file"]) for each in manifest["segments"])
-        except FileNotFoundError:
-            raise InputError(
-                "this folder is not a log: it has no manifest.json", where=path,
-                fix="import a log into it: rankgauge logs import SOURCE LOG",
-            ) from None  # fmt: skip
-        except (ValueError, LookupError, TypeError, OSError) as error:
-            raise FormatError(
-                f"the manifest cannot be read: {error}", path=str(Path(path) / MANIFEST),
-                fix="import the log again into a new folder",
-            ) from None  # fmt: skip
+        return tuple(str(Path(path) / each["file"]) for each in read_manifest(path)["segments"])
     found = [path] if os.path.isfile(path) else sorted(glob.glob(path))  # noqa: PTH113, PTH207
     if not found:
         raise InputError(
             "there is no such log", where=path, fix="import one: rankgauge logs import SOURCE LOG"
         )
     return tuple(found)
+
+
+def read_manifest(folder: str) -> dict[str, Any]:
+    """Return the manifest of a log: its settings and segments."""
+    path = Path(folder) / MANIFEST
+    if not path.exists():
+        raise InputError(
+            "this folder is not a log: it has no manifest.json", where=folder,
+            fix="import a log into it: rankgauge logs import SOURCE LOG",
+        )  # fmt: skip
+    try:
+        manifest: dict[str, Any] = json.loads(read_text(path))
+        known = [each["file"] for each in manifest["segments"]]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        known = [None]
+    if not all(isinstance(name, str) and Path(name).name == name for name in known):
+        raise FormatError(
+            "the manifest cannot be read", path=str(path),
+            fix="import the log again into a new folder",
+        )  # fmt: skip
+    return manifest
 
 
 def _literal(names: tuple[str, ...]) -> str:

@@ -1,0 +1,93 @@
+"""``rankgauge judge generate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.inputs import chat_model, judging_questions
+from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.progress import working
+
+
+@click.command(short_help="Let a language model propose questions for documents.")
+@click.argument("project", metavar="PROJECT")
+@click.option(
+    "--collection", metavar="FOLDER", required=True,
+    help="The documents: a folder, an archive, a file, or a collection of another library.",
+)  # fmt: skip
+@click.option(
+    "-n", type=click.IntRange(1), default=30, show_default=True,
+    help="Documents to draw; the model proposes one question for each.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="Where questions go, JSON lines; refused ones into FILE.refused.jsonl beside it.  "
+    "[default: PROJECT.generated.jsonl]",
+)  # fmt: skip
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Record the rank of the document in the first K of a search with BM25.",
+)
+@click.option("--dry-run", is_flag=True, help="Ask the model nothing; print calls and cost.")
+@options.language_model
+@options.seed("Decides which documents are drawn.")
+@options.output_format()
+def generate(  # noqa: PLR0917 - one parameter an option
+    project: str,
+    collection: str,
+    n: int,
+    output: str | None,
+    k: int,
+    dry_run: bool,  # noqa: FBT001 - click passes by name
+    seed: int,
+    format: str,
+    **chat: Any,
+) -> None:
+    """Let a language model propose a question for each of N documents drawn at random.
+
+    Proposals that are copied from the document, that repeat a question, or that the document alone
+    does not answer are refused, and kept with the reason. Accepted ones are added to PROJECT, with
+    the document as one that may answer. Replies are cached: the same command after an interruption
+    pays for no call again.
+
+    Users ask other questions: a perfect value on these promises nothing in production. evaluate
+    never averages them with other questions, unless asked.
+
+    \b
+    Examples:
+      rankgauge judge generate judging.db --collection data -n 50 --dry-run \\
+          --url http://localhost:8000/v1 --model small
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject
+    from rankgauge.production import generate_questions
+
+    if output is None and "://" in project:
+        raise click.UsageError("name the file of the questions: -o FILE")
+    target = Path(output or f"{Path(project).with_suffix('')}.generated.jsonl")
+    if chat["url"] is not None and chat["cache"] is None:
+        chat["cache"] = f"{target}.cache"
+    with chat_model(chat) as model, JudgingProject(project) as opened:
+        if model is None:
+            raise click.UsageError("name the language model: --url URL --model NAME")
+        with working(f"asking {chat['model']}"):
+            # Questions of an earlier call, by this model and prompt, are no duplicates of its own.
+            known = [q.text for q in opened.questions.values() if q.origin != "generated"]
+            made = generate_questions(
+                rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k,
+                dry_run=dry_run,
+            )  # fmt: skip
+        if not dry_run:
+            refused = made.write(target)
+            stored = opened.questions
+            new = [each for each in made.questions if each.id not in stored]
+            opened.add_questions(judging_questions(new))
+            tell(f"{len(new)} questions added to {project} and {target}; refused: {refused}")
+    print_result(made, format)

@@ -1,0 +1,134 @@
+"""Spans of OpenInference and OpenTelemetry as flat mappings, and what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rankgauge.formats.frames import listed
+from rankgauge.formats.mappings import is_list
+
+# Names of a part, as exporters write them.
+TRACE = ("context.trace_id", "trace_id", "traceid")
+SPAN = ("context.span_id", "span_id", "spanid")
+PARENT = ("parent_id", "parent_span_id", "parentspanid")
+QUESTION = ("question", "query", "input", "user_input")
+ANSWER = ("answer", "response", "output", "result")
+RETRIEVED, RERANKED = "retrieval.documents", "reranker.output_documents"
+_STARTS = (
+    "resourcespans", "scopespans", "attributes", "input.value", "output.value",
+    "openinference.span.kind", "retrieval.documents",
+)  # fmt: skip
+_DOCUMENT = re.compile(
+    r"(retrieval\.documents|reranker\.output_documents)\.(\d+)\.document\.(id|content|score)"
+)
+_PARTS = {"id": "id", "content": "text", "score": "score"}
+_HEADS = (
+    "traceId", "spanId", "parentSpanId", "name", "startTimeUnixNano", "endTimeUnixNano", "links",
+    "events",
+)  # fmt: skip
+
+
+def is_span(row: Mapping[str, Any]) -> bool:
+    """Whether a row is a span, or an export of spans by OpenTelemetry."""
+    return any(str(key).lower().startswith(_STARTS) for key in row)
+
+
+def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The spans of a row, their attributes as one flat mapping with names in lower case."""
+    if not any(name in row for name in ("resourceSpans", "scopeSpans")):
+        yield {_plain(key): value for key, value in _flat(row)}
+        return
+    for resource in _inner(row, "resourceSpans") or [row]:
+        for scope in _inner(resource, "scopeSpans"):
+            for span in _inner(scope, "spans"):
+                named = {key: span[key] for key in _HEADS if key in span}
+                named["events"] = [_with_attributes(each) for each in _inner(span, "events")]
+                yield {_plain(key): value for key, value in _flat(_with_attributes(span, named))}
+
+
+def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The log records of an export of OpenTelemetry, flat as :func:`spans_of`."""
+    for resource in _inner(row, "resourceLogs"):
+        for scope in _inner(resource, "scopeLogs"):
+            for record in _inner(scope, "logRecords"):
+                named = {key: value for key, value in record.items() if key != "attributes"}
+                yield {_plain(key): value for key, value in _flat(_with_attributes(record, named))}
+
+
+def _with_attributes(
+    of: Mapping[str, Any], named: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A part of OTLP with its attributes, which are pairs, as keys."""
+    given = {key: value for key, value in of.items() if key != "attributes"}
+    attributes = {
+        str(each.get("key")): _value(each.get("value")) for each in _inner(of, "attributes")
+    }
+    return {**(given if named is None else named), **attributes}
+
+
+def _inner(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The mappings in a list of a mapping."""
+    found = listed(row[key]) if is_list(row.get(key)) else ()
+    return [each for each in found if isinstance(each, Mapping)]
+
+
+def _plain(key: str) -> str:
+    return key.lower().removeprefix("attributes.")
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested mappings, and lists of mappings, with dots between the names."""
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{name}.")
+        elif isinstance(inner, Sequence) and inner and isinstance(inner[0], Mapping):
+            for number, each in enumerate(inner):
+                if isinstance(each, Mapping):
+                    yield from _flat(each, f"{name}.{number}.")
+        else:
+            yield name, inner
+
+
+def _value(value: Any) -> Any:
+    """A value of OTLP, such as ``{"stringValue": "a"}``."""
+    if not isinstance(value, Mapping):
+        return value
+    if isinstance(value.get("arrayValue"), Mapping):
+        return [_value(each) for each in _inner(value["arrayValue"], "values")]
+    return next(iter(value.values()), None)
+
+
+def first_of(span: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The value of the first name that has one."""
+    return next((span[name] for name in names if span.get(name)), None)
+
+
+def documents_of(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
+    """The documents of a retriever or reranker: ``text``, and ``id`` and ``score`` if known."""
+    found: dict[int, dict[str, str]] = {}
+    for key, value in span.items():
+        match = _DOCUMENT.fullmatch(key)
+        if match and match[1] == where and value is not None:
+            found.setdefault(int(match[2]), {})[_PARTS[match[3]]] = str(value)
+    return [{"text": "", **found[number]} for number in sorted(found)]
+
+
+def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> str | None:
+    """The first value of an attribute; of a JSON object the part that has a known name."""
+    for span in spans:
+        value = span.get(key)
+        if value is None or value != value:  # noqa: PLR0124 - NaN in data frames
+            continue
+        text = str(value)
+        if not text.lstrip().startswith("{"):
+            return text
+        try:
+            held = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        return next((str(held[name]) for name in names if held.get(name)), text)
+    return None

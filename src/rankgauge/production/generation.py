@@ -1,0 +1,382 @@
+"""`generate_questions`: questions that a language model writes for documents drawn at random."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.arguments import integer
+from rankgauge.core.files import write_atomically
+from rankgauge.core.text import many
+from rankgauge.corpus import Collection, Document, Query
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.origins import STATEMENT
+from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
+from rankgauge.llm.prompts import fenced_messages, prompt_version
+from rankgauge.production.question_sets import EvaluationQuestion
+from rankgauge.production.sampling import group_questions, question_id
+from rankgauge.rendering import Result, Table
+from rankgauge.retrievers import BM25
+from rankgauge.retrievers.protocol import index_documents, search
+
+PROMPTS = ("question", "answerable")
+_LONGEST = 8_000  # characters of a document that the model sees
+_MOST_TEXT = 300  # characters of a question
+_RUN, _GRAM, _SHARE = 6, 3, 0.5
+_TOKENS = {"question": 40, "answerable": 60}  # of a reply, to estimate the cost
+_LAST = "The data has ended. Reply with JSON only."
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedQuestion:
+    """A question that a model proposed for a document, and whether it was accepted.
+
+    Attributes:
+        document: The document.
+        text: The question; empty if there is none.
+        refused: Why it was refused; empty if it was not.
+        missing: The code of the failed call; empty if none failed.
+        longest_run: Words of the longest run that the question shares with the document.
+        overlap: Share of the runs of three words of the question that occur in the document.
+        quote: The passage that answers it, by the model.
+        rank: The rank of the document in a search for the question; None below k.
+    """
+
+    document: str
+    text: str
+    refused: str = ""
+    missing: str = ""
+    longest_run: int = 0
+    overlap: float = 0.0
+    quote: str = ""
+    rank: int | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it passed all filters."""
+        return bool(self.text) and not self.refused and not self.missing
+
+
+@dataclass(frozen=True)
+class GeneratedQuestions(Result):
+    """Questions that a model proposed, accepted or refused.
+
+    Attributes:
+        proposals: One for each document drawn, in the order of the draw.
+        model: The name of the model.
+        prompts: The versions of the prompts.
+        seed: The seed of the draw.
+        collection: The number of documents of the collection.
+        k: The depth of the search for the documents.
+        retriever: What searched.
+        usage: Calls, tokens and cost; estimated in a dry run.
+        date: The date of the questions.
+        dry_run: Whether nothing was sent.
+    """
+
+    proposals: tuple[ProposedQuestion, ...]
+    model: str
+    prompts: Mapping[str, str]
+    seed: int
+    collection: int
+    k: int
+    retriever: str
+    usage: Usage
+    date: str
+    dry_run: bool = False
+
+    @property
+    def questions(self) -> tuple[EvaluationQuestion, ...]:
+        """The accepted questions, with document, model and prompt."""
+        return tuple(self._question(each) for each in self.proposals if each.accepted)
+
+    def _question(self, proposal: ProposedQuestion) -> EvaluationQuestion:
+        return EvaluationQuestion(
+            question_id(proposal.text, "gen"), proposal.text, "generated", date=self.date,
+            model=self.model, prompt=self.prompts["question"], document=proposal.document,
+        )  # fmt: skip
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write accepted questions as a question set, refused ones beside it with the reasons.
+
+        Questions that the files have from earlier calls stay.
+
+        Returns:
+            The file of the refused questions: ``questions.refused.jsonl`` beside
+            ``questions.jsonl``.
+        """
+        target = Path(path)
+        beside = target.with_name(f"{target.stem}.refused{target.suffix}")
+        for file, accepted in ((target, True), (beside, False)):
+            lines = {}
+            if file.exists():
+                known = file.read_text(encoding="utf-8").splitlines()
+                lines = {(row := json.loads(line))["id"]: row for line in known if line.strip()}
+            for each in self.proposals:
+                if each.accepted == accepted and not each.missing:
+                    row = {**asdict(self._question(each)), **asdict(each)}
+                    if not accepted:
+                        row["id"] = question_id(f"{each.document} {each.text}", "refused")
+                    lines[row["id"]] = {k: v for k, v in row.items() if v not in {None, ""}}
+            text = "".join(json.dumps(row) + "\n" for row in lines.values())
+            with write_atomically(file) as stream:
+                stream.write(text.encode())
+        return beside
+
+    def table(self) -> Table:
+        """Return how many were accepted, refused by reason, and missing."""
+        rows: list[tuple[str, int]] = [("documents drawn", len(self.proposals))]
+        notes = [f"of {many(self.collection, 'document')}, seed {self.seed}", str(self.usage)]
+        title = f"{self.model}: generated questions"
+        if self.dry_run:
+            return Table(
+                ("what", "number"), tuple(rows), title=f"{title} (dry run)", notes=tuple(notes)
+            )
+        accepted = [each for each in self.proposals if each.accepted]
+        refused = Counter(each.refused for each in self.proposals if each.refused)
+        missing = Counter(each.missing for each in self.proposals if each.missing)
+        rows.append(("accepted", len(accepted)))
+        rows += [(f"refused: {why}", number) for why, number in refused.most_common()]
+        rows += [(f"missing: {why}", number) for why, number in missing.most_common()]
+        found = sum(each.rank is not None for each in accepted)
+        among = f"{found} of {many(len(accepted), 'accepted question')}"
+        notes.append(
+            f"{self.retriever} finds the document of {among} in the first {self.k}; the others are "
+            "kept: a filter would favor this search"
+        )
+        notes.append(f"WARNING: {STATEMENT}")
+        if missing:
+            notes.append("a missing question is asked for again by the same call")
+        return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes), width=80)
+
+    def data_table(self) -> Table:
+        """Return one line for each proposal."""
+        columns = tuple(ProposedQuestion.__dataclass_fields__)
+        return Table(columns, tuple(tuple(asdict(each).values()) for each in self.proposals))
+
+    def summary(self) -> str:
+        """Return how many questions were accepted, and the statement on them."""
+        number = len(self.questions)
+        return f"{self.model}: {many(number, 'question')} of {len(self.proposals)}; {STATEMENT}"
+
+    def _data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def generate_questions(  # noqa: PLR0913 - each is a decision of its own
+    collection: Any,
+    n: int,
+    model: ChatModel,
+    *,
+    seed: int = 0,
+    known: Iterable[str] = (),
+    retriever: Any = None,
+    k: int = 10,
+    prompts: Mapping[str, str] | None = None,
+    max_cost: float | None = None,
+    dry_run: bool = False,
+    date: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> GeneratedQuestions:
+    """Let a language model propose a question for each of n documents drawn at random.
+
+    A proposal is refused, and kept with the reason, if the model finds nothing to ask for; if it is
+    copied (a run of six words of the document, or half of its runs of three words); if it repeats a
+    known question or an earlier proposal (`group_questions`); or if the model, asked again, does
+    not find it answerable from the document alone, or quotes no passage of it. The rank of the
+    document in a search for the question is recorded, and nothing is dropped for it: that would
+    favor the search that was used.
+
+    A failed call is a missing question. With a cache of the model, a call that was paid is never
+    made again, whenever the process ended. Users ask other questions than a model writes.
+
+    Args:
+        collection: The documents: whatever `Collection.read` takes.
+        n: How many documents are drawn, uniformly without replacement.
+        model: The model; give it a cache.
+        seed: The seed of the draw.
+        known: Questions that are not to be repeated.
+        retriever: What searches for the documents; BM25 if None.
+        k: How deep it searches.
+        prompts: Texts that replace the shipped prompts ``question`` and ``answerable``.
+        max_cost: No call is made that could cost more than what is left of this.
+        dry_run: Send nothing, and estimate calls, tokens and cost.
+        date: The date of the questions in ISO form; today (UTC) if None.
+        progress: Called with the number of finished calls and of all of this step.
+
+    Raises:
+        InputError: If the collection has fewer documents with a text.
+        UnknownName: For a prompt that does not exist.
+        ModelError: If every call failed.
+    """
+    integer("n", n)
+    integer("k", k)
+    for name in prompts or ():
+        if name not in PROMPTS:
+            raise UnknownName.of("prompt", name, PROMPTS, where="prompts")
+    texts = {name: (prompts or {}).get(name) or _shipped(name) for name in PROMPTS}
+    documents = collection if isinstance(collection, Collection) else Collection.read(collection)
+    drawn = _draw(documents, n, seed)
+    asked = [_request(texts["question"], each, question=None) for each in drawn]
+    before = model.usage()
+    made = GeneratedQuestions(
+        (), str(model.settings["model"]),
+        {name: prompt_version(name, text) for name, text in texts.items()}, seed,
+        len(documents.documents), k, "BM25" if retriever is None else type(retriever).__name__,
+        Usage(), datetime.now(UTC).date().isoformat() if date is None else date, dry_run,
+    )  # fmt: skip
+    if dry_run:
+        # Questions are not known: the second calls are estimated with one of usual length.
+        usage = model.estimate(asked, [_TOKENS["question"]] * n)
+        second = [_request(texts["answerable"], each, question="x" * 60) for each in drawn]
+        usage += model.estimate(second, [_TOKENS["answerable"]] * n)
+        proposals = tuple(ProposedQuestion(each.id, "") for each in drawn)
+        return replace(made, proposals=proposals, usage=usage)
+    replies = _ask(model, asked, max_cost, progress)
+    found = _filtered(drawn, replies, list(known))
+    open_ = [place for place, each in enumerate(found) if each.accepted]
+    checks = [
+        _request(texts["answerable"], drawn[place], question=found[place].text) for place in open_
+    ]
+    spent = (model.usage() - before).cost or 0.0
+    left = None if max_cost is None else max(max_cost - spent, 1e-12)
+    for place, reply in zip(open_, _ask(model, checks, left, progress), strict=True):
+        found[place] = _answerable(found[place], drawn[place], reply)
+    failures = [reply for reply in replies if isinstance(reply, ModelError)]
+    if len(failures) == n:
+        raise failures[0]
+    return replace(
+        made,
+        proposals=tuple(_ranked(found, documents, retriever or BM25(), k)),
+        usage=model.usage() - before,
+    )
+
+
+def _shipped(name: str) -> str:
+    return (resources.files("rankgauge.production") / "prompts" / f"{name}.md").read_text("utf-8")
+
+
+def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
+    """Documents that have a text, uniformly without replacement, whatever their order."""
+    order = sorted(collection.documents)
+    random.Random(f"generate:{seed}").shuffle(order)  # noqa: S311 - a seed, not a secret
+    drawn = []
+    for name in order:
+        document = collection.documents[name]
+        if document.whole.strip():
+            drawn.append(document)
+        if len(drawn) == n:
+            return drawn
+    raise InputError(
+        f"{many(n, 'document')} were to be drawn, and the collection has {len(drawn)} with a text",
+        where="collection", fix=f"generate at most {len(drawn)} questions",
+    )  # fmt: skip
+
+
+def _request(prompt: str, document: Document, *, question: str | None) -> ChatRequest:
+    text = {"type": "string"}
+    parts = {"The document": _shown(document)}
+    properties: dict[str, Any] = {"question": text}
+    if question is not None:
+        parts["The question"] = question
+        properties = {"answerable": {"type": "string", "enum": ["yes", "no"]}, "quote": text}
+    schema = {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+    return ChatRequest(fenced_messages(prompt, parts, _LAST), schema)
+
+
+def _shown(document: Document) -> str:
+    return document.whole[:_LONGEST]
+
+
+def _ask(
+    model: ChatModel,
+    requests: Sequence[ChatRequest],
+    max_cost: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[Reply | ModelError]:
+    found: dict[int, Reply | ModelError] = {}
+    with closing(model.complete_each(requests, max_cost=max_cost)) as results:
+        for place, result in results:
+            found[place] = result
+            if progress is not None:
+                progress(len(found), len(requests))
+    return [found[place] for place in range(len(requests))]
+
+
+def _filtered(
+    drawn: Sequence[Document], replies: Sequence[Reply | ModelError], known: list[str]
+) -> list[ProposedQuestion]:
+    """The proposals, without a second call: empty, too long, copied and repeated ones refused."""
+    found = []
+    for document, reply in zip(drawn, replies, strict=True):
+        if isinstance(reply, ModelError):
+            found.append(ProposedQuestion(document.id, "", missing=reply.code))
+            continue
+        text = " ".join(str(reply.data["question"]).split())
+        run, overlap = _copied(text, _shown(document))
+        refused = ""
+        if not text:
+            refused = "nothing to ask for"
+        elif len(text) > _MOST_TEXT:
+            refused = "too long"
+        elif run >= _RUN or overlap >= _SHARE:
+            refused = "copied from the document"
+        elif len(group_questions({text: 1}, known)) == len(known):
+            refused = "repeats a question"
+        else:
+            known.append(text)
+        found.append(ProposedQuestion(document.id, text, refused, longest_run=run, overlap=overlap))
+    return found
+
+
+def _copied(question: str, document: str) -> tuple[int, float]:
+    """The longest common run of words, and the share of runs of three words that are common."""
+    own, theirs = (_WORD.findall(text.casefold()) for text in (question, document))
+    longest = SequenceMatcher(None, own, theirs, autojunk=False).find_longest_match()
+    grams = [tuple(own[place : place + _GRAM]) for place in range(len(own) - _GRAM + 1)]
+    common = {tuple(theirs[place : place + _GRAM]) for place in range(len(theirs) - _GRAM + 1)}
+    return longest.size, sum(gram in common for gram in grams) / max(len(grams), 1)
+
+
+def _answerable(
+    proposal: ProposedQuestion, document: Document, reply: Reply | ModelError
+) -> ProposedQuestion:
+    if isinstance(reply, ModelError):
+        return replace(proposal, missing=reply.code)
+    quote = " ".join(reply.data["quote"].split())
+    plain = " ".join(_shown(document).split())
+    if reply.data["answerable"] == "no":
+        return replace(proposal, refused="not answerable from the document alone")
+    if not quote or quote.casefold() not in plain.casefold():
+        return replace(proposal, refused="no passage of the document answers it", quote=quote)
+    return replace(proposal, quote=quote)
+
+
+def _ranked(
+    proposals: Sequence[ProposedQuestion], collection: Collection, retriever: Any, k: int
+) -> list[ProposedQuestion]:
+    """The proposals with the rank of their document in a search."""
+    asked = [Query(str(place), each.text) for place, each in enumerate(proposals) if each.accepted]
+    found = list(proposals)
+    if asked:
+        index_documents(retriever, collection.documents.values())
+        for query, hits in zip(asked, search(retriever, asked, k), strict=True):
+            each, ids = found[int(query.id)], list(hits.ids)
+            rank = ids.index(each.document) + 1 if each.document in ids else None
+            found[int(query.id)] = replace(each, rank=rank)
+    return found

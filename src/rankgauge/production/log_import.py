@@ -1,0 +1,684 @@
+"""`import_log`: events of a log, checked, counted and written as Parquet."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.arguments import option
+from rankgauge.core.files import write_atomically
+from rankgauge.core.keyed_hash import keyed_hash
+from rankgauge.core.text import many
+from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.production import translation
+from rankgauge.production.events import KINDS
+from rankgauge.production.log import MANIFEST, EventLog, read_manifest
+from rankgauge.production.mappings import OWN, VENDORS, LogMapping, as_mapping, read_mapping
+from rankgauge.production.personal_data import scrub as scrub_text
+from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+REFUSED = "refused.jsonl"
+_SHOWN = 2000  # characters of a refused row that are kept
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows that were refused for one reason.
+
+    Attributes:
+        reason: The reason.
+        rows: The number of rows.
+        first: File and line of the first.
+    """
+
+    reason: str
+    rows: int
+    first: str
+
+
+@dataclass(frozen=True)
+class LogImport(Result):
+    """The report of an import.
+
+    Attributes:
+        log: The log.
+        sources: The files and their formats.
+        dry_run: Whether nothing was written.
+        rows: Rows read; blank lines and those of a bulk request do not count.
+        events: New events of each kind.
+        duplicates: Events whose identifier was known.
+        refused: Rows that are no events, by reason.
+        out_of_order: Rows with a time before that of the row above.
+        future: New events with a time after that of the import.
+        first_ranks: The number of the first rank in each application or file that has ranks.
+        total: Events in the log.
+        questions: Questions in the log.
+        joined: Events in the log whose question is known.
+        orphans: Events in the log with a question that is not known.
+        orphan_clicks: Clicks among them.
+        clicks: Clicks in the log on a result.
+        unseen_clicks: Clicks without an impression of that result for that question.
+        first: The time of the first event of the log.
+        last: The time of the last.
+    """
+
+    log: str
+    sources: tuple[tuple[str, str], ...]
+    dry_run: bool
+    rows: int
+    events: Mapping[str, int]
+    duplicates: int
+    refused: tuple[Fault, ...]
+    out_of_order: int
+    future: int
+    first_ranks: Mapping[str, int]
+    total: int
+    questions: int
+    joined: int
+    orphans: int
+    orphan_clicks: int
+    clicks: int
+    unseen_clicks: int
+    first: datetime | None
+    last: datetime | None
+
+    def table(self) -> Table:
+        """Return the counts of rows, of new events by kind, and of the whole log."""
+        return self._table(full=False)
+
+    def _table(self, *, full: bool) -> Table:
+        new = sum(self.events.values())
+        rows: list[tuple[str, int, str]] = [
+            ("rows read", self.rows, ""),
+            ("new events", new, ""),
+            *((f"  {kind}", count, "") for kind, count in self.events.items()),
+            ("duplicates", self.duplicates, "known identifiers; not counted again"),
+            ("rows refused", sum(each.rows for each in self.refused), ""),
+            *((f"  {each.reason}", each.rows, f"first: {each.first}") for each in self.refused),
+        ]
+        for what, count, meaning in (
+            ("out of order", self.out_of_order, "rows older than the row above"),
+            ("in the future", self.future, "new events later than now"),
+            (
+                "orphans",
+                self.orphans,
+                f"of questions not in the log; {many(self.orphan_clicks, 'click')}",
+            ),
+            ("clicks on results not shown", self.unseen_clicks, f"of {many(self.clicks, 'click')}"),
+        ):
+            if count or full:
+                rows.append((what, count, meaning))
+        return Table(
+            ("what", "number", "detail"), tuple(rows), title=self._heading(), notes=self._notes(),
+            width=80,
+        )  # fmt: skip
+
+    def _heading(self) -> str:
+        done = "would be imported" if self.dry_run else "imported"
+        return f"{many(sum(self.events.values()), 'event')} {done}: {self.log}"
+
+    def summary(self) -> str:
+        """Return the number of new events and of the rows that were refused."""
+        refused = sum(each.rows for each in self.refused)
+        return (
+            f"{self._heading()}; {many(self.duplicates, 'duplicate')}, "
+            f"{many(refused, 'row')} refused; the log has {many(self.questions, 'question')}"
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.first is not None and self.last is not None:
+            notes.append(
+                f"the log: {many(self.total, 'event')}, {many(self.questions, 'question')}, "
+                f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d}"
+            )
+        if self.unseen_clicks:
+            notes.append(
+                f"{self.unseen_clicks / self.clicks:.0%} of clicks have no impression: rates that"
+                " need impressions leave them out"
+            )
+        for name, number in self.first_ranks.items():
+            notes.append(f"ranks{f' of {name}' if name else ''} count from {number} in the source")
+        if self.refused and not self.dry_run:
+            notes.append(f"refused rows are in {Path(self.log) / REFUSED}")
+        if self.dry_run:
+            notes.append("Next: the same command without --dry-run")
+        elif self.questions:
+            notes.append(f"Next: rankgauge logs metrics {self.log}")
+        return tuple(notes)
+
+    def data_table(self) -> Table:
+        """Return every count in a row."""
+        rows = [(str(row[0]).strip(), row[1]) for row in self._table(full=True).rows]
+        return Table(("what", "number"), tuple(rows))
+
+    def _data(self) -> dict[str, Any]:
+        data = asdict(self)
+        data["sources"] = [{"file": name, "format": format} for name, format in self.sources]
+        return data | {
+            name: None if data[name] is None else data[name].isoformat()
+            for name in ("first", "last")
+        }
+
+
+@dataclass
+class _Progress:
+    """The counts of an import so far; what a resumed import goes on with."""
+
+    batches: int = 0
+    rows: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+    duplicates: int = 0
+    faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: rows, first
+    out_of_order: int = 0
+    future: int = 0
+    last_time: int | None = None  # of the last row, in microseconds
+
+    def refuse(self, source: str, refused: Sequence[Refused]) -> None:
+        """Count rows that were refused."""
+        self.rows += len(refused)
+        for each in refused:
+            known = self.faults.setdefault(each.fault, [0, f"{source}:{each.line}"])
+            known[0] += 1
+
+    def add(self, other: _Progress) -> None:
+        """Add the counts of another source."""
+        self.rows += other.rows
+        for kind, count in other.events.items():
+            self.events[kind] = self.events.get(kind, 0) + count
+        self.duplicates += other.duplicates
+        self.out_of_order += other.out_of_order
+        self.future += other.future
+        for reason, (rows, first) in other.faults.items():
+            self.faults.setdefault(reason, [0, first])[0] += rows
+
+
+def import_log(  # noqa: PLR0913 - one parameter a setting
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    log: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    mapping: str | os.PathLike[str] | Mapping[str, Any] | LogMapping | None = None,
+    personal: str = "keep",
+    scrub: bool = False,
+    drop_text: bool = False,
+    timezone: str | None = None,
+    first_rank: int | None = None,
+    dry_run: bool = False,
+    now: datetime | None = None,
+) -> LogImport:
+    r"""Import the events of one or more files into a log.
+
+    An event is known by its identifier, else by the hash of its content: importing a file again, or
+    one that overlaps, adds only new events. An interrupted import goes on where it was when the
+    same command is given again. Rows that are no events are counted by reason and written to
+    ``refused.jsonl`` in the log; their text is left out if personal data is not kept.
+
+    Args:
+        source: Files of UBI, spans of OpenInference or OpenTelemetry, feedback of MLflow or
+            Langfuse, or with `mapping` any CSV, JSON lines or Parquet; packed or not.
+        log: The folder of the log; made if it does not exist.
+        format: One of ``ubi``, ``spans``, ``mlflow``, ``langfuse``, ``events``; found if None.
+        mapping: A mapping file, or what it has: which column has which part of an event.
+        personal: ``keep`` user identifiers, ``hash`` them with a key that stays on this machine, or
+            ``drop`` them.
+        scrub: Whether personal data with a form of its own is replaced in texts; see `scrub`.
+        drop_text: Whether texts of questions, answers and comments are left out.
+        timezone: The zone of times without one, such as ``Europe/Berlin``; None refuses them.
+        first_rank: Whether ranks count from 0 or 1; found for each application if None.
+        dry_run: Whether to count only, and write nothing.
+        now: The time of the import; events after it are in the future.
+
+    Returns:
+        The counts.
+
+    Raises:
+        FormatError: If the format of a file is not known, or the mapping is wrong.
+        InputError: If a file or the log cannot be used.
+
+    Example:
+        >>> import json, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> rows = [
+        ...     {"query_id": "q", "user_query": "late fees", "timestamp": "2026-05-01T12:00:00Z"},
+        ...     {"query_id": "q", "action_name": "click", "timestamp": "2026-05-01T12:00:09Z",
+        ...      "event_attributes": {"object": {"object_id": "d1"}}},
+        ... ]
+        >>> _ = (folder / "ubi.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        >>> report = import_log(folder / "ubi.jsonl", folder / "log")
+        >>> dict(report.events), report.unseen_clicks
+        ({'question': 1, 'click': 1}, 1)
+    """
+    option("personal", personal, ("keep", "hash", "drop"))
+    if format is not None and format not in FORMATS:
+        raise UnknownName.of("format", format, FORMATS)
+    if first_rank not in {None, 0, 1}:
+        raise InputError(f"first_rank={first_rank!r:.40}", fix="give 0 or 1")
+    _check_zone(timezone)
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    meaning = (
+        mapping
+        if isinstance(mapping, LogMapping | None)
+        else as_mapping(mapping)
+        if isinstance(mapping, Mapping)
+        else read_mapping(mapping)
+    )
+    settings = {"personal": personal, "scrub": scrub, "drop_text": drop_text}
+    is_mapped = meaning is not None and (bool(meaning.columns) or bool(meaning.events))
+    found = [find_format(os.fspath(each), format=format, mapped=is_mapped) for each in sources]
+    with LogFolder.opened(Path(log), settings, dry_run=dry_run) as store:
+        importer = _Importer(
+            store, mapping=meaning, timezone=timezone, first_rank=first_rank,
+            now=now or datetime.now(UTC),
+        )  # fmt: skip
+        total = _Progress()
+        for each in found:
+            total.add(importer.run(each))
+        return importer.report(os.fspath(log), found, total, dry_run=dry_run)
+
+
+def _check_zone(timezone: str | None) -> None:
+    if timezone is None:
+        return
+    import zoneinfo
+
+    try:
+        zoneinfo.ZoneInfo(timezone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(
+            f"{timezone!r:.60} is no time zone", where="timezone", fix="write one as Europe/Berlin"
+        ) from None
+
+
+class LogFolder:
+    """The folder of a log: its manifest, segments and refused rows.
+
+    The manifest is written last, atomically: a segment that it does not name does not exist, and
+    refused rows behind the size that it names are cut off.
+    """
+
+    def __init__(self, folder: Path, written: Path, manifest: dict[str, Any]) -> None:
+        self.folder, self._written, self.manifest = folder, written, manifest
+        self._new: list[str] = []
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, folder: Path, settings: Mapping[str, Any], *, dry_run: bool
+    ) -> Iterator[LogFolder]:
+        """Open a log for one import at a time, or a copy in memory of its manifest."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(
+                "this is a file, wanted the folder of a log",
+                where=str(folder),
+                fix="name a new folder",
+            )
+        exists = (folder / MANIFEST).exists()
+        if (
+            not exists
+            and folder.is_dir()
+            and any(
+                not each.name.startswith((".", "events-", REFUSED)) for each in folder.iterdir()
+            )
+        ):
+            raise InputError(
+                "this folder has other files and is not a log", where=str(folder),
+                fix="name a new folder",
+            )  # fmt: skip
+        with contextlib.ExitStack() as stack:
+            if not dry_run:
+                _make(folder)
+                stack.enter_context(_locked(folder))
+            manifest: dict[str, Any] = (
+                read_manifest(str(folder))
+                if exists
+                else {
+                    "schema": "rankgauge log 1", "settings": dict(settings), "segments": [],
+                    "first_ranks": {}, "refused_bytes": 0, "unfinished": {},
+                }
+            )  # fmt: skip
+            if manifest["settings"] != settings:
+                raise InputError(
+                    "this log was imported with other settings of personal data: "
+                    + ", ".join(f"{k}={v}" for k, v in dict(manifest["settings"]).items()),
+                    where=str(folder), fix="give the same ones, or import into a new folder",
+                )  # fmt: skip
+            written = (
+                Path(stack.enter_context(tempfile.TemporaryDirectory())) if dry_run else folder
+            )
+            store = cls(folder, written, manifest)
+            if not dry_run:
+                store.clean()
+            yield store
+
+    def clean(self) -> None:
+        """Remove what an interrupted import left behind."""
+        known = {each["file"] for each in self.manifest["segments"]}
+        for path in self.folder.iterdir():
+            if (
+                path.name.startswith("events-") and path.name not in known
+            ) or path.suffix == ".part":
+                path.unlink()
+        refused = self.folder / REFUSED
+        if refused.exists():
+            os.truncate(refused, self.manifest["refused_bytes"])
+
+    @property
+    def files(self) -> list[str]:
+        """The segments."""
+        old = [str(self.folder / each["file"]) for each in self.manifest["segments"]]
+        new = {str(self.folder / name) for name in self._new}
+        return [str(self._written / Path(name).name) if name in new else name for name in old]
+
+    def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
+        """Write the events of the table ``fresh`` as a segment, and refused rows."""
+        (count,) = connection.execute("SELECT count(*) FROM fresh").fetchone()
+        segments = self.manifest["segments"]
+        if count:
+            name = f"events-{len(segments) + 1:06}.parquet"
+            part = self._written / f"{name}.part"
+            target = translation.literal(str(part))
+            connection.execute(
+                f"COPY (SELECT {translation.stored()} FROM fresh) TO {target}"
+                " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
+            )
+            with part.open("rb") as stream:
+                os.fsync(stream.fileno())
+            part.replace(self._written / name)
+            segments.append({"file": name, "events": count})
+            self._new.append(name)
+        if refused:
+            keeps = not any(
+                (self.manifest["settings"]["personal"] != "keep",
+                 self.manifest["settings"]["scrub"], self.manifest["settings"]["drop_text"])
+            )  # fmt: skip
+            with (self._written / REFUSED).open("ab") as stream:
+                for source, each in refused:
+                    row = {"source": f"{source}:{each.line}", "reason": each.fault}
+                    if keeps:
+                        row["row"] = each.text[:_SHOWN]
+                    stream.write(json.dumps(row).encode() + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+                self.manifest["refused_bytes"] = stream.tell()
+
+    def commit(self) -> None:
+        """Write the manifest."""
+        with write_atomically(self._written / MANIFEST) as stream:
+            stream.write(json.dumps(self.manifest, indent=1).encode())
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder cannot be made: {error.strerror or error}", where=str(folder),
+            fix="name a folder that may be written to",
+        ) from None  # fmt: skip
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep a second import out; the lock ends with the process."""
+    with (folder / ".lock").open("ab") as stream:
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                "another import into this log is running", where=str(folder),
+                fix="wait until it ends",
+            ) from None  # fmt: skip
+        yield
+
+
+class _Importer:
+    """Translates the batches of sources, and writes the events that are new."""
+
+    def __init__(
+        self,
+        store: LogFolder,
+        *,
+        mapping: LogMapping | None,
+        timezone: str | None,
+        first_rank: int | None,
+        now: datetime,
+    ) -> None:
+        self._store, self._mapping, self._timezone = store, mapping, timezone
+        self._first_rank, self._now = first_rank, now
+        import duckdb
+
+        self._connection: Any = duckdb.connect(
+            config={
+                "threads": 2, "memory_limit": "1.2GB", "temp_directory": tempfile.gettempdir(),
+                "autoinstall_known_extensions": False,
+            }
+        )  # fmt: skip
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute("CREATE TABLE known (hash UHUGEINT)")
+        if store.files:
+            self._connection.execute(
+                "INSERT INTO known SELECT md5_number(event_id)::UHUGEINT FROM read_parquet(?)",
+                [store.files],
+            )
+
+    def run(self, source: Source) -> _Progress:
+        """Import a source, from where an interrupted import was."""
+        unfinished = self._store.manifest["unfinished"]
+        key = f"{os.path.abspath(source.path)} {fingerprint(source.path)}"  # noqa: PTH100
+        held = unfinished.get(key)
+        progress = _Progress(**held) if held else _Progress()
+        for number, batch in enumerate(source.batches()):
+            if number < progress.batches:
+                continue
+            refused = [*batch.refused, *self._translate(source, batch, progress)]
+            progress.refuse(source.name, refused)
+            self._keep_new(progress)
+            progress.batches = number + 1
+            self._store.write(self._connection, [(source.name, each) for each in refused])
+            unfinished[key] = asdict(progress)
+            self._store.commit()
+        unfinished.pop(key, None)
+        self._store.commit()
+        return progress
+
+    def _translate(self, source: Source, batch: Batch, progress: _Progress) -> list[Refused]:
+        """Make the table ``new`` of the events of a batch, and return rows that are none."""
+        connection, mapping = self._connection, self._mapping
+        connection.register("batch", batch.rows)
+        names = None if "raw" in batch.rows.column_names else batch.rows.column_names
+        counted = "parsed" if names is None else "batch"
+        if source.format == "spans":
+            from rankgauge.production.span_events import draft_of_spans
+
+            connection.register("spans", draft_of_spans(batch.rows, self._mapping))
+            statements = ["CREATE OR REPLACE TEMP TABLE draft AS SELECT * FROM spans"]
+            counted = "batch WHERE trim(raw) <> ''"
+        elif source.format == "ubi" and names is None:
+            statements = translation.ubi(mapping)
+        else:
+            import pyarrow as pa
+
+            if source.format == "ubi":
+                raise FormatError(
+                    "UBI is read from JSON lines only",
+                    path=source.name,
+                    fix="export JSON, or give a mapping: --mapping FILE",
+                )
+            meaning = mapping if source.format == "mapped" else None
+            if meaning is None:
+                meaning = (
+                    OWN if source.format in {"events", "mapped"} else VENDORS[source.format][1]
+                )
+                if mapping is not None:
+                    from dataclasses import replace
+
+                    meaning = replace(
+                        meaning, kinds={**meaning.kinds, **mapping.kinds},
+                        values={**meaning.values, **mapping.values},
+                    )  # fmt: skip
+            lists = [
+                each.name
+                for each in batch.rows.schema
+                if pa.types.is_list(each.type) or pa.types.is_large_list(each.type)
+            ]
+            statements = translation.mapped(meaning, names, lists, source.name)
+        for statement in statements:
+            connection.execute(statement)
+        self._protect()
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE new AS "
+            + translation.events(source.name, self._shifts(), self._timezone)
+        )
+        (rows,) = connection.execute(f"SELECT count(*) FROM {counted}").fetchone()
+        faults = connection.execute(
+            """SELECT line, min(problem) FROM new WHERE problem IS NOT NULL
+            GROUP BY line ORDER BY line"""
+        ).fetchall()
+        progress.rows += rows - len(faults)
+        first, last, wrong = connection.execute(
+            """SELECT arg_min(t, line), arg_max(t, line), count(*) FILTER (t < before) FROM (
+              SELECT line, epoch_us(time) AS t, lag(epoch_us(time)) OVER (ORDER BY line) AS before
+              FROM new WHERE problem IS NULL AND part = 0)"""
+        ).fetchone()
+        if first is not None:
+            if progress.last_time is not None and first < progress.last_time:
+                progress.out_of_order += 1
+            progress.out_of_order += wrong
+            progress.last_time = last
+        return self._texts(faults, batch.rows, names)
+
+    def _texts(self, faults: Sequence[tuple[int, str]], rows: Any, names: Any) -> list[Refused]:
+        """Refused rows with what they say."""
+        if not faults:
+            return []
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = pa.array([line for line, _ in faults], pa.int64())
+        chosen = rows.filter(pc.is_in(rows["line"], wanted)).to_pylist()
+        texts = {
+            row["line"]: row["raw"]
+            if names is None
+            else json.dumps({k: v for k, v in row.items() if k != "line"}, default=str)
+            for row in chosen
+        }
+        return [Refused(line, fault, texts.get(line, "").strip()) for line, fault in faults]
+
+    def _shifts(self) -> dict[str, int]:
+        """What is added to the ranks of each group so that they count from 1."""
+        known: dict[str, int] = self._store.manifest["first_ranks"]
+        given = self._first_rank
+        if given is None and self._mapping is not None and self._mapping.columns:
+            given = self._mapping.first_rank
+        groups = self._connection.execute(
+            """SELECT rank_group, min(TRY_CAST(ranks[1] AS DOUBLE)) FROM draft
+            WHERE ranks[1] IS NOT NULL AND rank_group IS NOT NULL AND kind <> 'other'
+            GROUP BY rank_group ORDER BY rank_group"""
+        ).fetchall()
+        for name, least in groups:
+            if name not in known:
+                known[name] = given if given is not None else (0 if least == 0 else 1)
+        return {name: 1 - first for name, first in known.items()}
+
+    def _protect(self) -> None:
+        """Hash or drop users, replace or drop texts."""
+        settings = self._store.manifest["settings"]
+        connection = self._connection
+        if settings["personal"] == "drop":
+            connection.execute("UPDATE draft SET user_id = NULL")
+        elif settings["personal"] == "hash":
+            self._replace("user_id", keyed_hash)
+        if settings["drop_text"]:
+            connection.execute("UPDATE draft SET text = NULL")
+        elif settings["scrub"]:
+            self._replace("text", scrub_text)
+
+    def _replace(self, column: str, function: Any) -> None:
+        import pyarrow as pa
+
+        found = self._connection.execute(
+            f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL"
+        ).fetchall()
+        old = [text for (text,) in found]
+        self._connection.register(
+            "replacement",
+            pa.table(
+                {
+                    "old": pa.array(old, pa.string()),
+                    "new": pa.array(map(function, old), pa.string()),
+                }
+            ),
+        )
+        self._connection.execute(
+            f"UPDATE draft SET {column} = r.new FROM replacement AS r WHERE {column} = r.old"
+        )
+
+    def _keep_new(self, progress: _Progress) -> None:
+        """Make the table ``fresh`` of events whose identifiers are not known."""
+        connection = self._connection
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE fresh AS SELECT *, md5_number(event_id)::UHUGEINT AS hash"
+            " FROM new WHERE problem IS NULL"
+        )
+        before, distinct = connection.execute(
+            "SELECT count(*), count(DISTINCT hash) FROM fresh"
+        ).fetchone()
+        if distinct < before:
+            connection.execute(
+                "DELETE FROM fresh WHERE rowid NOT IN (SELECT min(rowid) FROM fresh GROUP BY hash)"
+            )
+        connection.execute(
+            """DELETE FROM fresh
+            WHERE hash IN (SELECT f.hash FROM known JOIN fresh AS f USING (hash))"""
+        )
+        connection.execute("INSERT INTO known SELECT hash FROM fresh")
+        after = 0
+        for kind, count, future in connection.execute(
+            "SELECT kind, count(*), count(*) FILTER (time > ?) FROM fresh GROUP BY kind",
+            [self._now.astimezone(UTC).replace(tzinfo=None)],
+        ).fetchall():
+            after += count
+            progress.events[kind] = progress.events.get(kind, 0) + count
+            progress.future += future
+        progress.duplicates += before - after
+
+    def report(
+        self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool
+    ) -> LogImport:
+        """Return the counts of an import, and of the log that it made."""
+        self._connection.close()
+        totals = EventLog.of_files(log, self._store.files).joins()
+        return LogImport(
+            log=log,
+            sources=tuple((each.name, each.format) for each in sources),
+            dry_run=dry_run,
+            rows=counts.rows,
+            events={kind: counts.events[kind] for kind in KINDS if counts.events.get(kind)},
+            duplicates=counts.duplicates,
+            refused=tuple(
+                Fault(reason, rows, first)
+                for reason, (rows, first) in sorted(
+                    counts.faults.items(), key=lambda each: -each[1][0]
+                )
+            ),
+            out_of_order=counts.out_of_order,
+            future=counts.future,
+            first_ranks=dict(self._store.manifest["first_ranks"]),
+            **totals,
+        )

@@ -1,0 +1,151 @@
+"""Mapping files: which column of a log has which part of an event."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankgauge.core.arguments import is_number
+from rankgauge.core.files import read_text
+from rankgauge.errors import FormatError
+from rankgauge.production.events import COLUMNS, KINDS
+
+# Parts of an event that a column can give.
+FIELDS = tuple(name for name in COLUMNS if name not in {"source", "attributes"})
+_KEYS: Mapping[str, Any] = {
+    "columns": Mapping, "kinds": Mapping, "values": Mapping, "events": list, "attributes": list,
+    "separator": str, "first_rank": int,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LogMapping:
+    """Which column of a log has which part of an event.
+
+    Attributes:
+        columns: The column of each field of an event; in JSON a path with dots.
+        kinds: The kind that a value of the column ``kind`` means; others become ``other``.
+        values: The number that a value of the column ``value`` means, such as ``{"good": 1}``.
+        events: If one row tells of several events: the kind and the own columns of each. Such an
+            event is in a row if one of its own columns is not empty.
+        attributes: Columns that become attributes.
+        separator: What separates documents, ranks and scores in a cell that is no JSON list.
+        first_rank: The number of the first rank, 0 or 1; None: found in the log.
+    """
+
+    columns: Mapping[str, str]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+    events: Sequence[Mapping[str, str]] = ()
+    attributes: Sequence[str] = ()
+    separator: str = ""
+    first_rank: int | None = 1
+
+
+def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
+    r"""Read a mapping from a TOML or JSON file.
+
+    Raises:
+        FormatError: If the file is neither, or names what no event has.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "mapping.toml")
+        >>> _ = path.write_text('[columns]\ntime = "ts"\nkind = "type"\n[kinds]\nread = "click"')
+        >>> read_mapping(path).kinds
+        {'read': 'click'}
+    """
+    name = os.fspath(path)
+    text = read_text(path)
+    try:
+        held = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"this is neither TOML nor JSON: {error}", path=name, fix="see: logs import --help"
+        ) from None
+    return as_mapping(held, name)
+
+
+def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
+    """A mapping from what a file has."""
+    wrong = next(_faults(held), None)
+    if wrong is not None:
+        raise FormatError(wrong[0], path=name, fix=wrong[1])
+    return LogMapping(**({"columns": {}} | dict(held)))
+
+
+def _faults(held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with a mapping, and the fix."""
+    for key, value in held.items():
+        if key not in _KEYS:
+            yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_KEYS)}"
+        elif not isinstance(value, _KEYS[key]):
+            yield f"{key} = {value!r:.40} is not possible", "see: rankgauge logs import --help"
+    columns, events = held.get("columns", {}), held.get("events", [])
+    if not all(isinstance(each, Mapping) for each in events):
+        yield "events is a list of tables", "write [[events]]"
+        return
+    yield from _column_faults(columns, events)
+    for kind in (*held.get("kinds", {}).values(), *(each.get("kind") for each in events)):
+        if kind not in KINDS:
+            yield f"{kind!r} is no kind of event", f"the kinds are: {', '.join(KINDS)}"
+    for word, number in held.get("values", {}).items():
+        if not is_number(number):
+            yield f"{word} = {number!r:.40} is no number", "write a number"
+    if held.get("first_rank", 1) not in {0, 1}:
+        yield "first_rank is neither 0 nor 1", "write first_rank = 0 or 1"
+
+
+def _column_faults(
+    columns: Mapping[str, Any], events: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    for key, column in (pair for table in (columns, *events) for pair in table.items()):
+        if key not in FIELDS:
+            yield f"no event has a field {key!r}", f"the fields are: {', '.join(FIELDS)}"
+        elif not isinstance(column, str):
+            yield f"{key} = {column!r:.40} is no column", "name a column, in quotes"
+    if not columns and not events:
+        return
+    if "time" not in columns and not all("time" in each for each in events or [{}]):
+        yield "no column is named for the time", 'add time = "..." to [columns]'
+    if "kind" not in columns and not events:
+        yield "no column is named for the kind", 'add kind = "..." to [columns], or [[events]]'
+
+
+# The events of this package, in any file.
+OWN = LogMapping({name: name for name in FIELDS}, {kind: kind for kind in KINDS})
+# Names of feedback that users give, and the kinds of events that they mean.
+FEEDBACK = dict.fromkeys(
+    ("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up",
+     "user_satisfaction"),
+    "thumbs",
+) | {"answerable": "label", "preference": "preference"}  # fmt: skip
+# Exports of feedback by other tools: the keys that each row has, and their meaning.
+VENDORS: Mapping[str, tuple[frozenset[str], LogMapping]] = {
+    "mlflow": (
+        frozenset({"assessment_name", "trace_id"}),
+        LogMapping(
+            {
+                "event_id": "assessment_id", "kind": "assessment_name", "time": "create_time",
+                "question_id": "trace_id", "user_id": "source.source_id",
+                "value": "feedback.value", "text": "rationale", "label": "assessment_name",
+            },
+            FEEDBACK,
+        ),
+    ),
+    "langfuse": (
+        frozenset({"traceId", "name", "value", "timestamp"}),
+        LogMapping(
+            {
+                "event_id": "id", "kind": "name", "time": "timestamp", "question_id": "traceId",
+                "session_id": "sessionId", "user_id": "authorUserId", "value": "value",
+                "text": "comment", "label": "name",
+            },
+            FEEDBACK,
+        ),
+    ),
+}  # fmt: skip

@@ -1,0 +1,393 @@
+"""Files of logs, read in batches of rows: lines of JSON, CSV, and Parquet, packed or not."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from rankgauge.core.libraries import library
+from rankgauge.errors import FormatError
+from rankgauge.formats.lines import (
+    all_of,
+    is_columnar,
+    is_plain_file,
+    opened_bytes,
+    refuse,
+    source_name,
+    start_of,
+)
+from rankgauge.formats.registry import BrokenPackError
+from rankgauge.formats.spans import is_span
+from rankgauge.production.mappings import VENDORS
+
+# The formats of logs, and how a row of each is recognized.
+FORMATS = ("ubi", "spans", *VENDORS, "events", "mapped")
+# Bytes of text in a batch, rows of a batch of columns, and the longest line.
+BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20
+_PART = 1 << 16
+_LOOK = 1 << 18
+_BOM = b"\xef\xbb\xbf"
+_BULK = ('{"index"', '{"create"', '{"update"')
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A row that cannot be an event: where it is, why, and what it says."""
+
+    line: int
+    fault: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a source.
+
+    Attributes:
+        rows: A table of Arrow: ``line``, and ``raw`` (a JSON object each) or the columns.
+        refused: Rows that could not even be split into columns.
+    """
+
+    rows: Any
+    refused: list[Refused] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A log that can be read: its name, format and layout."""
+
+    path: str
+    format: str
+    columnar: bool
+    delimiter: str = ""  # of CSV; empty for JSON
+    columns: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return source_name(self.path)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all rows, in batches that are the same whenever the file is the same."""
+        library("pyarrow", extra="production", of="a log of production")
+        with opened_bytes(self.path) as stream:
+            if self.columnar:
+                yield from _columnar(stream, self.name)
+            elif self.delimiter:
+                yield from _delimited(stream, self)
+            elif start_of(stream).lstrip(_BOM).lstrip()[:1] == b"[" or not _is_lines(stream):
+                yield from _whole(stream, self.name)
+            else:
+                yield from _json_lines(stream)
+
+
+def find_format(path: str, *, format: str | None = None, mapped: bool = False) -> Source:
+    """Return how a log is read, by its first rows."""
+    with opened_bytes(path) as stream:
+        name, start = source_name(path), start_of(stream)
+        if is_columnar(start, name):
+            from rankgauge.formats.parquet import column_names
+
+            columns = column_names(stream, name)
+            return Source(
+                path, format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
+                columnar=True, columns=columns,
+            )  # fmt: skip
+        refuse(start, name)
+        head = _head(stream).removeprefix(_BOM).decode("utf-8", "replace")
+    if not head.strip():
+        raise FormatError("the log is empty", path=name, fix="name a file with rows")
+    if head.lstrip()[0] in "{[":
+        rows = list(_objects(head))
+        if not rows and format is None and not mapped:
+            raise _unknown(name)
+        return Source(path, format or _recognized(rows, name, mapped=mapped), columnar=False)
+    import csv
+
+    first = head.splitlines()[0]
+    delimiter = max(",\t;", key=first.count)
+    columns = tuple(next(csv.reader([first], delimiter=delimiter)))
+    if len(columns) == 1 and not mapped:
+        raise _unknown(name)
+    return Source(
+        path, format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
+        columnar=False, delimiter=delimiter, columns=columns,
+    )  # fmt: skip
+
+
+def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -> str:
+    """The format of rows."""
+    if mapped:
+        return "mapped"
+    for row in rows:
+        keys = set(row)
+        if {"event_id", "kind", "time"} <= keys:
+            return "events"
+        if keys & {"action_name", "user_query", "query_response_hit_ids"}:
+            return "ubi"
+        for vendor, (marks, _) in VENDORS.items():
+            if marks <= keys:
+                return vendor
+        if is_span(row) or "resourceLogs" in row:
+            return "spans"
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> FormatError:
+    return FormatError(
+        "the format of this log is not known", path=name,
+        fix="give --mapping FILE, which says what its columns mean, or --format: "
+        + ", ".join(FORMATS[:-1]),
+    )  # fmt: skip
+
+
+def _head(stream: BinaryIO) -> bytes:
+    """The start of a text."""
+    found = b""
+    try:
+        while len(found) < _LOOK and (part := stream.read(min(_PART, _LOOK))):
+            found += part
+    except (BrokenPackError, OSError):
+        pass  # reading the rows reports it
+    return found
+
+
+def _objects(head: str) -> Iterator[dict[str, Any]]:
+    """The objects at the start of a file; that of a whole file which is one of them."""
+    decoder = json.JSONDecoder()
+    lines = head.splitlines()
+    for line in itertools.islice(lines, 200):
+        text = line.strip().lstrip("[").rstrip(",")
+        try:
+            row, _ = decoder.raw_decode(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict) and not text.startswith(_BULK):
+            inner = row.get("_source")
+            yield inner if isinstance(inner, dict) else row
+    # A document over many lines, or its start.
+    try:
+        row, _ = decoder.raw_decode(head[head.index("{") :])
+        yield row
+    except (ValueError, RecursionError):
+        if '"resourceSpans"' in head:
+            yield {"resourceSpans": []}
+
+
+def _is_lines(stream: BinaryIO) -> bool:
+    """Whether the first line is an object; else the whole file is one."""
+    start = start_of(stream).lstrip(_BOM).lstrip()
+    return b"\n" not in start or start.partition(b"\n")[0].rstrip().endswith(b"}")
+
+
+def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
+    """Whole lines, some MB of them, each with the fault that ends the stream behind it."""
+    rest: list[bytes] = []
+    size, fault = 0, ""
+    # What is packed may break anywhere: as little is read at a time as is lost then.
+    part_size = _PART * 16 if is_plain_file(stream) else io.DEFAULT_BUFFER_SIZE
+    read = getattr(stream, "read1", stream.read)
+    while not fault:
+        try:
+            part = read(part_size)
+        except BrokenPackError as error:
+            part, fault = b"", f"the {error.what} is broken or cut off here"
+        except OSError as error:
+            part, fault = b"", f"cannot be read on: {error.strerror or error}"
+        if not part:
+            break
+        rest.append(part)
+        size += len(part)
+        if size >= BATCH_BYTES and (b"\n" in part or size > LONGEST):
+            whole, _, left = b"".join(rest).rpartition(b"\n")
+            yield whole + b"\n", ""
+            rest, size = [left], len(left)
+    yield b"".join(rest), fault
+
+
+def _decoded(block: bytes, first: int) -> tuple[bytes, list[Refused]]:
+    """A block whose lines are UTF-8: others are blank in it, and refused."""
+    block = block.replace(b"\x00", b" ") if b"\x00" in block else block
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        lines, refused = block.split(b"\n"), []
+        for number, line in enumerate(lines):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                text = line.decode("utf-8", "backslashreplace")
+                refused.append(Refused(first + number, "not UTF-8", text))
+                lines[number] = b""
+        return b"\n".join(lines), refused
+    return block, []
+
+
+def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
+    import numpy as np
+    import pyarrow as pa
+
+    first = 1
+    for raw, fault in _blocks(stream):
+        block = raw.removeprefix(_BOM) if first == 1 else raw
+        block, refused = _decoded(block, first)
+        if block and not block.endswith(b"\n"):
+            block += b"\n"
+        data = np.frombuffer(block, dtype=np.uint8)
+        ends = np.flatnonzero(data == 10)
+        starts = np.concatenate(([0], ends + 1)).astype(np.int32)
+        texts = pa.Array.from_buffers(
+            pa.string(), len(ends), [None, pa.py_buffer(starts.tobytes()), pa.py_buffer(block)]
+        )
+        lines = pa.array(np.arange(first, first + len(ends), dtype=np.int64))
+        first += len(ends)
+        if fault:
+            refused.append(Refused(first, fault, ""))
+        yield Batch(pa.table({"line": lines, "raw": texts}), refused)
+
+
+def _whole(stream: BinaryIO, name: str) -> Iterator[Batch]:
+    """A file that is one JSON document: an array of objects, or an object over many lines."""
+    import pyarrow as pa
+
+    try:
+        held = json.loads(all_of(stream, name).decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"this is not JSON: {error}", path=name, fix="write an object on each line"
+        ) from None
+    rows = held if isinstance(held, list) else [held]
+    for start in range(0, max(len(rows), 1), BATCH_ROWS):
+        texts = [json.dumps(row) for row in rows[start : start + BATCH_ROWS]]
+        lines = range(start + 1, start + 1 + len(texts))
+        yield Batch(
+            pa.table({"line": pa.array(lines, pa.int64()), "raw": pa.array(texts, pa.string())})
+        )
+
+
+def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        if not start_of(stream).startswith(b"PAR1"):
+            read: Iterable[Any] = [pa.Table.from_batches(_arrow(stream))]
+        else:
+            path = name if is_plain_file(stream) else io.BytesIO(all_of(stream, name))
+            read = parquet.ParquetFile(path).iter_batches(BATCH_ROWS)
+        first = 1
+        for part in read:
+            table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
+            lines = pa.array(range(first, first + len(table)), pa.int64())
+            first += len(table)
+            if "line" in table.column_names:
+                table = table.drop_columns(["line"])
+            yield Batch(table.append_column("line", lines))
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
+        reason = next(iter(str(error).splitlines()), "")
+        raise FormatError(
+            f"the file cannot be read: {reason:.200}", path=name,
+            fix="write the file again with pandas or polars",
+        ) from None  # fmt: skip
+
+
+def _arrow(stream: BinaryIO) -> list[Any]:
+    import pyarrow as pa
+
+    start = start_of(stream)
+    opener = pa.ipc.open_file if start.startswith(b"ARROW1") else pa.ipc.open_stream
+    reader = opener(pa.BufferReader(stream.read()))
+    return list(reader.read_all().to_batches())
+
+
+def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import csv
+
+    first, left = 1, b""
+    kinds = dict.fromkeys(source.columns, pa.string())
+    for raw, fault in _blocks(stream):
+        block = left + raw
+        # A quoted cell may have line breaks: a block ends outside of quotes.
+        left = b""
+        if not fault and block.count(b'"') % 2 and len(block) < LONGEST:
+            left = block
+            continue
+        if first == 1:
+            _, _, block = block.partition(b"\n")
+            first = 2
+        block, refused = _decoded(block, first)
+        unequal: list[Any] = []
+
+        def refuse_row(row: Any, found: list[Any] = unequal) -> str:
+            found.append(row)
+            return "skip"
+
+        table = csv.read_csv(
+            io.BytesIO(block),
+            read_options=csv.ReadOptions(
+                column_names=list(source.columns), use_threads=False, block_size=1 << 24
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=source.delimiter, newlines_in_values=b'"' in block,
+                ignore_empty_lines=False, invalid_row_handler=refuse_row,
+            ),
+            convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+        ) if block.strip() else _empty(source.columns)  # fmt: skip
+        numbers = np.arange(first, first + len(table) + len(unequal), dtype=np.int64)
+        at = [row.number - 1 for row in unequal if row.number is not None]
+        refused += [
+            Refused(
+                first + (row.number or 1) - 1,
+                "another number of columns than the header",
+                row.text or "",
+            )
+            for row in unequal
+            if (row.text or "").strip()
+        ]
+        lines = np.delete(numbers, at)[: len(table)]
+        first += len(numbers)
+        if fault:
+            refused.append(Refused(first, fault, ""))
+        table = table.append_column("line", pa.array(lines))
+        yield Batch(_without_blank_rows(table, source.columns), refused)
+    if left:
+        yield Batch(
+            _empty(source.columns).append_column("line", pa.array([], pa.int64())),
+            [Refused(first, "a quote is not closed", left.decode("utf-8", "backslashreplace"))],
+        )
+
+
+def _without_blank_rows(table: Any, columns: Sequence[str]) -> Any:
+    import pyarrow.compute as pc
+
+    said = pc.not_equal(table[columns[0]], "")
+    for name in columns[1:]:
+        said = pc.or_(said, pc.not_equal(table[name], ""))
+    return table.filter(said)
+
+
+def _empty(columns: Iterable[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array([], pa.string()) for name in columns})
+
+
+def fingerprint(path: str) -> str:
+    """What tells whether an interrupted import goes on with the same file."""
+    import hashlib
+
+    if path == "-":
+        return "-"
+    with open(path, "rb") as stream:  # noqa: PTH123 - a path may be text
+        start = stream.read(_LOOK)
+        size = os.fstat(stream.fileno()).st_size
+    return f"{size}-{hashlib.sha256(start).hexdigest()[:16]}"

@@ -1,0 +1,408 @@
+"""Rows of a source as events, in SQL: one statement for a format, one for all.
+
+A format is translated to a *draft*: the parts of an event as text, with the number of the row and
+the reason for which it cannot be an event. `EVENTS` reads times, numbers and kinds of any draft.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping, Sequence
+
+from rankgauge.errors import FormatError
+from rankgauge.production.events import COLUMNS
+from rankgauge.production.mappings import LogMapping
+
+# Columns of a draft, with their types.
+DRAFT = {
+    "line": "BIGINT",
+    "part": "INTEGER",
+    "event_id": "VARCHAR",
+    "kind": "VARCHAR",
+    "time": "VARCHAR",
+    "question_id": "VARCHAR",
+    "session_id": "VARCHAR",
+    "user_id": "VARCHAR",
+    "arm": "VARCHAR",
+    "text": "VARCHAR",
+    "documents": "VARCHAR[]",
+    "ranks": "VARCHAR[]",
+    "scores": "VARCHAR[]",
+    "value": "VARCHAR",
+    "label": "VARCHAR",
+    "latency_ms": "VARCHAR",
+    "attributes": "MAP(VARCHAR, VARCHAR)",
+    "rank_group": "VARCHAR",
+    "fault": "VARCHAR",
+}
+_LISTS = ("documents", "ranks", "scores")
+# Actions of UBI. Those after the first two are not in the standard: UBI has no answers.
+ACTIONS = {
+    "impression": "impression",
+    "click": "click",
+    "answer_shown": "answer",
+    "citation_impression": "citation",
+    "citation_click": "citation click",
+    "feedback": "thumbs",
+    "preference": "preference",
+    "abstention": "abstention",
+    "handover": "handover",
+    "answerable": "label",
+}
+_ARMS = ("arm", "experiment_arm", "variant")
+_UP = ("up", "thumbs_up", "thumbs-up", "thumbs up", "positive", "helpful", "like", "true", "yes")
+_DOWN = ("down", "thumbs_down", "thumbs-down", "thumbs down", "negative", "not helpful",
+         "unhelpful", "dislike", "false", "no")  # fmt: skip
+_FIRST = ("a", "first", "left", "1")
+_SECOND = ("b", "second", "right", "2")
+_NEITHER = ("both bad", "both_bad", "neither", "none")
+_ANSWERABLE = ("answerable", "true", "yes")
+_NOT_ANSWERABLE = ("unanswerable", "not answerable", "false", "no")
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _case(of: str, meanings: Mapping[str, str], other: str) -> str:
+    """A CASE over texts; the results are SQL."""
+    if not meanings:
+        return other
+    cases = " ".join(f"WHEN {literal(word)} THEN {meaning}" for word, meaning in meanings.items())
+    return f"CASE {of} {cases} ELSE {other} END"
+
+
+def _items(text: str, separator: str = "") -> str:
+    """A list of texts: from a JSON list, from a text with a separator, or of the text alone."""
+    several = f"string_split({text}, {literal(separator)})" if separator else f"[{text}]"
+    return (
+        f"CASE WHEN nullif(trim({text}), '') IS NULL THEN NULL"
+        f" WHEN starts_with(ltrim({text}), '[') AND json_valid({text})"
+        f" THEN from_json({text}, '[\"VARCHAR\"]') ELSE {several} END"
+    )
+
+
+def _known(text: str) -> str:
+    """A text, or NULL if it says nothing."""
+    return f"nullif(trim({text}), '')"
+
+
+def _kinds(word: str, kinds: Mapping[str, str]) -> str:
+    return (
+        f"CASE WHEN {_known(word)} IS NULL THEN NULL ELSE "
+        + _case(word, {name: literal(kind) for name, kind in kinds.items()}, "'other'")
+        + " END"
+    )
+
+
+def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
+    """A SELECT of a draft; parts that are not given are NULL."""
+    columns = ", ".join(
+        f"{parts.get(name, 'NULL')}::{kind} AS {name}" for name, kind in DRAFT.items()
+    )
+    return f"SELECT {columns} FROM {source} WHERE {where}"
+
+
+def _json_rows(paths: Sequence[str]) -> str:
+    """The values at some paths of the JSON objects of a batch, as ``f``, parsed once."""
+    wanted = "[" + ", ".join(literal(path) for path in paths) + "]"
+    bulk = r"'\s*\{\s*\"(index|create|update)\"\s*:\s*\{[^{}]*\}\s*\}\s*'".replace('\\"', '"')
+    return f"""
+    WITH told AS (
+      SELECT line, raw, json_valid(raw) AND starts_with(ltrim(raw), '{{') AS valid
+      FROM batch
+      WHERE trim(raw, E' \\t\\r\\n') <> ''
+        AND NOT (starts_with(ltrim(raw), '{{"index"') AND regexp_full_match(raw, {bulk}))
+        AND NOT (starts_with(ltrim(raw), '{{"create"') AND regexp_full_match(raw, {bulk}))
+    )
+    SELECT line, CASE
+      WHEN NOT valid THEN NULL
+      WHEN starts_with(raw, '{{"_index"')
+        THEN json_extract_string(coalesce(json_extract(raw, '$._source'), raw), {wanted})
+      ELSE json_extract_string(raw, {wanted})
+    END AS f
+    FROM told
+    """
+
+
+_UBI = (
+    "action_name", "query_id", "session_id", "event_attributes.session_id", "user_id", "client_id",
+    "timestamp", "user_query", "query_response_hit_ids", "query_attributes", "application",
+    "event_attributes.object.object_id", "event_attributes.position.ordinal",
+    "event_attributes.value", "event_attributes.text", "event_attributes.latency_ms",
+    "event_attributes.documents", "message", "event_id",
+    *(f"{where}_attributes.{name}" for where in ("query", "event") for name in _ARMS),
+)  # fmt: skip
+
+
+def _pair(name: str, value: str) -> str:
+    """A map of one attribute; of none where it has no value."""
+    return f"CASE WHEN {value} IS NULL THEN MAP {{}} ELSE MAP {{{literal(name)}: {value}}} END"
+
+
+def ubi(mapping: LogMapping | None) -> list[str]:
+    """Return the statements that make the table ``draft`` of a batch of UBI."""
+    at = {path: f"f[{number}]" for number, path in enumerate(_UBI, 1)}
+    meant = ACTIONS | dict(mapping.kinds if mapping else {})
+    extra = tuple(mapping.attributes) if mapping else ()
+    paths = [f"$.{path}" for path in (*_UBI, *extra)]
+    action = at["action_name"]
+    kind = f"CASE WHEN {action} IS NULL THEN 'question' ELSE {_kinds(action, meant)} END"
+    application = _known(at["application"])
+    attributes = _pair("application", application)
+    for number, name in enumerate(extra, len(_UBI) + 1):
+        attributes = f"map_concat({attributes}, {_pair(name, f'f[{number}]')})"
+    told = at["query_attributes"]
+    given = (
+        f"CASE WHEN starts_with({told}, '{{') THEN map_concat({attributes},"
+        f" from_json({told}, '\"MAP(VARCHAR, VARCHAR)\"')) ELSE {attributes} END"
+    )
+    hits, listed = at["query_response_hit_ids"], at["event_attributes.documents"]
+    shown, place = at["event_attributes.object.object_id"], at["event_attributes.position.ordinal"]
+    session, own_session = at["session_id"], at["event_attributes.session_id"]
+    asked, said = at["user_query"], at["event_attributes.text"]
+    shared = {
+        "line": "line",
+        "time": _known(at["timestamp"]),
+        "question_id": _known(at["query_id"]),
+        "session_id": f"coalesce({_known(session)}, {_known(own_session)})",
+        "user_id": f"coalesce({_known(at['user_id'])}, {_known(at['client_id'])})",
+        "arm": "coalesce(" + ", ".join(
+            _known(at[f"{where}_attributes.{name}"])
+            for where in ("query", "event") for name in _ARMS
+        ) + ")",
+    }  # fmt: skip
+    first = shared | {
+        "part": "0",
+        "event_id": _known(at["event_id"]),
+        "kind": kind,
+        "text": f"CASE WHEN {action} IS NULL OR {action} = 'impression' THEN {_known(asked)}"
+        f" WHEN {action} IN ('answer_shown', 'feedback', 'preference')"
+        f" THEN coalesce({_known(said)}, {_known(at['message'])}) END",
+        "documents": f"CASE WHEN {action} IS NULL THEN NULL WHEN {listed} IS NULL THEN"
+        f" CASE WHEN {_known(shown)} IS NOT NULL THEN [{shown}] END ELSE {_items(listed)} END",
+        "ranks": f"CASE WHEN {action} IS NOT NULL AND {place} IS NOT NULL AND {listed} IS NULL"
+        f" AND {_known(shown)} IS NOT NULL THEN [{place}] END",
+        "value": at["event_attributes.value"],
+        "label": f"CASE WHEN ({kind}) IN ('other', 'preference') THEN"
+        f" CASE WHEN ({kind}) = 'other' THEN {action} ELSE {at['event_attributes.value']} END END",
+        "latency_ms": at["event_attributes.latency_ms"],
+        "attributes": given,
+        "rank_group": f"coalesce({application}, '')",
+        "fault": f"CASE WHEN f IS NULL THEN 'not a JSON object' WHEN {action} IS NULL AND"
+        f" ({at['query_id']} IS NULL OR coalesce({asked}, {hits}) IS NULL)"
+        " THEN 'neither a query nor an event of UBI' END",
+    }  # fmt: skip
+    second = shared | {
+        "part": "1",
+        "kind": "'retrieval'",
+        "documents": _items(hits),
+    }
+    return [
+        f"CREATE OR REPLACE TEMP TABLE parsed AS {_json_rows(paths)}",
+        f"CREATE OR REPLACE TEMP TABLE draft AS {_draft(first, 'parsed', 'true')} UNION ALL "
+        + _draft(
+            second, "parsed",
+            f"{action} IS NULL AND {at['query_id']} IS NOT NULL"
+            f" AND {hits} IS NOT NULL",
+        ),
+    ]  # fmt: skip
+
+
+def mapped(
+    mapping: LogMapping, columns: Collection[str] | None, lists: Collection[str], where: str
+) -> list[str]:
+    """Return the statements that make the table ``draft`` by a mapping.
+
+    Args:
+        mapping: Which column has which field.
+        columns: The columns of the batch; None for JSON.
+        lists: Columns that have lists.
+        where: The name of the source, for errors.
+    """
+    named = dict.fromkeys(
+        column
+        for table in (mapping.columns, *mapping.events)
+        for key, column in table.items()
+        if not (key == "kind" and table is not mapping.columns)
+    )
+    named |= dict.fromkeys(mapping.attributes)
+    if columns is None:
+        # A name with dots is a key of its own, or a path.
+        paths = [
+            p
+            for name in named
+            for p in (f"$.{_quoted(name)}", f"$.{'.'.join(map(_quoted, name.split('.')))}")
+        ]
+        at = {name: f"coalesce(f[{2 * i + 1}], f[{2 * i + 2}])" for i, name in enumerate(named)}
+        before = [f"CREATE OR REPLACE TEMP TABLE parsed AS {_json_rows(paths)}"]
+        source, valid = "parsed", "f IS NOT NULL"
+    else:
+        missing = [name for name in named if name not in columns]
+        optional = mapping.columns.get("kind") == "kind"  # the events of this package
+        if missing and not (optional and not {"event_id", "kind", "time"} & set(missing)):
+            raise FormatError(
+                f"there is no column {missing[0]!r}: the columns are {', '.join(columns)}",
+                path=where, fix="name another column in the mapping",
+            )  # fmt: skip
+        at = {
+            name: '"' + name.replace('"', '""') + '"' + ("" if name in lists else "::VARCHAR")
+            if name in columns
+            else "NULL::VARCHAR"
+            for name in named
+        }
+        before, source, valid = [], "batch", "true"
+    drafts = []
+    for part, own in enumerate(mapping.events or [{}]):
+        fields = {**mapping.columns, **own}
+        kind = literal(own["kind"]) if "kind" in own else _kinds(at[fields["kind"]], mapping.kinds)
+        parts = {"line": "line", "part": str(part), "kind": kind, "rank_group": "''"}
+        for key, column in fields.items():
+            if key == "kind":
+                continue
+            if key in _LISTS:
+                parts[key] = (
+                    at[column] if column in lists else _items(at[column], mapping.separator)
+                )
+            else:
+                parts[key] = _known(at[column])
+        if "kind" in fields and "kind" not in own and "label" not in fields:
+            parts["label"] = f"CASE WHEN ({kind}) = 'other' THEN {at[fields['kind']]} END"
+        if "value" in fields and mapping.values:
+            parts["value"] = _case(
+                parts["value"],
+                {word: literal(repr(float(number))) for word, number in mapping.values.items()},
+                parts["value"],
+            )
+        if mapping.events and "event_id" in parts:
+            parts["event_id"] = f"{parts['event_id']} || ':' || {kind}"
+        parts["attributes"] = (
+            functools.reduce(
+                lambda held, pair: f"map_concat({held}, {pair})",
+                (_pair(name, _known(at[name])) for name in mapping.attributes),
+            )
+            if mapping.attributes
+            else _given_attributes(columns)
+        )
+        parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object' END"
+        present = " OR ".join(
+            f"{at[column]} IS NOT NULL" if column in lists else f"{_known(at[column])} IS NOT NULL"
+            for key, column in own.items()
+            if key != "kind"
+        )
+        drafts.append(_draft(parts, source, f"({present})" if present else "true"))
+    made = " UNION ALL ".join(drafts)
+    return [*before, f"CREATE OR REPLACE TEMP TABLE draft AS {made}"]
+
+
+def _given_attributes(columns: Collection[str] | None) -> str:
+    """The column of attributes that a file of events has."""
+    return "attributes::MAP(VARCHAR, VARCHAR)" if columns and "attributes" in columns else "MAP {}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_ZONED = r"':\d{2}([.,]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
+_UPS, _DOWNS, _FIRSTS, _SECONDS, _BAD, _YES, _NO = (
+    "(" + ", ".join(map(literal, words)) + ")"
+    for words in (_UP, _DOWN, _FIRST, _SECOND, _NEITHER, _ANSWERABLE, _NOT_ANSWERABLE)
+)
+
+
+def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
+    """Return the SELECT of events of the table ``draft``, each with its line and fault.
+
+    Args:
+        source: The name of the file.
+        shifts: What is added to the ranks of each group.
+        timezone: The zone of times without one; None to refuse them.
+    """
+    local = (
+        "NULL"
+        if timezone is None
+        else f"(TRY_CAST(time AS TIMESTAMP) AT TIME ZONE {literal(timezone)})::TIMESTAMP"
+    )
+    shift = _case("rank_group", {name: str(number) for name, number in shifts.items()}, "0")
+    return f"""
+    WITH numbers AS (
+      SELECT * REPLACE (lower(trim(value)) AS value),
+        time AS time_text, TRY_CAST(time AS DOUBLE) AS epoch, TRY_CAST(value AS DOUBLE) AS number,
+        TRY_CAST(ranks AS DOUBLE[]) AS rank_numbers, TRY_CAST(scores AS DOUBLE[]) AS score_numbers,
+        TRY_CAST(latency_ms AS DOUBLE) AS latency, regexp_matches(time, {_ZONED}) AS zoned
+      FROM draft
+    ), read AS (
+      SELECT *, CASE
+          -- Seconds, milliseconds, microseconds or nanoseconds between 1990 and 2100.
+          WHEN epoch IS NOT NULL THEN make_timestamp((CASE
+            WHEN epoch BETWEEN 6.3e8 AND 4.1e9 THEN epoch * 1e6
+            WHEN epoch BETWEEN 6.3e11 AND 4.1e12 THEN epoch * 1e3
+            WHEN epoch BETWEEN 6.3e14 AND 4.1e15 THEN epoch
+            WHEN epoch BETWEEN 6.3e17 AND 4.1e18 THEN epoch / 1e3 END)::BIGINT)
+          WHEN zoned THEN TRY_CAST(time_text AS TIMESTAMPTZ)::TIMESTAMP
+          ELSE {local} END AS moment,
+        CASE kind
+          WHEN 'thumbs' THEN CASE WHEN value IN {_UPS} OR number = 1 THEN 1
+            WHEN value IN {_DOWNS} OR number IN (0, -1) THEN -1 END
+          WHEN 'preference' THEN CASE WHEN number IN (-1, 0, 1) THEN number
+            WHEN value IN {_FIRSTS} THEN 1 WHEN value IN {_SECONDS} THEN -1
+            WHEN value IN ('tie', 'equal', 'both', 'same') THEN 0 END
+          WHEN 'label' THEN CASE WHEN value IN {_YES} OR number = 1 THEN 1
+            WHEN value IN {_NO} OR number = 0 THEN 0 END
+          ELSE CASE WHEN isfinite(number) THEN number END END AS meant
+      FROM numbers
+    ), told AS (
+      SELECT *, CASE
+          WHEN fault IS NOT NULL THEN fault
+          WHEN time_text IS NULL THEN 'no time'
+          WHEN moment IS NULL AND epoch IS NULL AND NOT zoned
+            AND TRY_CAST(time_text AS TIMESTAMP) IS NOT NULL THEN 'a time without a zone'
+          WHEN moment IS NULL THEN 'a time that cannot be read'
+          WHEN kind IS NULL THEN 'no kind'
+          WHEN kind = 'other' THEN NULL
+          WHEN kind IN ('thumbs', 'label') AND meant IS NULL THEN 'a value that cannot be read'
+          WHEN kind = 'preference' AND meant IS NULL
+            AND coalesce(value, lower(label), '') NOT IN {_BAD} THEN 'a value that cannot be read'
+          WHEN ranks IS NOT NULL AND (list_count(rank_numbers) < len(ranks)
+            OR len([r FOR r IN rank_numbers IF r <> floor(r) OR r + {shift} < 1 OR r > 2e9]) > 0)
+            THEN 'a rank that is no rank'
+          WHEN ranks IS NOT NULL AND len(ranks) <> coalesce(len(documents), 0)
+            THEN 'not as many ranks as documents'
+          WHEN scores IS NOT NULL AND (list_count(score_numbers) < len(scores)
+            OR len(scores) <> coalesce(len(documents), 0)) THEN 'scores that cannot be read'
+          WHEN latency_ms IS NOT NULL AND (latency IS NULL OR NOT isfinite(latency) OR latency < 0)
+            THEN 'a latency that cannot be read' END AS problem
+      FROM read
+    ), plain AS (
+      SELECT line, part, problem, event_id, kind, moment AS time, question_id, session_id, user_id,
+        arm, text, documents,
+        CASE WHEN problem IS NOT NULL OR kind = 'other' THEN NULL
+          WHEN ranks IS NOT NULL THEN [(r + {shift})::INTEGER FOR r IN rank_numbers]
+          WHEN kind = 'retrieval' THEN range(1, len(documents) + 1)::INTEGER[] END AS ranks,
+        CASE WHEN problem IS NULL AND kind <> 'other' THEN score_numbers END AS scores,
+        meant AS value,
+        coalesce(label, CASE WHEN kind = 'preference' AND value IN {_BAD} THEN 'both bad' END)
+          AS label,
+        CASE WHEN isfinite(latency) THEN latency END AS latency_ms,
+        CASE WHEN cardinality(attributes) > 0 THEN attributes END AS attributes
+      FROM told
+    )
+    SELECT * REPLACE (coalesce(event_id, md5(concat_ws(chr(31), kind, epoch_us(time),
+      coalesce(question_id, ''), coalesce(session_id, ''), coalesce(user_id, ''),
+      coalesce(arm, ''), coalesce(text, ''), coalesce(documents::VARCHAR, ''),
+      coalesce(ranks::VARCHAR, ''), coalesce(scores::VARCHAR, ''), coalesce(value::VARCHAR, ''),
+      coalesce(label, '')))) AS event_id),
+      {literal(source + ":")} || line AS source
+    FROM plain
+    ORDER BY line, part
+    """
+
+
+def stored() -> str:
+    """Return the columns of an event as they are written."""
+    return ", ".join(
+        f"{name} AT TIME ZONE 'UTC' AS {name}" if name == "time" else f"{name}::{kind} AS {name}"
+        for name, kind in COLUMNS.items()
+    )

@@ -1,0 +1,580 @@
+"""Logs imported: every row is an event, a duplicate, or refused and counted."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.production import COLUMNS, EventLog, import_log, sources
+from rankgauge.production.log_import import LogFolder
+
+duckdb = pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", "/nowhere")) / "clicks-ubi"
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+ALL_BUT_SOURCE = ", ".join(name for name in COLUMNS if name != "source")
+
+
+def rows_of(log, columns=ALL_BUT_SOURCE):
+    with EventLog(log).connection() as connection:
+        return connection.execute(f"SELECT {columns} FROM events ORDER BY event_id").fetchall()
+
+
+def lines(path):
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def question(number=1, **more):
+    return {
+        "query_id": f"q{number}", "user_query": f"question {number}", "client_id": "u1",
+        "timestamp": f"2026-05-01T12:00:{number:02}Z",
+    } | more  # fmt: skip
+
+
+def event(action, number=1, document=None, ordinal=None, **more):
+    attributes = {}
+    if document is not None:
+        attributes["object"] = {"object_id": document}
+    if ordinal is not None:
+        attributes["position"] = {"ordinal": ordinal}
+    return {
+        "action_name": action, "query_id": f"q{number}", "session_id": "s1",
+        "timestamp": f"2026-05-01T12:00:{number:02}.500Z",
+        "event_attributes": attributes | more.pop("attributes", {}),
+    } | more  # fmt: skip
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the test data")
+def test_a_whole_log_of_ubi_agrees_with_counting_its_lines(tmp_path):
+    queries, events = lines(DATA / "ubi_queries.jsonl.gz"), lines(DATA / "ubi_events.jsonl.gz")
+    report = import_log(
+        [DATA / "ubi_queries.jsonl.gz", DATA / "ubi_events.jsonl.gz"], tmp_path / "log", now=NOW
+    )
+    assert report.rows == len(queries) + len(events) == 3921
+    assert not report.refused
+    actions = Counter(each["action_name"] for each in events)
+    assert report.events["impression"] == actions["impression"]
+    assert report.events["click"] == actions["click"]
+    asked = {(q["query_id"], q["timestamp"], q["user_query"]) for q in queries}
+    found = {
+        (q["query_id"], q["timestamp"], tuple(q["query_response_hit_ids"]))
+        for q in queries
+        if q.get("query_response_hit_ids") is not None
+    }
+    assert report.events["question"] == len(asked)
+    assert report.events["retrieval"] == len(found)
+    everything = len(events) + len(queries) + sum(
+        q.get("query_response_hit_ids") is not None for q in queries
+    )  # fmt: skip
+    assert sum(report.events.values()) + report.duplicates == everything
+    shown = {
+        (e["query_id"], e["event_attributes"]["object"]["object_id"])
+        for e in events
+        if e["action_name"] == "impression"
+    }
+    clicks = [e for e in events if e["action_name"] == "click"]
+    assert report.unseen_clicks == sum(
+        (e["query_id"], e["event_attributes"]["object"]["object_id"]) not in shown for e in clicks
+    )
+    known = {q["query_id"] for q in queries} | {query for query, _ in shown}
+    assert report.questions == len(known)
+    assert report.orphan_clicks == sum(e["query_id"] not in known for e in clicks) == 0
+    # One application counts ranks from 0, the other from 1.
+    assert report.first_ranks == {"esci_ubi_sample": 0, "Chorus": 1}
+    ranks = Counter(
+        e["event_attributes"]["position"]["ordinal"] + (e["application"] == "esci_ubi_sample")
+        for e in clicks
+    )
+    with EventLog(tmp_path / "log").connection() as connection:
+        counted = connection.execute(
+            "SELECT ranks[1], count(*) FROM events WHERE kind = 'click' GROUP BY 1"
+        ).fetchall()
+    assert dict(counted) == ranks
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the test data")
+def test_split_and_joined_files_give_the_same_log(tmp_path):
+    import_log([DATA / "ubi_queries.jsonl.gz", DATA / "ubi_events.jsonl.gz"], tmp_path / "split")
+    joined = import_log(DATA / "ubi_queries_events.ndjson.gz", tmp_path / "joined")
+    assert joined.rows == 3921
+    assert rows_of(tmp_path / "split") == rows_of(tmp_path / "joined")
+    again = import_log(DATA / "ubi_queries_events.ndjson.gz", tmp_path / "split")
+    assert not again.events
+    assert again.duplicates == sum(joined.events.values()) + joined.duplicates
+
+
+def test_an_event_without_a_name_of_ours_is_kept_as_other(tmp_path):
+    source = write(tmp_path / "ubi.jsonl", [question(), event("scroll")])
+    report = import_log(source, tmp_path / "log")
+    assert report.events == {"question": 1, "other": 1}
+    assert rows_of(tmp_path / "log", "kind, label")[-1] == ("other", "scroll") or (
+        "other", "scroll"
+    ) in rows_of(tmp_path / "log", "kind, label")  # fmt: skip
+    mapped = import_log(source, tmp_path / "mapped", mapping={"kinds": {"scroll": "impression"}})
+    assert mapped.events == {"question": 1, "impression": 1}
+
+
+def test_answers_citations_and_feedback_of_ubi(tmp_path):
+    made = [
+        question(
+            query_attributes={"arm": "B", "device": "phone"}, query_response_hit_ids=["a", "b"]
+        ),
+        event("answer_shown", attributes={"text": "It is 5.", "latency_ms": 812.5}),
+        event("citation_impression", document="a", ordinal=1),
+        event("citation_click", document="a", ordinal=1),
+        event("feedback", attributes={"value": "down"}, message="wrong"),
+        event("preference", attributes={"value": "both bad"}),
+        event("abstention"),
+        event("handover"),
+        event("answerable", attributes={"value": 1}),
+    ]
+    report = import_log(write(tmp_path / "ubi.jsonl", made), tmp_path / "log")
+    assert not report.refused
+    with EventLog(tmp_path / "log").connection() as connection:
+        found = connection.execute("SELECT * FROM questions")
+        names = [column[0] for column in found.description]
+        (row,) = found.fetchall()
+    told = dict(zip(names, row, strict=True))
+    assert told["arm"] == "B"
+    assert told["attributes"]["device"] == "phone"
+    assert told["answer_text"] == "It is 5."
+    assert told["latency_ms"] == 812.5
+    assert (told["citations_shown"], told["citations_clicked"], told["thumbs_down"]) == (1, 1, 1)
+    assert (told["preference"], told["preference_label"]) == (None, "both bad")
+    assert told["answerable"]
+    assert told["abstained"]
+    assert told["handed_over"]
+    assert told["retrieved"] == 2
+
+
+def test_times_need_a_zone(tmp_path):
+    times = {
+        "2026-05-01T12:00:00Z": "12:00", "2026-05-01 14:00:00+02:00": "12:00",
+        "2026-05-01T12:00:00": None, "2026-05-01": None, "yesterday": None, "": None,
+        1777636800000: "12:00", 1777636800: "12:00", "1777636800000000000": "12:00",
+        20260501: None, "20260501120000": None, -5: None, 1e300: None, "nan": None,
+    }  # fmt: skip
+    source = write(
+        tmp_path / "ubi.jsonl",
+        [question(1, query_id=f"t{i}", timestamp=each) for i, each in enumerate(times)],
+    )
+    report = import_log(source, tmp_path / "log")
+    found = dict(rows_of(tmp_path / "log", "question_id, strftime(time, '%H:%M')"))
+    assert found == {f"t{i}": at for i, at in enumerate(times.values()) if at is not None}
+    assert {each.reason: each.rows for each in report.refused} == {
+        "a time without a zone": 2, "a time that cannot be read": 6, "no time": 1
+    }  # fmt: skip
+    assert report.refused[1].first.endswith("ubi.jsonl:3")
+    with_zone = import_log(source, tmp_path / "zone", timezone="Europe/Berlin")
+    assert "a time without a zone" not in {each.reason for each in with_zone.refused}
+    assert ("t2", "10:00") in rows_of(tmp_path / "zone", "question_id, strftime(time, '%H:%M')")
+    with pytest.raises(InputError, match="no time zone"):
+        import_log(source, tmp_path / "other", timezone="Mars/Base")
+
+
+def test_faults_are_counted_and_written_down(tmp_path):
+    source = tmp_path / "ubi.jsonl"
+    good = json.dumps(question())
+    source.write_bytes(
+        b"\n".join(
+            (
+                b"\xef\xbb\xbf" + good.encode(), b"", b"{broken", b"[1, 2]", b'"text"', b"42",
+                '{"query_id": "über"'.encode("latin-1"), b'{"a": 1}',
+                json.dumps(event("feedback", attributes={"value": "maybe"})).encode(),
+                json.dumps(event("click", document="a", ordinal=-3)).encode(),
+                json.dumps(event("click", document="a", ordinal=1.5)).encode(),
+                json.dumps(event("click", document="a", ordinal="x")).encode(),
+                good.encode()[:30],
+            )
+        )
+    )  # fmt: skip
+    report = import_log(source, tmp_path / "log", format="ubi", first_rank=1)
+    assert report.rows == 12
+    assert report.events == {"question": 1}
+    assert {each.reason: each.rows for each in report.refused} == {
+        "not a JSON object": 5, "not UTF-8": 1, "neither a query nor an event of UBI": 1,
+        "a value that cannot be read": 1, "a rank that is no rank": 3,
+    }  # fmt: skip
+    kept = [
+        json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
+    ]
+    assert len(kept) == 11
+    assert {"source": f"{source}:3", "reason": "not a JSON object", "row": "{broken"} in kept
+
+
+def test_refused_rows_have_no_text_if_personal_data_is_not_kept(tmp_path):
+    source = tmp_path / "ubi.jsonl"
+    source.write_text(json.dumps(question()) + "\n{jo@example.org\n", encoding="utf-8")
+    import_log(source, tmp_path / "log", personal="drop")
+    assert "jo@example" not in (tmp_path / "log" / "refused.jsonl").read_text()
+
+
+def test_a_truncated_gzip_gives_what_can_be_read(tmp_path):
+    whole = tmp_path / "ubi.jsonl.gz"
+    with gzip.open(whole, "wt") as stream:
+        stream.writelines(
+            json.dumps(question(i % 60, query_id=f"q{i}")) + "\n" for i in range(9999)
+        )
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    report = import_log(whole, tmp_path / "log")
+    assert report.events["question"] > 4000
+    reasons = {each.reason: each.rows for each in report.refused}
+    assert reasons["the gzip data is broken or cut off here"] == 1
+    assert sum(reasons.values()) <= 2  # and the line that was cut
+
+
+def test_duplicates_disorder_future_and_orphans_are_counted(tmp_path):
+    made = [
+        question(5), question(4), question(4),
+        question(6, timestamp="2030-01-01T00:00:00Z"),
+        event("click", 59, document="a", ordinal=1),
+        event("impression", 4, document="a", ordinal=1),
+        event("click", 4, document="a", ordinal=1),
+        event("click", 5, document="b", ordinal=1),
+    ]  # fmt: skip
+    report = import_log(write(tmp_path / "ubi.jsonl", made), tmp_path / "log", now=NOW)
+    assert report.duplicates == 1
+    # 4 after 5; the first click after the future; the impression of 4 after the click of 59
+    assert report.out_of_order == 3
+    assert report.future == 1
+    assert (report.orphans, report.orphan_clicks, report.unseen_clicks) == (1, 1, 2)
+    assert report.joined == 6
+    assert "clicks on results not shown" in str(report)
+
+
+def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path):
+    source = write(tmp_path / "ubi.jsonl", [question(), event("click", document="a"), {"x": 1}])
+    dry = import_log(source, tmp_path / "log", dry_run=True)
+    assert not (tmp_path / "log").exists()
+    real = import_log(source, tmp_path / "log")
+    assert dry.to_dict() == real.to_dict() | {"dry_run": True}
+    again = import_log(source, tmp_path / "log", dry_run=True)
+    assert again.duplicates == 2
+    assert (again.total, again.questions) == (2, 1)
+    assert len(list((tmp_path / "log").glob("*.parquet"))) == 1
+
+
+def test_users_are_hashed_or_dropped_and_texts_scrubbed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    asked = question(user_query="refund for jo@example.org", client_id="jo")
+    source = write(
+        tmp_path / "ubi.jsonl", [asked, question(2, client_id="jo"), question(3, client_id="al")]
+    )
+    import_log(source, tmp_path / "hash", personal="hash", scrub=True)
+    found = rows_of(tmp_path / "hash", "question_id, user_id, text")
+    users = {question_id: user for question_id, user, _ in found}
+    assert users["q1"] == users["q2"] != users["q3"]
+    assert "jo" not in users.values()
+    assert "refund for [email]" in {text for *_, text in found}
+    import_log(source, tmp_path / "drop", personal="drop", drop_text=True)
+    assert {row[1:] for row in rows_of(tmp_path / "drop", "question_id, user_id, text")} == {
+        (None, None)
+    }
+    with pytest.raises(InputError, match="other settings of personal data"):
+        import_log(source, tmp_path / "drop")
+
+
+MAPPING = {
+    "columns": {
+        "event_id": "id", "kind": "type", "time": "ts", "question_id": "q", "user_id": "who",
+        "documents": "docs", "ranks": "places", "value": "rating", "text": "words",
+    },
+    "kinds": {"ask": "question", "open": "click", "rate": "thumbs", "show": "impression"},
+    "values": {"good": 1, "bad": -1},
+    "attributes": ["device"],
+    "separator": "|",
+}  # fmt: skip
+TABLE = [
+    ("id", "type", "ts", "q", "who", "docs", "places", "rating", "words", "device"),
+    ("1", "ask", "2026-05-01T12:00:00Z", "q1", "u1", "", "", "", 'late "fees", why\nnow', "phone"),
+    ("2", "show", "2026-05-01T12:00:01Z", "q1", "u1", "a|b", "1|2", "", "", "phone"),
+    ("3", "open", "2026-05-01T12:00:02Z", "q1", "u1", "b", "2", "", "", ""),
+    ("4", "rate", "2026-05-01T12:00:03Z", "q1", "u1", "", "", "bad", "", ""),
+    ("5", "dance", "2026-05-01T12:00:04Z", "q1", "u1", "", "", "", "", ""),
+    ("6", "rate", "2026-05-01T12:00:05Z", "q1", "u1", "", "", "7", "", ""),
+    ("7", "show", "2026-05-01T12:00:06Z", "q1", "u1", "a|b", "1", "", "", ""),
+    ("8", "ask", "2026-05-01T12:00:07", "q1", "u1", "", "", "", "", ""),
+]
+
+
+def table(path):
+    """The same rows as CSV, TSV, JSON lines or Parquet."""
+    import csv
+    import io
+
+    header, *cells = TABLE
+    records = [dict(zip(header, row, strict=True)) for row in cells]
+    if path.suffix in {".csv", ".tsv"}:
+        text = io.StringIO()
+        csv.writer(text, delimiter="," if path.suffix == ".csv" else "\t").writerows(TABLE)
+        path.write_text(text.getvalue(), encoding="utf-8")
+    elif path.suffix == ".jsonl":
+        write(path, records)
+    else:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        for each in records:
+            each["docs"] = each["docs"].split("|") if each["docs"] else None
+            each["places"] = (
+                [int(at) for at in each["places"].split("|")] if each["places"] else None
+            )
+        parquet.write_table(pa.Table.from_pylist(records), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_a_mapping_reads_any_table_alike(tmp_path, suffix):
+    report = import_log(table(tmp_path / f"log{suffix}"), tmp_path / "log", mapping=MAPPING)
+    assert report.rows == 8
+    assert report.events == {"question": 1, "impression": 1, "click": 1, "thumbs": 1, "other": 1}
+    assert {each.reason: each.rows for each in report.refused} == {
+        "a value that cannot be read": 1,
+        "not as many ranks as documents": 1,
+        "a time without a zone": 1,
+    }
+    assert rows_of(
+        tmp_path / "log", "event_id, text, documents, ranks, value, label, attributes"
+    ) == [
+        ("1", 'late "fees", why\nnow', None, None, None, None, {"device": "phone"}),
+        ("2", None, ["a", "b"], [1, 2], None, None, {"device": "phone"}),
+        ("3", None, ["b"], [2], None, None, None),
+        ("4", None, None, None, -1.0, None, None),
+        ("5", None, None, None, None, "dance", None),
+    ]
+
+
+def test_a_row_can_tell_of_several_events(tmp_path):
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        """
+        [columns]
+        time = "meta.ts"
+        question_id = "id"
+        [[events]]
+        kind = "question"
+        text = "question"
+        [[events]]
+        kind = "answer"
+        text = "answer"
+        [[events]]
+        kind = "thumbs"
+        value = "rating"
+        """
+    )
+    asked = {"id": "q1", "meta": {"ts": "2026-05-01T12:00:00Z"}, "question": "why?", "answer": "so"}
+    source = write(tmp_path / "chats.jsonl", [asked | {"rating": "up"}, asked | {"id": "q2"}])
+    report = import_log(source, tmp_path / "log", mapping=mapping)
+    assert report.events == {"question": 2, "answer": 2, "thumbs": 1}
+    assert report.rows == 2
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"colums": {}}, "'colums' is not part of a mapping"),
+        ({"columns": {"when": "ts"}}, "no event has a field 'when'"),
+        ({"columns": {"time": "ts", "kind": 3}}, "is no column"),
+        ({"columns": {"time": "ts"}}, "no column is named for the kind"),
+        ({"columns": {"kind": "t"}}, "no column is named for the time"),
+        ({"columns": {"time": "t", "kind": "k"}, "kinds": {"x": "tap"}}, "'tap' is no kind"),
+        ({"columns": {"time": "t", "kind": "k"}, "first_rank": 2}, "neither 0 nor 1"),
+        ({"columns": {"time": "nope", "kind": "type"}}, "there is no column 'nope'"),
+    ],
+)
+def test_a_wrong_mapping_is_refused(tmp_path, mapping, message):
+    with pytest.raises(FormatError, match=message):
+        import_log(table(tmp_path / "log.csv"), tmp_path / "log", mapping=mapping)
+
+
+def test_csv_rows_of_another_width_are_refused_with_their_line(tmp_path):
+    source = tmp_path / "log.csv"
+    source.write_bytes(
+        b"kind,time,question_id\nquestion,2026-05-01T12:00:00Z,q1\nquestion,2026-05-01T12:00:00Z\n"
+        b"\xff,2026-05-01T12:00:00Z,q3\nid,kind,time,question_id\nquestion,2026-05-01T12:00:09Z,q4\n"
+    )
+    mapping = {
+        "columns": {"kind": "kind", "time": "time", "question_id": "question_id"},
+        "kinds": {"question": "question"},
+    }
+    report = import_log(source, tmp_path / "log", mapping=mapping)
+    assert report.rows == 5
+    assert report.events == {"question": 2}
+    kept = [
+        json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
+    ]
+    assert {(each["source"].rpartition(":")[2], each["reason"]) for each in kept} == {
+        ("3", "another number of columns than the header"),
+        ("4", "not UTF-8"),
+        ("5", "another number of columns than the header"),
+    }
+    assert dict(rows_of(tmp_path / "log", "question_id, source"))["q4"].endswith(":6")
+
+
+def test_events_of_our_own_schema_are_read_again(tmp_path):
+    source = write(tmp_path / "ubi.jsonl", [question(), event("click", document="a", ordinal=1)])
+    import_log(source, tmp_path / "log")
+    (segment,) = (tmp_path / "log").glob("*.parquet")
+    import_log(segment, tmp_path / "copy")
+    assert rows_of(tmp_path / "copy") == rows_of(tmp_path / "log")
+
+
+def test_feedback_of_other_tools(tmp_path):
+    mlflow = {
+        "assessment_id": "m1", "assessment_name": "user_feedback", "trace_id": "q1",
+        "source": {"source_type": "HUMAN", "source_id": "u1"},
+        "create_time": "2026-05-01T12:00:00Z", "feedback": {"value": True},
+    }  # fmt: skip
+    langfuse = {
+        "id": "l1", "traceId": "q1", "name": "user-feedback", "value": 0, "dataType": "BOOLEAN",
+        "timestamp": "2026-05-01T12:00:09Z",
+    }  # fmt: skip
+    for name, row in (("mlflow.jsonl", mlflow), ("langfuse.jsonl", langfuse)):
+        import_log(write(tmp_path / name, [row]), tmp_path / "log")
+    assert rows_of(tmp_path / "log", "event_id, kind, question_id, value") == [
+        ("l1", "thumbs", "q1", -1.0),
+        ("m1", "thumbs", "q1", 1.0),
+    ]
+
+
+def test_what_has_no_known_format_is_refused(tmp_path):
+    for name, text in (("a.jsonl", '{"a": 1}\n'), ("b.csv", "a,b\n1,2\n"), ("c.txt", "hello\n")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(FormatError, match="format of this log is not known"):
+            import_log(tmp_path / name, tmp_path / "log")
+    (tmp_path / "empty").write_text("")
+    with pytest.raises(FormatError, match="empty"):
+        import_log(tmp_path / "empty", tmp_path / "log")
+
+
+def test_a_folder_with_other_files_is_not_touched(tmp_path):
+    source = write(tmp_path / "ubi.jsonl", [question()])
+    with pytest.raises(InputError, match="has other files"):
+        import_log(source, tmp_path)
+
+
+def many_rows(path, count=400):
+    """Questions with impressions, clicks, duplicates and nonsense."""
+    with path.open("w", encoding="utf-8") as stream:
+        for i in range(count):
+            stream.write(json.dumps(question(i % 60, query_id=f"q{i}")) + "\n")
+            stream.write(
+                json.dumps(event("impression", i % 60, f"d{i}", 0, query_id=f"q{i}")) + "\n"
+            )
+            stream.write(
+                json.dumps(event("click", i % 60, f"d{i}", 0, query_id=f"q{i // 2}")) + "\n"
+            )
+            if i % 7 == 0:
+                stream.write("nonsense\n" + json.dumps(question(i % 60, query_id=f"q{i}")) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("after", range(0, 9, 2))
+def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch, after):
+    """As killed behind any step: segments, refused rows and the manifest may be half written."""
+    monkeypatch.setattr(sources, "BATCH_BYTES", 20_000)
+    monkeypatch.setattr(sources, "_PART", 512)
+    source = many_rows(tmp_path / "ubi.jsonl")
+    whole = import_log(source, tmp_path / "whole", now=NOW)
+    steps = iter(range(100))
+    commit = LogFolder.commit
+
+    def fail(store):
+        if next(steps) >= after:
+            raise KeyboardInterrupt
+        commit(store)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFolder, "commit", fail)
+        with pytest.raises(KeyboardInterrupt):
+            import_log(source, tmp_path / "log", now=NOW)
+    with (tmp_path / "log" / "refused.jsonl").open("ab") as stream:
+        stream.write(b'{"source": "half')
+    resumed = import_log(source, tmp_path / "log", now=NOW)
+    assert resumed.to_dict() == whole.to_dict() | {"log": str(tmp_path / "log")}
+    assert rows_of(tmp_path / "log", "*") == rows_of(tmp_path / "whole", "*")
+    assert [p.name for p in sorted((tmp_path / "log").iterdir())] == [
+        p.name for p in sorted((tmp_path / "whole").iterdir())
+    ]
+    for name in ("refused.jsonl", "manifest.json"):
+        assert (tmp_path / "log" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_a_log_that_can_be_resumed(tmp_path):
+    source = many_rows(tmp_path / "ubi.jsonl", 4000)
+    code = (
+        "import sys; from rankgauge.production import import_log, sources;"
+        "sources.BATCH_BYTES = 60_000; sources._PART = 512;"
+        "import_log(sys.argv[1], sys.argv[2])"
+    )
+    expected = tmp_path / "whole"
+    subprocess.run([sys.executable, "-c", code, str(source), str(expected)], check=True)
+    target = tmp_path / "log"
+    for wait in (0.7, 0.9, 1.2):
+        process = subprocess.Popen([sys.executable, "-c", code, str(source), str(target)])
+        time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run([sys.executable, "-c", code, str(source), str(target)], check=True)
+    assert rows_of(target, "*") == rows_of(expected, "*")
+    for name in ("refused.jsonl", "manifest.json"):
+        assert (target / name).read_bytes() == (expected / name).read_bytes()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(
+            ["query_id", "action_name", "timestamp", "event_attributes", "position", "ordinal",
+             "object", "object_id", "value", "query_response_hit_ids", "query_attributes", "text"]
+        ) | st.text(max_size=4), inner, max_size=5,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        JSON.map(lambda row: json.dumps(row).encode())
+        | st.binary(max_size=40).filter(lambda row: b"\n" not in row)
+        | st.builds(
+            lambda row: json.dumps(question() | row).encode(),
+            st.dictionaries(st.sampled_from(["timestamp", "query_id", "action_name"]), JSON),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_no_row_is_lost_and_none_ends_in_a_traceback(tmp_path, junk):
+    source = tmp_path / "junk.jsonl"
+    source.write_bytes(json.dumps(question()).encode() + b"\n" + b"\n".join(junk))
+    report = import_log(source, tmp_path / "log", format="ubi", dry_run=True, now=NOW)
+    accepted = sum(report.events.values()) + report.duplicates
+    retrievals = report.events.get("retrieval", 0)
+    refused = sum(each.rows for each in report.refused)
+    assert report.rows <= len(junk) + 1
+    assert report.rows <= accepted + refused <= report.rows + retrievals + report.duplicates
