@@ -1,8 +1,8 @@
-"""``rankgauge logs interleaving`` and ``judgments``."""
+"""``rankgauge logs experiment``, ``interleaving`` and ``judgments``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import click
 
@@ -11,10 +11,73 @@ from rankgauge.cli import options
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
-if TYPE_CHECKING:
-    from rankgauge.production.clicks import Model
+__all__ = ["experiment", "interleaving", "judgments"]
 
-__all__ = ["interleaving", "judgments"]
+
+@click.command(short_help="Compare two arms of an A/B test, at any time.")
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--primary", metavar="NAME", required=True,
+    help="The metric that decides, such as thumbs_ratio; chosen before the experiment.",
+)  # fmt: skip
+@click.option(
+    "-m",
+    "--metric",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A further metric; again for more.",
+)
+@click.option(
+    "--arms", nargs=2, metavar="BASELINE NEW", help="The arms, if the log has more than two."
+)
+@click.option(
+    "--ratio", nargs=2, type=click.FloatRange(0, min_open=True), default=(1, 1), show_default=True,
+    metavar="N N", help="Intended users of the baseline to users of the new arm.",
+)  # fmt: skip
+@click.option(
+    "--planned",
+    type=click.IntRange(1),
+    default=5000,
+    show_default=True,
+    help="Size (of the denominator of the primary metric) at which its interval is narrowest.",
+)
+@click.option(
+    "--plot", "drawn", metavar="FILE",
+    help="Draw the primary difference by day: .svg or .png (needs rankgauge[plots]).",
+)  # fmt: skip
+@options.full("Also the primary difference by day, and definitions of the metrics.")
+@options.output_format()
+def experiment(  # noqa: PLR0917 - one parameter an option
+    log: str,
+    primary: str,
+    names: tuple[str, ...],
+    arms: tuple[str, str] | None,
+    ratio: tuple[float, float],
+    planned: int,
+    drawn: str | None,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
+    """Compare two arms of an experiment in LOG by online metrics.
+
+    First users per arm are compared with the intended ratio; a mismatch withholds every verdict.
+    The interval and p of the primary metric are valid however often you look; those of other
+    metrics (Holm) for one look at a size fixed beforehand.
+
+    \b
+    Examples:
+      rankgauge logs experiment log --primary thumbs_ratio
+      rankgauge logs experiment log --primary search_ctr -m idk_rate --arms bm25 hybrid
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import compare_arms
+
+    with working("comparing the arms"):
+        found = compare_arms(log, names, primary=primary, arms=arms, ratio=ratio, planned=planned)
+    print_result(found, format, rankgauge.reports.Options(full=full))
+    if drawn:
+        found.plot().save(drawn)
+        tell(f"wrote {drawn}")
 
 
 @click.command(short_help="Say which of two interleaved retrievers users prefer.")
@@ -71,7 +134,7 @@ def interleaving(  # noqa: PLR0917 - one parameter an option
 def judgments(  # noqa: PLR0917 - one parameter an option
     log: str,
     target: str | None,
-    model: Model,
+    model: Literal["coec", "position"],
     queries: str | None,
     min_shown: int,
     drop_unsure: bool,  # noqa: FBT001 - click passes by name

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
         reweight as reweight,
     )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.experiments import (
+        ArmDifference as ArmDifference,
+        DayDifference as DayDifference,
+        ExperimentResult as ExperimentResult,
+        compare_arms as compare_arms,
+    )
     from rankgauge.production.generation import (
         GeneratedQuestions as GeneratedQuestions,
         ProposedQuestion as ProposedQuestion,
@@ -98,6 +104,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "clicks": "ImplicitJudgments implicit_judgments",
         "events": "COLUMNS KINDS Event",
         "generation": "GeneratedQuestions ProposedQuestion generate_questions",
+        "experiments": "ArmDifference DayDifference ExperimentResult compare_arms",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "log_import": "Fault LogImport import_log",

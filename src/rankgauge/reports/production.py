@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from rankgauge.production import ImplicitJudgments, OnlineMetrics, ProductionHealth
+from rankgauge.production import (
+    ExperimentResult,
+    ImplicitJudgments,
+    OnlineMetrics,
+    ProductionHealth,
+)
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import Options, Report
 
@@ -15,7 +20,12 @@ def _judgments(found: ImplicitJudgments, _format: str, options: Options) -> list
     return [found.table(), *([found.rank_table()] if options.full else [])]
 
 
+def _experiment(found: ExperimentResult, _format: str, options: Options) -> list[Table]:
+    return [found.table(full=options.full), *([found.day_table()] if options.full else [])]
+
+
 REPORTS = {
+    ExperimentResult: Report(_experiment),
     ImplicitJudgments: Report(_judgments),
     OnlineMetrics: Report(_blocks),
     ProductionHealth: Report(_blocks),

@@ -30,6 +30,7 @@ _MODULES = {
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
     "Evaluation": "evaluations",
+    "ExperimentResult": "production",
     "Explanation": "explanations",
     "Exploration": "benchmarks",
     "GateResult": "gates",
