@@ -154,3 +154,31 @@ def test_an_evaluation_of_answers_is_gated_and_written_as_a_baseline(pytester):
     )
     pytester.runpytest_subprocess("--rankgauge-update-baseline").assert_outcomes(passed=2)
     pytester.runpytest_subprocess().assert_outcomes(passed=1, failed=1)
+
+
+def test_two_changed_settings_of_answers_are_a_warning_whatever_the_verdict_is(pytester):
+    pytester.makepyfile(
+        """
+        from rankgauge import Baseline, Evaluation
+
+        def ev(**settings):
+            ids = [f"q{n}" for n in range(200)]
+            values = {"Faithfulness": [1.0] * 200}
+            return Evaluation.from_values("a", ids, values, settings=settings)
+
+        RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
+        OLD = Baseline.from_evaluation(ev(prompt="v1", model="m1"))
+
+        def gated(rankgauge, **settings):
+            rankgauge.gate(ev(**settings), rules=RULES, baseline=OLD, allow_uncalibrated=True)
+
+        def test_one(rankgauge):
+            gated(rankgauge, prompt="v2", model="m1")
+
+        def test_two(rankgauge):
+            gated(rankgauge, prompt="v2", model="m2")
+        """
+    )
+    done = pytester.runpytest_subprocess()
+    done.assert_outcomes(passed=2, warnings=1)
+    done.stdout.fnmatch_lines(["*2 things changed: prompt (v1*v2), model (m1*m2)*"])

@@ -22,6 +22,7 @@ __all__ = ["Gatekeeper"]
 _UPDATE = "--rankgauge-update-baseline"
 _STRICT = "--rankgauge-strict"
 _SAID = "rankgauge"
+_CHANGES = "(C112)"  # several settings of answers changed: shown whatever the verdict is
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -131,6 +132,10 @@ class Gatekeeper:
             pytest.fail(_explained(result), pytrace=False)
         if result.verdict == "INCONCLUSIVE":
             warnings.warn(pytest.PytestWarning(_explained(result)), stacklevel=3)
+            return
+        for text in result.warnings:
+            if _CHANGES in text:
+                warnings.warn(pytest.PytestWarning(text), stacklevel=3)
 
     def _say(self, text: str) -> None:
         from rankgauge.core.escaping import for_terminal

@@ -312,3 +312,9 @@ def test_no_answers_end_in_a_traceback(records, seed):
         for value, low, high, *_, reason in row:
             assert reason or low <= high
             assert reason or math.isnan(value) or low <= value <= high
+
+
+def test_a_page_about_answers_counts_questions():
+    page = html_report(evaluated())
+    assert "30 questions</span><span>1 system" in page
+    assert "over 30 questions" in page

@@ -161,6 +161,34 @@ def test_evaluations_are_saved_in_the_history(tmp_path):
     assert "prompt-2" in done.stdout
 
 
+def test_a_gate_of_answers_speaks_of_questions_and_of_two_changes(tmp_path):
+    words = ("--reference", QUESTIONS, "--allow-uncalibrated", "--baseline", tmp_path / "b.json")
+    some = (*words, "-m", "Completeness", "-m", "Faithfulness")
+    both = answers("gate", FIRST, *some, "--set", "prompt=1", "--set", "k=5", "--update-baseline")
+    assert "Completeness 0.4259, Faithfulness 0.5921" in both.stdout
+    shown = answers("gate", SECOND, *some, "--set", "prompt=2", "--set", "k=9", code=4).stdout
+    assert "quer" not in shown
+    assert "20 questions in common with the baseline are few" in shown
+    assert "5 questions had a value in the baseline and have none now (nothing to judge" in shown
+    assert "2 things changed: prompt (1 → 2), k (5 → 9)" in shown
+    assert (
+        "has no TokenF1; add it" in answers("gate", FIRST, *words, "-m", "TokenF1", code=4).stdout
+    )
+
+
+def test_a_band_says_what_is_attainable():
+    shown = answers("evaluate", FIRST, "--reference", QUESTIONS, "--full").stdout
+    assert re.search(r"P@5 .* Poor \(best: Poor\) +84% of 0.211", shown)
+    assert re.search(r"R@5 .* Excellent +83% of 1.000", shown)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_default_fits_a_screen():
+    lines = answers("evaluate", FIRST, "--reference", QUESTIONS).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 22
+
+
 # ---- criteria in words
 
 

@@ -300,7 +300,7 @@ def test_a_model_adds_its_top_of_deeper_rankings_to_the_pool(tmp_path):
     assert sources["d11"] == (Source("ranker", "model", rank=1),)
     assert {each.name: each.unique for each in report.sources} == {"run": 4, "ranker": 4}
     assert "looking relevant is not being relevant or correct" in " ".join(str(report).split())
-    assert "1 calls" in str(report)
+    assert "1 call," in str(report)
 
 
 def test_a_model_without_anything_to_rank_is_refused(project):

@@ -68,14 +68,14 @@ class AnswerDiagnosis(Result):
         intervals = mean_intervals(self.retrieval) if self.retrieval else {}
         for each in self.qualities:
             interval = span(intervals[str(each.measure)])
-            rows.append(
-                ("retrieval", str(each.measure), each.mean, interval, each.level, each.attainable)
-            )
+            rows.append((
+                "retrieval", str(each.measure), each.mean, interval, _band(each), _attainable(each),
+            ))  # fmt: skip
         own = mean_intervals(self.answers)
         for name, mean in self.answers.mean().items():
             rows.append(("generation", name, mean, span(own[name]), None, None))
         return Table(
-            columns=("stage", "measure", "mean", "95% CI", "band", "attainable"),
+            columns=("stage", "measure", "mean", "95% CI", "band", "of attainable"),
             rows=tuple(rows),
             title=f"Retrieval and generation: {self.answers.run_name}",
             digits=3,
@@ -97,9 +97,13 @@ class AnswerDiagnosis(Result):
         """Return the same rows with the ends of each interval in columns of their own."""
         both = {} if self.retrieval is None else mean_intervals(self.retrieval)
         both |= mean_intervals(self.answers)
+        rated = {str(each.measure): (each.level, each.attainable) for each in self.qualities}
         return Table(
             columns=("stage", "measure", "mean", "low", "high", "band", "attainable"),
-            rows=tuple((*row[:3], *both[str(row[1])], *row[4:]) for row in self.table().rows),
+            rows=tuple(
+                (*row[:3], *both[str(row[1])], *rated.get(str(row[1]), (None, None)))
+                for row in self.table().rows
+            ),
         )
 
     def summary(self) -> str:
@@ -115,6 +119,19 @@ class AnswerDiagnosis(Result):
             "retrieval": self.retrieval, "answers": self.answers, "qualities": self.qualities,
             "blame": self.blame,
         }  # fmt: skip
+
+
+def _band(quality: Quality) -> str | None:
+    """The band, and the best that the judgments allow where it is not Excellent."""
+    if quality.highest in {None, "Excellent"}:
+        return quality.level
+    return f"{quality.level} (best: {quality.highest})"
+
+
+def _attainable(quality: Quality) -> str | None:
+    """What is attainable, and how much of it is attained."""
+    most = quality.attainable
+    return f"{quality.mean / most:.0%} of {most:.3f}" if most > 0 else None
 
 
 def diagnose_answers(  # noqa: PLR0913 - each is an option of its own

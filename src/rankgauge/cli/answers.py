@@ -195,7 +195,8 @@ def evaluate(
 @click.option(
     "--rules",
     metavar="FILE",
-    help=f"A TOML file of rules. Without: {_PRIMARY} (or the first -m) with a margin of 0.02.",
+    help=f"A TOML file of rules. Without: each -m and --criterion ({_PRIMARY} if there is none) "
+    "with a margin of 0.02.",
 )
 @click.option(
     "--baseline",
@@ -204,7 +205,10 @@ def evaluate(
     show_default=True,
     help="What the answers are compared with.",
 )
-@click.option("--update-baseline", is_flag=True, help="Write the baseline from FILE, and end.")
+@click.option(
+    "--update-baseline", is_flag=True,
+    help="Write the baseline from FILE, with the measures that are gated, and end.",
+)  # fmt: skip
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
 @click.option(
     "--allow-uncalibrated",

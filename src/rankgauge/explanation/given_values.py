@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.formats.delimited import check_width
+from rankgauge.formats.delimited import named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import all_of, opened, source_name
 from rankgauge.measures.measure import Measure, parse
@@ -221,7 +220,8 @@ def _of_file(path: str | os.PathLike[str]) -> list[_Row]:
     for mark in (",", "\t", ";"):
         head = [cell.strip().lower() for cell in lines[0][1].split(mark)]
         if len(head) > 1 and head[0] in _QUERY | _MEASURE:
-            return list(_of_table(lines, mark, name))
+            table = named_cells(((at, f"{line}\n".encode()) for at, line in lines), name, mark)
+            return [row for at, record in table for row in _of_record(record, at)]
     return list(_of_lines(lines, name))
 
 
@@ -231,16 +231,6 @@ def _json(text: str, name: str) -> Any:
     except (ValueError, RecursionError):
         lines = enumerate(text.encode().splitlines(), start=1)
         return [row for _, row in objects(lines, name)]
-
-
-def _of_table(lines: Sequence[tuple[int, str]], mark: str, name: str) -> Iterator[_Row]:
-    """CSV or TSV with a header: a column for each measure, or a column of their names."""
-    heads = [head.strip() for head in next(csv.reader([lines[0][1]], delimiter=mark))]
-    for number, line in lines[1:]:
-        cells = next(csv.reader([line], delimiter=mark))
-        check_width(cells, heads, name, (number, mark))
-        record = dict(zip(heads, cells, strict=False))
-        yield from _of_record(record, number)
 
 
 def _of_record(record: Mapping[str, Any], line: int = 0) -> Iterator[_Row]:

@@ -241,6 +241,11 @@ class Baseline:
             settings=dict(evaluation.settings) if of_answers(evaluation) else {},
         )
 
+    @property
+    def unit(self) -> str:
+        """What has a value: ``question`` of generated answers, else ``query``."""
+        return "question" if self.settings else "query"
+
     def empty(self) -> list[str]:
         """The queries known to have no ranking."""
         return [query for query, seen in self.queries.items() if seen.top == ()]

@@ -53,6 +53,13 @@ _RENEW = "--update-baseline"
 # ---- the decision, from gains
 
 
+# Why a value is lost, and what to gate besides.
+_LOST = {
+    "query": "nothing relevant was found), which no mean shows; gate R@k or Success@k as well",
+    "question": 'nothing to judge, as in "I don\'t know"), which no mean shows; gate Completeness',
+}
+
+
 @dataclass(frozen=True)
 class Decision:
     """The verdict on one measure.
@@ -197,9 +204,10 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
         least = -stats.mean_lower_bound(np.zeros(len(known)), LEVEL, lowest)
         if least > gated.margin:
             yield (
-                f"{name}: {many(len(known), 'query')} are too few for your margin of "
+                f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
                 f"{gated.margin:g}: a run in which nothing is lost passes only margins of "
-                f"{shown_margin(least, gated.margin)} or more; add queries, accept a larger loss, "
+                f"{shown_margin(least, gated.margin)} or more; add {_plural(baseline.unit)}, "
+                "accept a larger loss, "
                 "or expect INCONCLUSIVE"
             )
 
@@ -225,17 +233,18 @@ class Reference:
 def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
     """Return why these two cannot be compared; empty if they can."""
     mine, theirs = set(new.queries), set(stored.queries)
-    both = mine & theirs
+    both, unit = mine & theirs, new.unit
     if rules.queries == "same" and mine != theirs:
         gone, came = sorted(theirs - mine), sorted(mine - theirs)
-        parts = [f"{many(len(came), 'query')} came ({some(came)})"] if came else []
-        parts += [f"{many(len(gone), 'query')} went ({some(gone)})"] if gone else []
+        parts = [f"{many(len(came), unit)} came ({some(came)})"] if came else []
+        parts += [f"{many(len(gone), unit)} went ({some(gone)})"] if gone else []
         return (
-            f"the queries are not those of the {kind}: {', '.join(parts)}; renew it with {_RENEW}, "
+            f"the {_plural(unit)} are not those of the {kind}: {', '.join(parts)}; renew it "
+            f"with {_RENEW}, "
             'or write queries = "intersection" in the rules to compare those in both'
         )
     if not both:
-        return f"no query of the {kind} is judged now; renew it with {_RENEW}"
+        return f"no {unit} of the {kind} is judged now; renew it with {_RENEW}"
     judges = [judge_name(one.settings) for one in (stored, new)]
     if None not in judges and judges[0] != judges[1]:
         return (
@@ -251,7 +260,7 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
     other = [q for q in sorted(both) if _rejudged(stored, new, q)]
     if other:
         return (
-            f"the judgments of {many(len(other), 'query')} are not those of the {kind} "
+            f"the judgments of {many(len(other), new.unit)} are not those of the {kind} "
             f"({some(other)}); evaluate its run on the new judgments: {_RENEW}"
         )
     for name, definition in new.measures.items():
@@ -327,9 +336,8 @@ def loss_checks(
         if lost > rules.max_failed * len(reference.queries):
             yield GateCheck(
                 reference.kind, str(gated.measure), "NOT COMPARABLE",
-                f"{gated.measure}: {many(lost, 'query')} had a value in the {reference.kind} and "
-                "have none now (nothing relevant was found), which no mean shows; gate R@k or "
-                "Success@k as well, or raise max_failed",
+                f"{gated.measure}: {many(lost, new.unit)} had a value in the {reference.kind} and "
+                f"have none now ({_LOST[new.unit]}, or raise max_failed",
             )  # fmt: skip
             continue
         rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
@@ -472,15 +480,17 @@ def _sentence(
     reference: Reference, verdict: GateVerdict, decision: Decision, n: GateNumbers
 ) -> str:
     kind, loss = reference.kind, f"a loss above your margin of {n.margin:g}"
+    unit = reference.stored.unit
     if verdict == "IDENTICAL":
         return (
-            f"values and first documents are those of the {kind} in {_these(n.queries)}; "
-            f"{_unseen(n.queries)} could still differ"
+            f"values and first documents are those of the {kind} in {_these(n.queries, unit)}; "
+            f"{_unseen(n.queries, unit)} could still differ"
         )
     if decision.bounds is None:
-        return f"{many(n.queries, 'query')} in common with the {kind}: no ground for a verdict"
+        return f"{many(n.queries, unit)} in common with the {kind}: no ground for a verdict"
     if verdict == "INCONCLUSIVE":
-        return f"{_evidence(kind, decision, n)}; {loss} cannot be excluded; {_would_decide(n)}"
+        evidence = _evidence(reference, decision, n)
+        return f"{evidence}; {loss} cannot be excluded; {_would_decide(n, unit)}"
     text = f"the new run is {_between(n)} than the {kind}"
     if verdict == "PASS":
         return f"{text}; {loss} is excluded"
@@ -489,22 +499,29 @@ def _sentence(
     return f"{text}: it is worse, and {loss} cannot be excluded"
 
 
-def _evidence(kind: str, decision: Decision, n: GateNumbers) -> str:
+def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
     """What is known where it is too little for a verdict."""
+    unit = reference.stored.unit
     if not decision.changed:
-        return f"no value changed in {_these(n.queries)}, but {_unseen(n.queries)} could lose"
+        these, unseen = _these(n.queries, unit), _unseen(n.queries, unit)
+        return f"no value changed in {these}, but {unseen} could lose"
     if math.isinf(n.lower):
-        return f"only {decision.changed} of {n.queries} queries changed, and losses have no limit"
-    return f"the new run is {_between(n)} than the {kind}"
+        changed = f"only {decision.changed} of {many(n.queries, unit)} changed"
+        return f"{changed}, and losses have no limit"
+    return f"the new run is {_between(n)} than the {reference.kind}"
 
 
-def _these(queries: int) -> str:
-    return "this query" if queries == 1 else f"all {queries} queries"
+def _plural(unit: str) -> str:
+    return "queries" if unit == "query" else f"{unit}s"
 
 
-def _unseen(queries: int) -> str:
+def _these(queries: int, unit: str) -> str:
+    return f"this {unit}" if queries == 1 else f"all {queries} {_plural(unit)}"
+
+
+def _unseen(queries: int, unit: str) -> str:
     """The rule of three: the 95% bound of a share of which none was seen."""
-    return f"up to {min(1.0, 3 / queries):.0%} of all queries"
+    return f"up to {min(1.0, 3 / queries):.0%} of all {_plural(unit)}"
 
 
 def _between(n: GateNumbers) -> str:
@@ -517,19 +534,19 @@ def _between(n: GateNumbers) -> str:
     return f"between {low} worse and {high} better"
 
 
-def _would_decide(n: GateNumbers) -> str:
+def _would_decide(n: GateNumbers, unit: str) -> str:
     digits = _digits(n.margin)
     if math.isinf(n.lower):
-        return "compare more queries"
+        return f"compare more {_plural(unit)}"
     # Rounded up, so that the margin named does pass.
     margin = math.ceil(-n.lower * 10**digits + TOLERANCE) / 10**digits
     if n.queries_needed is None:
         return f"a margin of {margin:g} would pass"
-    unit: int = 10 ** max(0, len(str(n.queries_needed)) - 2)
-    needed = -(-n.queries_needed // unit) * unit  # two figures: an estimate should not look exact
+    step: int = 10 ** max(0, len(str(n.queries_needed)) - 2)
+    needed = -(-n.queries_needed // step) * step  # two figures: an estimate should not look exact
     return (
-        f"needs about {needed:,} queries ({needed - n.queries:,} more of this kind) or a margin "
-        f"of {margin:g}"
+        f"needs about {needed:,} {_plural(unit)} ({needed - n.queries:,} more of this kind) or "
+        f"a margin of {margin:g}"
     )
 
 

@@ -304,7 +304,7 @@ def _notes(
 ) -> Iterator[str]:
     for reference in references:
         stored = reference.stored
-        text = f"{reference.kind}: {stored.run_name}, {many(len(reference.queries), 'query')}"
+        text = f"{reference.kind}: {stored.run_name}, {many(len(reference.queries), stored.unit)}"
         left = len(new.queries) - len(reference.queries)
         gone = len(stored.queries) - len(reference.queries)
         if left or gone:
@@ -312,7 +312,8 @@ def _notes(
         if stored.version != metadata.version("rankgauge"):
             text += f"; made by rankgauge {stored.version}"
         if None in {stored.depth, new.depth}:
-            text += "; judgments and rankings were not at hand: whether they fit is not checked"
+            if stored.unit == "query":
+                text += "; judgments and rankings were not at hand: whether they fit is not checked"
         elif stored.depth != new.depth:
             text += f"; longest ranking {stored.depth}, now {new.depth}"
         yield text
@@ -348,8 +349,8 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         queries = reference.queries
         if len(queries) < _FEW_QUERIES:
             yield (
-                f"{many(len(queries), 'query')} in common with the {reference.kind} are few: "
-                "one query weighs much"
+                f"{many(len(queries), new.unit)} in common with the {reference.kind} are few: "
+                f"one {new.unit} weighs much"
             )
         if truth is None or reference.stored.depth is None:
             continue

@@ -62,8 +62,9 @@ class Usage:
         if self.estimated:
             tokens += f" (estimated for {self.estimated:,} of the calls)"
         cost = "" if self.cost is None else f"; cost {self.cost:.4f}"
+        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
         return (
-            f"{self.calls:,} calls, {self.cached:,} cached, {self.failed:,} failed; "
+            f"{calls}, {self.cached:,} cached, {self.failed:,} failed; "
             f"{tokens}{cost}; {self.seconds:.1f} s"
         )
 

@@ -263,6 +263,8 @@ def _compared(
     """One system with its intervals; several side by side."""
     if options.per_query:
         return _PLAIN.blocks(systems, format, options)
+    if len(systems) == 1 and format == "table":
+        return _short_table(systems[0])
     if len(systems) == 1:
         return [systems[0].table()]
     means = [each.mean() for each in systems]
@@ -277,6 +279,17 @@ def _compared(
         digits=3,
     )
     return [table]
+
+
+def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
+    """The means, warnings and the judge; why questions are undefined is in the other formats."""
+    table = found.table()
+    yield replace(table, notes=())
+    notes = [one.note for one in found.findings if one.severity != "info"]
+    notes += [note for note in table.notes if note.startswith("judge: ")]
+    if any(column != len(found.query_ids) for column in (row[-1] for row in table.rows)):
+        notes.append("where questions are fewer, the others have nothing to judge: --as markdown")
+    yield "".join(_wrapped(f"• {note}") for note in notes)
 
 
 _PLAIN = evaluations.REPORTS[Evaluation]

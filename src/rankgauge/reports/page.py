@@ -390,7 +390,10 @@ class _Report:
 
     def _facts(self) -> list[str]:
         queries = len(self.evaluations[0].query_ids)
-        facts = [many(queries, "query"), many(len(self.evaluations), "run")]
+        if all(isinstance(e, AnswerEvaluation) for e in self.evaluations):
+            facts = [many(queries, "question"), many(len(self.evaluations), "system")]
+        else:
+            facts = [many(queries, "query"), many(len(self.evaluations), "run")]
         if self.comparison:
             facts.append(f"baseline {self.base}")
         stamps = dict.fromkeys(e.stamp for e in self.evaluations if isinstance(e, AnswerEvaluation))
@@ -401,7 +404,8 @@ class _Report:
             return self.comparison.sentences
         (one,) = self.evaluations
         mean = one.mean()[str(self.primary)]
-        queries = many(len(one.query_ids), "query")
+        unit = "question" if isinstance(one, AnswerEvaluation) else "query"
+        queries = many(len(one.query_ids), unit)
         if math.isnan(mean):
             return (f"{self.primary} of {one.run_name} is undefined for all of {queries}",)
         return (f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}",)
