@@ -90,6 +90,7 @@ with EventLog(log).connection() as connection:
     "plain aggregate": """
 import duckdb
 connection = duckdb.connect(config={"threads": 2})
+connection.execute("SET enable_progress_bar = false")
 found = connection.execute('''SELECT arm, count(*), sum((clicks > 0)::INT) FROM (
     SELECT question_id, min(arm) AS arm, count(*) FILTER (kind = 'click') AS clicks,
     count(*) FILTER (kind = 'impression') AS impressions, min(time) AS time,
@@ -99,6 +100,7 @@ found = connection.execute('''SELECT arm, count(*), sum((clicks > 0)::INT) FROM 
     "plain reading": """
 import duckdb
 connection = duckdb.connect(config={"threads": 2})
+connection.execute("SET enable_progress_bar = false")
 found = connection.execute('''SELECT action_name, count(*), count(DISTINCT query_id)
     FROM read_json(?, format='newline_delimited') GROUP BY ALL ORDER BY ALL''', [source]).fetchall()
 """,

@@ -1,5 +1,8 @@
 """Judging projects to serve, and a judge who signs in."""
 
+import html
+import re
+
 from rankgauge.judging import Candidate, Document, JudgingProject, Question, Source
 
 ORIGIN = "http://testserver"
@@ -21,6 +24,13 @@ def filled(where, questions=5, documents=4, settings=None):
     ]
     project.add_candidates(pool, texts)
     return project
+
+
+def fields_of(page, action):
+    """The hidden fields of the first form with this action."""
+    form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', page.text, re.DOTALL)[0]
+    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
+    return {name: html.unescape(value) for name, value in found}
 
 
 def sign_in(client, project, name="Ann", role="judge"):

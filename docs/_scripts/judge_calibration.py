@@ -12,9 +12,11 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from page_tables import write_tables
+from scipy.stats import spearmanr
 
 from rankgauge.answers import (
     AnswerRecord,
@@ -23,11 +25,14 @@ from rankgauge.answers import (
     Citation,
     ClaimSet,
     Context,
+    Item,
     RuleJudge,
     Verdict,
     calibrate,
     correct_means,
     items_of,
+    judges,
+    sentence_claims,
 )
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import (
@@ -46,6 +51,7 @@ JUDGES = (
 SIZES = ((200, 100), (200, 40), (1000, 100))
 MARK = re.compile(r"\s*\[\d+\]")
 RATINGS = ("faithfulness", "completeness", "appropriateness", "naturalness")
+SHARES = (0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4)  # of a claim's terms, for support
 SAMPLES = 100
 SAMPLE = 0.4  # the share of questions with labels of people, where all have them
 
@@ -307,6 +313,60 @@ def guesses(data: Path) -> Table:
     )  # fmt: skip
 
 
+def thresholds(data: Path) -> Table:
+    """The rules with other shares of terms: on both halves of ExpertQA, and on answers of MTRAG.
+
+    An answer of MTRAG is called faithful if contexts support half of its claims or more.
+    """
+    halves: dict[str, list[tuple[bool, Item]]] = {"val": [], "test": []}
+    for row in read(data, "expertqa"):
+        for each in row["claims"]:
+            if each["support"] in SUPPORT:
+                text = "\n".join(part["text"] for part in each["evidence"])
+                item = Item("citation-context", row["id"], MARK.sub("", each["claim"]), text)
+                halves[row["split"]].append((SUPPORT[each["support"]] == "supported", item))
+    answers = []
+    for row in read(data, "mtrag"):
+        contexts = tuple(Context(each["id"], each["text"]) for each in row["contexts"])
+        record = AnswerRecord(row["id"], row["question"], row["answer"], contexts)
+        some = [i for i in items_of(record, sentence_claims(record))
+                if i.relation == "answer-context"]  # fmt: skip
+        if some:
+            answers.append((np.mean(list(row["human"]["faithfulness"].values())), some))
+    rows = []
+    for share in SHARES:
+        with patch.object(judges, "_ENOUGH", share):
+            cells = [_two_rates([(true, _supports(item)) for true, item in some])
+                     for some in halves.values()]  # fmt: skip
+            shares = [_supported_share(some) for _, some in answers]
+        rated = [mean for mean, _ in answers]
+        pairs = [(mean >= 3.5, found >= 0.5) for mean, found in zip(rated, shares, strict=True)]
+        rows.append(
+            (f"{share:.0%}", *cells, _two_rates(pairs), f"{spearmanr(shares, rated)[0]:.3f}")
+        )
+    columns = ("share of terms", "ExpertQA, tuned on", "ExpertQA, other half", "MTRAG",
+               "MTRAG, Spearman")  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def _supported_share(items: list[Item]) -> float:
+    """The share of claims that some context supports."""
+    rows = {item.row for item in items}
+    return len({item.row for item in items if _supports(item)}) / len(rows)
+
+
+def _supports(item: Item) -> bool:
+    (found,) = RuleJudge().judge([item])
+    return isinstance(found, Verdict) and found.label == "supported"
+
+
+def _two_rates(pairs: list[tuple[bool, bool]]) -> str:
+    """Balanced accuracy, sensitivity and specificity of pairs of truth and verdict."""
+    true, found = (np.array(each) for each in zip(*pairs, strict=True))
+    sens, spec = found[true].mean(), 1 - found[~true].mean()
+    return f"{(sens + spec) / 2:.3f} ({sens:.2f}, {spec:.2f})"
+
+
 def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
     """The name and the table of each section of the page."""
     yield "simulated", simulated(draws)
@@ -314,6 +374,7 @@ def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
     yield "judges", guesses(data)
     sets, judged, people = expertqa(data)
     yield "biases", biases(calibrate(sets, judged, people))
+    yield "thresholds", thresholds(data)
     yield "expertqa", corrected(data)
     yield "ratings", ratings(data)
     yield "graded", graded(data)

@@ -18,4 +18,4 @@ def test_simulated_intervals_cover_the_truth_as_the_page_says():
 @pytest.mark.parametrize("name", ["guesses", "ratings", "graded"])
 def test_the_tables_of_labels_of_people_are_those_of_the_page(data_folder, name):
     page = (DOCS / "explain" / "judge-calibration.md").read_text(encoding="utf-8")
-    assert to_markdown(getattr(name)(data_folder)).strip() in page
+    assert to_markdown(getattr(script, name)(data_folder)).strip() in page

@@ -75,7 +75,7 @@ SUPPORT = [
 def test_rules_decide_support(claim, text, label):
     verdict = decided(claim, text)
     assert verdict.label == label
-    assert (verdict.judge, verdict.prompt) == ("rules", "rules-1")
+    assert (verdict.judge, verdict.prompt) == ("rules", "rules-2")
     assert not verdict.quote or (verdict.quoted and quote_occurs(verdict.quote, text))
     assert bool(verdict.quote) == (label != N)
 
@@ -97,6 +97,26 @@ def test_rules_decide_relevance_by_terms_of_the_question():
     assert decided("Bread needs flour.", question, "context-question").label == "not relevant"
     assert decided("The Nile is long.", question, "answer-question").label == "relevant"
     assert decided("Bread needs flour.", question, "answer-question").label == "not relevant"
+
+
+def test_rules_judge_a_context_by_the_conversation():
+    turns = (("user", "Tell me about the Eiffel Tower."), ("assistant", "It is in Paris."))
+    texts = {"The Eiffel Tower is 330 m high.": "relevant", "Everest is high.": "not relevant"}
+    for text, label in texts.items():
+        item = Item("context-question", "q", text, "How high is it?", history=turns)
+        assert next(RuleJudge().judge([item])).label == label
+        assert decided(text, "How high is it?", "context-question").label == "relevant"
+    follow_up = Item("answer-question", "q", "The tower rusts.", "Why is it so?", history=turns)
+    assert next(RuleJudge().judge([follow_up])).label == "relevant"
+
+
+def test_sixty_percent_of_the_terms_support_and_seventy_five_contradict():
+    text = "The old iron bridge of Lyon opened in 1932."
+    assert decided("The iron bridge of Lyon closed.", text).label == S  # 3 of 4
+    assert decided("The iron bridge carries trains.", text).label == N  # 2 of 4
+    assert decided("The iron bridge of Lyon carries trains.", text).label == S  # 3 of 5
+    assert decided("The iron bridge of Lyon carries 20 trains.", text).label == N
+    assert decided("The iron bridge of Lyon opened in 1933.", text).label == C
 
 
 def test_rules_decide_abstention_by_the_rule_of_claims():

@@ -17,6 +17,7 @@ MARKS = [
     "diversity",
     "judging",
     "pages",
+    "drift",
     "answers",
     "checking",
     "ties",
@@ -92,6 +93,14 @@ def test_diversity_prints_and_writes_a_table(script, page):
 def test_judging_prints_and_writes_a_table(script, page):
     said = script("judging.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| Plackett-Luce fits | 5 |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_drift_prints_and_writes_a_table(script, page, data_folder):
+    assert data_folder  # the script reads it
+    said = script("drift.py", "--tiny", "--write", page)
+    assert "| TF-IDF of the questions | 50 | 200 |" in said
     assert said.strip() in page.read_text(encoding="utf-8")
 
 

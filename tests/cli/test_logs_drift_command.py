@@ -5,6 +5,8 @@ import json
 import command
 import pytest
 
+from rankgauge.sample import sample_path
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -73,3 +75,14 @@ def test_files_without_questions_are_refused(files):
     (files / "none.txt").write_text("")
     done = run(files / "none.txt", files / "log.csv")
     assert (done.returncode, "there are no questions" in done.stderr) == (2, True)
+
+
+def test_a_diagnosis_reads_what_was_found(files):
+    run(files / "eval.txt", files / "log.csv", "-o", files / "drift.json")
+    given = ("diagnose", sample_path("qrels.txt"), sample_path("runs/bm25.run"), "--drift")
+    done = command.run(*given, files / "drift.json")
+    assert done.returncode == 0
+    assert "evaluation set not what users ask" in " ".join(done.stdout.split())
+    for name in ("eval.txt", "none.json"):
+        refused = command.run(*given, files / name)
+        assert (refused.returncode, "rankgauge logs drift" in refused.stderr) == (2, True)

@@ -383,3 +383,24 @@ def test_a_place_that_is_left_open_is_ill_spent():
 def test_documents_below_the_relevance_level_are_part_of_the_best_ranking():
     found = diagnose({"q": {"d": 2, "e": 1}}, {"q": ["e", "d"]}, rel=2)
     assert found.of("q").attainable == pytest.approx(1)
+
+
+def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
+    drifted = rankgauge.Finding("", "warning", "drift: missing", "means mislead", "add questions")
+    qrels, run = {"q": {"d": 1}, "r": {"e": 1}}, {"q": ["d"], "r": ["e"]}
+    plain, found = (rankgauge.diagnose(qrels, run, k=1, drift=each) for each in (None, drifted))
+    assert found.drift == drifted
+    assert found.reading.sentences[:-1] == plain.reading.sentences
+    assert "evaluation set not what users ask" in found.reading.sentences[-1]
+    assert "refresh the evaluation set" in found.reading.sentences[-1]
+    assert found.summary() == f"{plain.summary()}; drift: missing; add questions"
+    assert "evaluation set not what users ask" in str(found)
+    unknown = rankgauge.Finding("", "info", "drift: cannot tell")
+    told = rankgauge.diagnose(qrels, run, k=1, drift=unknown)
+    assert told.summary() == plain.summary()
+    assert told.reading.sentences[-1] == "drift: cannot tell"
+
+
+def test_drift_that_is_no_finding_is_refused():
+    with pytest.raises(rankgauge.InputError, match="got str for drift"):
+        rankgauge.diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift="drift.json")

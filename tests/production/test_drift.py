@@ -78,7 +78,7 @@ def test_a_topic_that_the_evaluation_set_lacks_is_missing_and_its_questions_are_
     assert {each.text for each in report.additions} <= set(travel(60))
     assert len({each.text for each in report.additions}) == len(report.additions) > 5
     assert sum(each.traffic_share for each in report.missing) == pytest.approx(0.5, abs=0.1)
-    assert report.foreign == ()
+    assert "but 0% of the evaluation questions" in report.summary()
     assert report.finding.severity == "warning"
 
 
@@ -87,6 +87,22 @@ def test_evaluation_questions_that_nobody_asks_are_separated():
     assert report.verdict == "separated"
     assert sum(each.evaluation_share for each in report.foreign) == pytest.approx(2 / 3, abs=0.1)
     assert report.distinctions[0].area > 0.7
+
+
+def test_the_same_questions_in_other_words_are_reworded():
+    ours, theirs = halves(120)
+    report = quick([f"could you kindly tell me {text}" for text in ours], theirs)
+    assert report.verdict == "reworded"
+    assert {each.word for each in report.words} >= {"could", "you", "kindly", "tell", "me"}
+    assert report.words[0].evaluation == 1
+    assert report.p <= 0.05 < report.p_without_words
+    assert "'could' (100% / 0%)" in str(report)
+
+
+def test_shares_of_marking_words_are_counted():
+    ours, theirs = library(60), [*library(120)[60:], *travel(60)]
+    (word,) = (each for each in quick(ours, theirs).words if each.word == "please")
+    assert (word.evaluation, word.log) == (1.0, 0.5)
 
 
 def test_questions_far_from_the_log_are_listed():

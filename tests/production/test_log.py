@@ -1,9 +1,15 @@
 """The log of production: its views, and what is not a log."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.production import COLUMNS, QUESTION_COLUMNS, EventLog
+from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, EventLog
+from rankgauge.production.mappings import as_mapping
+from rankgauge.production.translation import ACTIONS
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -100,3 +106,13 @@ def test_what_is_no_log_is_refused(tmp_path):
     duckdb.connect().execute(f"COPY (SELECT 1 AS a) TO '{tmp_path}/other.parquet'")
     with pytest.raises(FormatError, match="no column 'event_id'"):
         EventLog(tmp_path / "other.parquet").summary()
+
+
+def test_the_page_of_logs_has_the_columns_kinds_and_mappings_as_they_are():
+    page = (Path(__file__).parents[2] / "docs/reference/logs.md").read_text(encoding="utf-8")
+    for name, (kind, meaning) in QUESTION_COLUMNS.items():
+        assert f"| `{name}` | {kind} | {meaning} |" in page
+    for name in (*COLUMNS, *KINDS, *ACTIONS):
+        assert f"`{name}`" in page
+    for example in re.findall(r"(?ms)^```toml\n(.*?)^```", page):
+        assert as_mapping(tomllib.loads(example)).columns["time"]

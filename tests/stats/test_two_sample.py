@@ -93,7 +93,7 @@ def test_the_p_value_and_its_standardization_include_the_observed_labels():
     assert test.p_values(areas[:, :1]) == pytest.approx([test.p])
 
 
-def test_the_interval_is_that_of_delong_without_folds():
+def test_the_interval_has_the_larger_standard_error_of_delong_and_the_permutations():
     points, labels = sample(9, n=80, ours=30, shift=0.5)
     scores = LabelScores(points, 1)
     share = scores.scores(labels)[1]
@@ -105,8 +105,10 @@ def test_the_interval_is_that_of_delong_without_folds():
         np.mean([(one > other) + 0.5 * (one == other) for one in share[labels]])
         for other in share[~labels]
     ]
-    half = 1.959964 * np.sqrt(np.var(below, ddof=1) / 30 + np.var(above, ddof=1) / 50)
-    area = scores.test(labels, 19).areas[1]
+    test = scores.test(labels, 19)
+    error = np.sqrt(np.var(below, ddof=1) / 30 + np.var(above, ddof=1) / 50)
+    half = 1.959964 * max(error, test.spread[1])
+    area = test.areas[1]
     assert area.value == pytest.approx(np.mean(below))
     assert (area.low, area.high) == pytest.approx((area.value - half, area.value + half), abs=1e-6)
 

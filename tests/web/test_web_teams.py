@@ -4,20 +4,13 @@ import html
 import re
 
 import pytest
-from judging_pages import ORIGIN, filled, sign_in
+from judging_pages import ORIGIN, fields_of, filled, sign_in
 from starlette.testclient import TestClient
 
 from rankgauge.judging import Answer, Choice, Settings, vote_report
 from rankgauge.web import judging_app
 
 SCRIPT = "<script>alert('x')</script>"
-
-
-def fields_of(page, action):
-    """The hidden fields of the first form with this action."""
-    form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', page.text, re.DOTALL)[0]
-    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
-    return {name: html.unescape(value) for name, value in found}
 
 
 def send(client, page, action, **fields):

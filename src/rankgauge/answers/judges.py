@@ -29,8 +29,9 @@ SUPPORT = frozenset(
 )
 _Counts: TypeAlias = npt.NDArray[np.intp]
 # A changed rule is a new version.
-_RULES = "rules-1"
-_ENOUGH, _SAME, _PARTLY, _RELEVANT = 0.75, 0.75, 0.5, 0.5
+_RULES = "rules-2"
+# Shares of terms. The first is tuned on a half of ExpertQA: docs/explain/judge-calibration.md.
+_ENOUGH, _SAME, _PARTLY, _RELEVANT = 0.6, 0.75, 0.5, 0.5
 _WINDOW = 3  # sentences that may support a claim together
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -228,11 +229,12 @@ _text = lru_cache(maxsize=64)(_Text)
 class RuleJudge:
     """A judge that compares words, numbers and negations: without a model, the same everywhere.
 
-    A text *supports* a claim if one of its sentences, or three in a row, has 75% of the claim's
-    terms and all of its numbers, and both or neither are negated. A sentence that has the terms
-    but other numbers, or a negation where the claim has none, *contradicts* it. A nugget is
-    *partly supported* from 50% of its terms. A context is relevant if it has half of the
-    question's terms, a claim if it has one of them. Abstention follows `ABSTENTION_RULE`.
+    A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
+    terms and all of its numbers, and both or neither are negated. A sentence that has 75% of the
+    terms but other numbers, or a negation where the claim has none, *contradicts* it. A nugget is
+    *partly supported* from 50% of its terms. A context is relevant if it has half of the terms of
+    the question and, in a conversation, of the user's turn before it; a claim if it has one of the
+    question's terms. Abstention follows `ABSTENTION_RULE`.
 
     Terms are words without function words and English endings, pairs of characters in scripts
     without blanks. The rules know no synonyms and no paraphrases: they err towards "not stated".
@@ -286,7 +288,10 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
             label = "partly supported" if partly else label.replace("contradicted", "not stated")
         return label, quote if label != "not stated" else "", reason
     if item.relation in {"answer-question", "context-question"}:
+        before = [text for role, text in item.history if role == "user"][-1:]
         asked, found = plain_terms(item.target), plain_terms(item.subject)
+        if item.relation == "context-question" or not asked:
+            asked |= plain_terms(" ".join(before))
         if not asked:
             return "the question has no terms"
         common = shared(asked, found)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import click
 
 import rankgauge
@@ -49,6 +52,10 @@ __all__ = ["diagnose"]
     help="Another run, to measure what both could reach together. Cut no deeper than RUN, it rules "
     "out the depth as a cause.",
 )
+@click.option(
+    "--drift", metavar="FILE",
+    help="What rankgauge logs drift -o drift.json found about the evaluation set.",
+)  # fmt: skip
 @options.run_format
 @options.qrels_format
 @click.option(
@@ -68,6 +75,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     group_by: str | None,
     bands: str | None,
     also: str | None,
+    drift: str | None,
     run_format: str | None,
     qrels_format: str | None,
     full: bool,  # noqa: FBT001 - click passes by name
@@ -84,6 +92,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge diagnose qrels.txt bm25.run
       rankgauge diagnose qrels.txt bm25.run --collection data --group-by type
       rankgauge diagnose qrels.txt dense.run --collection data --also bm25.run -n 10
+      rankgauge diagnose qrels.txt bm25.run --drift drift.json
     """  # noqa: D301 - click reads the \b
     with working(f"diagnosing {run}"):
         diagnosis = rankgauge.diagnose(
@@ -98,5 +107,27 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             bands=bands,
             group_by=group_by,
             also=None if also is None else rankgauge.read_run(also, format=run_format),
+            drift=None if drift is None else _drift_finding(drift),
         )
     print_result(diagnosis, format, rankgauge.reports.Options(full=full))
+
+
+def _drift_finding(path: str) -> rankgauge.Finding:
+    """The finding in a file that rankgauge logs drift wrote."""
+    try:
+        data = json.loads(Path(path).read_bytes())
+        if str(data["schema"]).startswith("rankgauge/drift/"):
+            found = data["finding"]
+            names = ("code", "severity", "message", "effect", "fix")
+            return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
+    except OSError as error:
+        raise rankgauge.InputError(
+            f"cannot be read: {error.strerror}", where=path,
+            fix="write it: rankgauge logs drift EVAL LOG -o drift.json",
+        ) from None  # fmt: skip
+    except (ValueError, LookupError, TypeError):
+        pass
+    raise rankgauge.FormatError(
+        "this is not a report of drift", path=path,
+        fix="write it: rankgauge logs drift EVAL LOG -o drift.json",
+    )  # fmt: skip

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "chat_model", "encoder_of", "judging_questions", "located", "queries_of", "read_evaluations",
+    "chat_model", "encoder_of", "located", "queries_of", "read_evaluations",
     "read_runs", "settings_of", "told_apart",
 ]  # fmt: skip
 
@@ -86,19 +86,6 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
     from pathlib import Path
 
     return Path(text)
-
-
-def judging_questions(questions: Iterable[Any], author: str = "") -> list[Any]:
-    """The questions of a production log or set, as a judging project stores them."""
-    from rankgauge.judging import Question
-
-    return [
-        Question(
-            each.id, each.text, author=author or each.model, origin=each.origin,
-            probability=each.probability, answers=(each.document,) if each.document else (),
-        )
-        for each in questions
-    ]  # fmt: skip
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, encoder_of, judging_questions, read_runs
+from rankgauge.cli.inputs import chat_model, encoder_of, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, relevance, size
@@ -205,7 +205,10 @@ def questions(  # noqa: PLR0917 - one parameter an option
     with JudgingProject(project) as opened:
         if file is None:
             for each in opened.questions.values():
-                say(json.dumps({"_id": each.id, "text": each.text}, ensure_ascii=False) + "\n")
+                row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
+                if each.probability is not None:
+                    row["probability"] = each.probability
+                say(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")
@@ -350,10 +353,16 @@ def gold(project: str, file: str) -> None:
 @judge.command(short_help="Serve the pages on which people judge.")
 @_project
 @_address
-def serve(
+@click.option(
+    "--log", metavar="LOG",
+    help="A log of production: leads see its metrics, the drift of the questions, and draw new "
+    "ones.",
+)  # fmt: skip
+def serve(  # noqa: PLR0917 - one parameter an option
     project: str,
     host: str,
     port: int,
+    log: str | None,
     browser: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
     """Serve the pages of PROJECT until you press Ctrl-C.
@@ -365,12 +374,15 @@ def serve(
     Examples:
       rankgauge judge serve judging.db
       rankgauge judge serve judging.db --port 9000 --open
+      rankgauge judge serve judging.db --log log
     """  # noqa: D301 - click reads the \b
     from rankgauge.judging import JudgingProject
+    from rankgauge.production import EventLog
     from rankgauge.web import serve as serve_pages
 
+    shown = None if log is None else EventLog(log)
     with JudgingProject(project) as opened:
-        serve_pages(opened, host=host, port=port, echo=_open if browser else _print)
+        serve_pages(opened, host=host, port=port, log=shown, echo=_open if browser else _print)
 
 
 @judge.command(short_help="Try it: serve a project on the bundled sample.")
@@ -515,15 +527,13 @@ def _open(link: str) -> None:
 def _read_questions(
     path: str, collection: str | None, author: str, *, draw: tuple[int | None, str, int]
 ) -> list[Any]:
-    from rankgauge.judging import load_questions
+    from rankgauge.judging import load_questions, questions_of
     from rankgauge.production import sample_questions
 
     sample, by, seed = draw
     with working(f"reading {path}"):
         if sample is not None:
-            return judging_questions(
-                sample_questions(path, sample, by=by, seed=seed).questions, author
-            )
+            return questions_of(sample_questions(path, sample, by=by, seed=seed).questions, author)
         documents = None if collection is None else rankgauge.Collection.read(collection)
         return load_questions(path, documents, author=author)
 

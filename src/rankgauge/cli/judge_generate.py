@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, judging_questions
+from rankgauge.cli.inputs import chat_model
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -66,7 +66,7 @@ def generate(  # noqa: PLR0917 - one parameter an option
       rankgauge judge generate judging.db --collection data -n 50 --dry-run \\
           --url http://localhost:8000/v1 --model small
     """  # noqa: D301 - click reads the \b
-    from rankgauge.judging import JudgingProject
+    from rankgauge.judging import JudgingProject, questions_of
     from rankgauge.production import generate_questions
 
     if output is None and "://" in project:
@@ -88,6 +88,6 @@ def generate(  # noqa: PLR0917 - one parameter an option
             refused = made.write(target)
             stored = opened.questions
             new = [each for each in made.questions if each.id not in stored]
-            opened.add_questions(judging_questions(new))
+            opened.add_questions(questions_of(new))
             tell(f"{len(new)} questions added to {project} and {target}; refused: {refused}")
     print_result(made, format)

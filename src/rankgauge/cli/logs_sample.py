@@ -9,7 +9,6 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import judging_questions
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -100,11 +99,11 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
         change.after.write(into)
         tell(drawn.summary())
     if project is not None:
-        from rankgauge.judging import JudgingProject
+        from rankgauge.judging import JudgingProject, questions_of
 
         with JudgingProject(project) as opened:
             new = [each for each in added if each.id not in opened.questions]
-            opened.add_questions(judging_questions(new))
+            opened.add_questions(questions_of(new))
         tell(f"{len(new)} questions added to {project}; next: rankgauge judge pool {project} ...")
     print_result(result, format)
 

@@ -75,6 +75,7 @@ class Diagnosis(Result):
         notes: What a reader of the numbers has to know.
         input_findings: What the cheap checks of the input found. One of severity ``error`` explains
             the numbers: then `diagnoses`, `totals`, `gains` and `fixes` are left empty.
+        drift: What was found about drift of the evaluation set; None if it was not measured.
     """
 
     _schema = _SCHEMA
@@ -100,6 +101,7 @@ class Diagnosis(Result):
     not_looked_at: tuple[str, ...]
     notes: tuple[str, ...]
     input_findings: tuple[Finding, ...] = ()
+    drift: Finding | None = None
 
     @property
     def withheld(self) -> tuple[Finding, ...]:
@@ -128,7 +130,14 @@ class Diagnosis(Result):
         return next((found for found in self.diagnoses if found.query_id == query_id), None)
 
     def summary(self) -> str:
-        """Return one sentence: how many queries fail, their most frequent first cause, its fix."""
+        """Return one sentence: how many queries fail, their most frequent first cause, its fix.
+
+        Drift of the evaluation set is named after it.
+        """
+        drifted = self.drift is not None and self.drift.severity != "info"
+        return f"{self._summary()}; {self.drift}" if drifted else self._summary()
+
+    def _summary(self) -> str:
         if self.withheld:
             return f"no diagnosis of {self.run_name}: {self.withheld[0]}"
         missed = (
@@ -179,6 +188,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     bands: Any = None,
     group_by: str | None = None,
     also: Any = None,
+    drift: Any = None,
 ) -> Diagnosis:
     """Say why a run is as good or bad as it is, query by query, from data alone.
 
@@ -196,6 +206,9 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         group_by: A field of the queries, such as ``type``, by which means are given.
         also: Another run, to measure what both together could reach. If it is cut no deeper than
             this one, the depth is not named as a cause: it explains no difference.
+        drift: A `Finding` about drift of the evaluation set, or a result that has one as
+            ``finding``, such as :class:`rankgauge.production.DriftReport`. Where it warns, it is
+            named as the third failure mode, beside low recall and low precision.
 
     Returns:
         Bands, causes with their evidence, what each fix could gain, and how queries spread.
@@ -213,6 +226,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         [('q2', 'not retrieved', None), ('q1', 'ranked below k', 3)]
     """
     by = _measure(measure)
+    drifted = _drift(drift)
     _check(k=k, worst=worst, depth=depth, rel=rel)
     wanted = Bands.of(bands, k=k, rel=rel)
     precision, recall = Measure("P")(k=k, rel=rel), Measure("R")(k=k, rel=rel)
@@ -248,7 +262,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         depth=depth,
         queries=len(queries),
         qualities=advice.qualities,
-        reading=advice.reading(precision, recall),
+        reading=_with_drift(advice.reading(precision, recall), drifted),
         diagnoses=diagnoses,
         shown=worst,
         totals=totals(diagnoses, examiner),
@@ -262,11 +276,34 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         not_looked_at=tuple(_not_looked_at(examiner, diagnoses)),
         notes=evaluation.notes,
         input_findings=_input_findings(evaluation, found, texts),
+        drift=drifted,
     )
     if not made.withheld:
         return made
     reading = replace(made.reading, sentences=())
     return replace(made, diagnoses=(), totals=(), gains=(), fixes=(), reading=reading)
+
+
+def _drift(given: Any) -> Finding | None:
+    found = getattr(given, "finding", given)
+    if found is not None and not isinstance(found, Finding):
+        raise InputError(
+            f"got {type(given).__name__} for drift", where="drift",
+            fix="give what rankgauge.production.measure_drift() returned",
+        )  # fmt: skip
+    return found
+
+
+def _with_drift(reading: Reading, drift: Finding | None) -> Reading:
+    """Precision and recall say nothing of questions that are not in the evaluation set."""
+    if drift is None:
+        return reading
+    sentence = drift.message
+    if drift.severity != "info":
+        sentence = f"evaluation set not what users ask: {drift.message}; {drift.effect}"
+        if reading.kind == "both are high":
+            sentence += "; values can be high while users complain: refresh the evaluation set"
+    return replace(reading, sentences=(*reading.sentences, sentence))
 
 
 def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[Finding, ...]:

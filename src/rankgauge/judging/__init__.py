@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from rankgauge.judging.questions import (
         load_gold as load_gold,
         load_questions as load_questions,
+        questions_of as questions_of,
         write_question as write_question,
     )
     from rankgauge.judging.relevance import (
@@ -127,7 +128,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "planning": "JudgingPlan plan_judging",
         "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
-        "questions": "load_gold load_questions write_question",
+        "questions": "load_gold load_questions questions_of write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",
         "selection": "QuestionState fit_question is_resolved next_documents",
         "status": "JudgeStatus ProjectStatus project_status",

@@ -74,6 +74,23 @@ def load_questions(
     ]
 
 
+def questions_of(drawn: Iterable[Any], author: str = "") -> list[Question]:
+    """Return the questions of a log or a question set as a judging project stores them.
+
+    Args:
+        drawn: What `rankgauge.production` draws or generates: questions with text, origin and
+            probability.
+        author: The author of the questions; the model that generated them if empty.
+    """
+    return [
+        Question(
+            each.id, each.text, author=author or each.model, origin=each.origin,
+            probability=each.probability, answers=(each.document,) if each.document else (),
+        )
+        for each in drawn
+    ]  # fmt: skip
+
+
 def write_question(
     project: JudgingProject,
     text: str,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     )
     from rankgauge.production.clusters import (
         Addition as Addition,
+        MarkingWord as MarkingWord,
         Outlier as Outlier,
         QuestionCluster as QuestionCluster,
     )
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "clusters": "Addition Outlier QuestionCluster",
+        "clusters": "Addition MarkingWord Outlier QuestionCluster",
         "distinct_questions": "DistinctQuestions Traits",
         "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",

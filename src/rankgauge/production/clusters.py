@@ -29,6 +29,7 @@ _SAMPLED = 2000  # log questions whose distances are computed
 _ROWS = 500
 _LEVEL = 0.95
 _ROUNDING = 1e-9
+_MARKING, _CLEAR = 0.05, 4.0  # least difference of the shares of a word, and in standard errors
 _WORD = re.compile(r"\w+")
 
 IntArray = npt.NDArray[np.int64]
@@ -95,6 +96,21 @@ class QuestionCluster:
     p: float
     typical_evaluation: tuple[str, ...]
     typical_log: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MarkingWord:
+    """A frequent word that tells the two sets apart.
+
+    Attributes:
+        word: The word.
+        evaluation: The share of evaluation questions with it.
+        log: The share of log questions with it.
+    """
+
+    word: str
+    evaluation: float
+    log: float
 
 
 @dataclass(frozen=True)
@@ -255,6 +271,34 @@ def choose_additions(
             free &= near[best] < _NEAR
             free[best] = False
     return tuple(additions)
+
+
+def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
+    """Return frequent words whose shares of both sets differ, the largest difference first.
+
+    Words of at least 5% of one set, whose shares differ by at least 5 points and 4 standard errors.
+    """
+    words = [set(_WORD.findall(text.casefold())) for text in pooled.texts]
+    ours, theirs = words[: pooled.evaluation], words[pooled.evaluation :]
+    held = Counter(word for row in ours for word in row)
+    others = Counter(word for row in theirs for word in row)
+    found = []
+    for word in held | others:
+        first, second = held[word] / len(ours), others[word] / len(theirs)
+        share = (held[word] + others[word]) / len(words)
+        error = math.sqrt(share * (1 - share) * (1 / len(ours) + 1 / len(theirs)))
+        if abs(first - second) >= max(_MARKING, _CLEAR * error):
+            found.append(MarkingWord(word, first, second))
+    return tuple(sorted(found, key=lambda each: (-abs(each.evaluation - each.log), each.word)))
+
+
+def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[str, ...]:
+    """Return texts without these words; a text without others becomes a question mark."""
+    left_out = {each.word for each in words}
+    rows = (
+        [word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts
+    )
+    return tuple(" ".join(row) or "?" for row in rows)
 
 
 def find_outliers(pooled: PooledQuestions) -> tuple[tuple[Outlier, ...], float]:

@@ -18,6 +18,7 @@ from rankgauge.production.clusters import (
     Addition,
     BoolArray,
     IntArray,
+    MarkingWord,
     Outlier,
     PooledQuestions,
     QuestionCluster,
@@ -25,6 +26,8 @@ from rankgauge.production.clusters import (
     choose_additions,
     describe_clusters,
     find_outliers,
+    marking_words,
+    without_words,
 )
 from rankgauge.production.distinct_questions import (
     DistinctQuestions,
@@ -43,23 +46,26 @@ if TYPE_CHECKING:
 _ALPHA = 0.05
 _POWER = 0.8
 _FEWEST = 10  # distinct questions of either set
-_SMALL, _LARGE = 0.55, 0.65  # areas: smaller is a small difference, larger a large one
-# A cluster belongs to one set if the share of the other is at most this part of its own; the
-# evaluation set has too few of it at most at the second one.
-_ONE_SIDED, _TOO_FEW = 1 / 4, 2 / 3
+_SMALL, _LARGE = 0.55, 0.65  # areas: below a small difference, above a large one
+# A cluster has too few questions of a set if its share is at most this part of that of the other.
+_TOO_FEW = 2 / 3
 # Shares of such clusters and area within clusters from which a verdict is named.
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
+# A difference is one of words if at most this part of it (area - 0.5) remains without them.
+_LEFT = 0.3
+# Words are not left out where that leaves fewer than so many of more than this share of questions.
+_REST, _EMPTIED = 2, 0.2
 # No difference is "mixed" only where the loss of such a topic would have been detected.
 _MIXED = 0.2
 # Lost topics that are planted to find what is detectable, and how often.
 _LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 _PLANTED = 40
-_SHOWN = 8
+_SHOWN, _WORDS = 8, 4
 _NAMES = ("ridge regression", "10 nearest neighbors")
 
 VERDICTS: Mapping[str, str] = {
     "mixed": "each cluster has evaluation and log questions in similar shares",
-    "separated": "evaluation questions are in clusters with few questions of users",
+    "separated": "evaluation questions are in clusters that users ask less about",
     "missing": "users ask about topics of which the evaluation set has few questions",
     "reworded": "the topics are the same, the questions are worded differently",
     "cannot tell": "the sets are too small to say",
@@ -133,6 +139,9 @@ class DriftReport(Result):
         p: The p-value that both sets are samples of the same questions.
         permutations: The number of permutations behind it.
         within: The area of the linear classifier over pairs of the same cluster; NaN without any.
+        words: Frequent words that tell the sets apart, the largest difference first.
+        p_without_words: The p-value without these words; NaN if there are none, or more than a
+            fifth of the questions would be left with fewer than two words.
         detectable: How often missing topics of several sizes would have been detected.
         clusters: Clusters of the pooled questions, the largest share of the log first.
         additions: Log questions to add.
@@ -153,6 +162,8 @@ class DriftReport(Result):
     p: float
     permutations: int
     within: float
+    words: tuple[MarkingWord, ...]
+    p_without_words: float
     detectable: tuple[Detectable, ...]
     clusters: tuple[QuestionCluster, ...]
     additions: tuple[Addition, ...]
@@ -176,17 +187,17 @@ class DriftReport(Result):
 
     @property
     def missing(self) -> tuple[QuestionCluster, ...]:
-        """Clusters of the log of which the evaluation set has too few questions."""
+        """Clusters of which the evaluation set has too few questions."""
         return tuple(filter(_is_missing, self.clusters))
 
     @property
     def foreign(self) -> tuple[QuestionCluster, ...]:
-        """Clusters of the evaluation set of which the log has too few questions."""
+        """Clusters of which the evaluation set has too many questions."""
         return tuple(filter(_is_foreign, self.clusters))
 
     def mark(self, cluster: QuestionCluster) -> str:
-        """Return ``missing`` or ``foreign`` if a cluster is one of these, else nothing."""
-        return "missing" if _is_missing(cluster) else "foreign" if _is_foreign(cluster) else ""
+        """Return whether evaluation questions are ``too few`` or ``too many``, or nothing."""
+        return "too few" if _is_missing(cluster) else "too many" if _is_foreign(cluster) else ""
 
     @property
     def uncovered(self) -> float:
@@ -259,23 +270,24 @@ class DriftReport(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """Return what follows from the numbers, the verdict first."""
-        foreign = math.fsum(each.evaluation_share for each in self.foreign)
-        missing = math.fsum(each.traffic_share for each in self.missing)
-        off_topic = f"{foreign:.0%} of the evaluation questions are in clusters with few questions "
-        off_topic += "of users."
-        lacking = f"{missing:.0%} of what users ask is in clusters of which the evaluation set has "
-        lacking += "too few questions."
+        ours, theirs = (
+            [math.fsum(getattr(each, share) for each in of) for of in (self.foreign, self.missing)]
+            for share in ("evaluation_share", "log_share")
+        )
         words = {
             "mixed": "No difference was found: evaluation and log questions are mixed.",
             "cannot tell": "No difference was found, but the sets are too small to rule one out.",
-            "reworded": "Evaluation and log questions can be told apart within their topics: they "
-            "are worded differently.",
-            "separated": off_topic,
-            "missing": f"{lacking} {off_topic}" if foreign else lacking,
+            "reworded": "Evaluation and log questions are worded differently: the difference is in "
+            "the words, not in the topics.",
+            "separated": f"{ours[0]:.0%} of the evaluation questions, but {theirs[0]:.0%} of the "
+            "log, are in clusters of which the evaluation set has too many.",
+            "missing": f"{theirs[1]:.0%} of the log, but {ours[1]:.0%} of the evaluation "
+            "questions, are in clusters of which the evaluation set has too few.",
         }
-        small = self.verdict == "mixed" and self.p <= _ALPHA
-        said = "The sets differ, but the difference is small." if small else words[self.verdict]
-        return said, self.limitation()
+        if self.p <= _ALPHA:
+            words["mixed"] = "The sets differ, but the difference is small."
+            words["cannot tell"] = "The sets differ, but they are too small to say in what."
+        return words[self.verdict], self.limitation()
 
     def limitation(self) -> str:
         """Return which difference could not have been detected."""
@@ -321,6 +333,16 @@ class DriftReport(Result):
             f"{theirs.one_word:.0%} of one word, {ours.asking:.0%} / {theirs.asking:.0%} phrased "
             "as a question"
         )
+        if self.words:
+            shown = (
+                f"{each.word!r:.30} ({each.evaluation:.0%} / {each.log:.0%})"
+                for each in self.words[:_WORDS]
+            )
+            without = f"; without these p = {self.p_without_words:.3f}"
+            notes.append(
+                f"words that tell them apart: {', '.join(shown)}"
+                + ("" if math.isnan(self.p_without_words) else without)
+            )
         if self.outliers:
             notes.append(
                 f"{many(len(self.outliers), 'evaluation question')} far from every log question, "
@@ -490,24 +512,36 @@ def measure_drift(
     )  # fmt: skip
     detectable = _detectable(pooled, scores, test, seed)
     within = scores.area_within(pooled.labels, numbered)
+    words = marking_words(pooled) if test.p <= _ALPHA else ()
+    same_words = _test_without(words, pooled, encoder, permutations=permutations, seed=seed)
     outliers, far = find_outliers(pooled)
     asked = pooled.traffic[: len(evaluation)]
     plane = principal_components(pooled.rows, 2)
     plane = np.pad(plane, ((0, 0), (0, 2 - plane.shape[1])))
+    distinctions = tuple(
+        Distinction(classifier, area.value, area.low, area.high, z)
+        for classifier, area, z in zip(_NAMES, test.areas, test.z, strict=True)
+    )
     return DriftReport(
-        verdict=_verdict(test.p, found, within, _detected_from(detectable)),
+        verdict=_verdict(
+            test.p,
+            distinctions,
+            found,
+            within,
+            detected_from=_detected_from(detectable),
+            same_words=same_words,
+        ),
         evaluation=evaluation.traits(),
         log=logged.traits(),
         shared=int((asked > 0).sum()),
         shared_traffic=float(asked.sum()) / sum(logged.counts),
         encoder=pooled.embedding.name,
-        distinctions=tuple(
-            Distinction(classifier, area.value, area.low, area.high, z)
-            for classifier, area, z in zip(_NAMES, test.areas, test.z, strict=True)
-        ),
+        distinctions=distinctions,
         p=test.p,
         permutations=permutations,
         within=within,
+        words=words,
+        p_without_words=math.nan if same_words is None else same_words.p,
         detectable=detectable,
         clusters=found,
         additions=choose_additions(found, numbered, pooled, additions),
@@ -624,6 +658,26 @@ def _detectable(
     return tuple(Detectable(share, float(of)) for share, of in zip(_LOSSES, power, strict=True))
 
 
+def _test_without(
+    words: Sequence[MarkingWord],
+    pooled: PooledQuestions,
+    encoder: Any,
+    *,
+    permutations: int,
+    seed: int,
+) -> TwoSampleTest | None:
+    """The test of the same questions without some words; None if too little is left of them."""
+    left = without_words(pooled.texts, words)
+    emptied = sum(
+        len(rest.split()) < _REST <= len(text.split())
+        for rest, text in zip(left, pooled.texts, strict=True)
+    )
+    if not words or emptied > _EMPTIED * len(left):
+        return None
+    points = embed(left, encoder, seed).points
+    return LabelScores(points, seed).test(pooled.labels, permutations, seed)
+
+
 def _detected_from(detectable: Sequence[Detectable]) -> float | None:
     """The smallest share from which on every larger one is detected."""
     least = None
@@ -635,22 +689,39 @@ def _detected_from(detectable: Sequence[Detectable]) -> float | None:
 
 
 def _verdict(
-    p: float, clusters: Sequence[QuestionCluster], within: float, detected_from: float | None
+    p: float,
+    distinctions: Sequence[Distinction],
+    clusters: Sequence[QuestionCluster],
+    within: float,
+    *,
+    detected_from: float | None,
+    same_words: TwoSampleTest | None,
 ) -> str:
     if p > _ALPHA:
         sure = detected_from is not None and detected_from <= _MIXED
         return "mixed" if sure else "cannot tell"
-    foreign = math.fsum(each.evaluation_share for each in clusters if _is_foreign(each))
+    if same_words is not None and (
+        max(area.value for area in same_words.areas) - 0.5
+        <= _LEFT * max(each.area - 0.5 for each in distinctions)
+    ):
+        return "reworded"
+    foreign = [each for each in clusters if _is_foreign(each)]
     missing = [each for each in clusters if _is_missing(each)]
-    only = math.fsum(
-        each.log_share for each in missing
-        if each.evaluation_share <= _ONE_SIDED * each.log_share
-    )  # fmt: skip
-    if foreign >= _SEPARATED and foreign >= only:
-        return "separated"
-    if only >= _MISSING or math.fsum(map(_excess, missing)) >= _MISSING:
-        return "missing"
-    return "reworded" if within >= _WITHIN else "mixed"
+    # The set whose own clusters the other one has less of.
+    ours, theirs = math.fsum(each.evaluation_share for each in foreign), _log_share(foreign)
+    separated = theirs / ours if ours >= _SEPARATED else math.inf
+    lacking = math.fsum(each.evaluation_share for each in missing)
+    enough = math.fsum(map(_excess, missing)) >= _MISSING
+    lost = lacking / _log_share(missing) if enough else math.inf
+    if min(separated, lost) < math.inf:
+        return "separated" if separated < lost else "missing"
+    if within >= _WITHIN:
+        return "reworded"
+    return "mixed" if max(each.area for each in distinctions) < _SMALL else "cannot tell"
+
+
+def _log_share(clusters: Sequence[QuestionCluster]) -> float:
+    return math.fsum(each.log_share for each in clusters)
 
 
 def _is_missing(cluster: QuestionCluster) -> bool:
@@ -658,7 +729,7 @@ def _is_missing(cluster: QuestionCluster) -> bool:
 
 
 def _is_foreign(cluster: QuestionCluster) -> bool:
-    return cluster.p <= _ALPHA and cluster.log_share <= _ONE_SIDED * cluster.evaluation_share
+    return cluster.p <= _ALPHA and cluster.log_share <= _TOO_FEW * cluster.evaluation_share
 
 
 def _excess(cluster: QuestionCluster) -> float:

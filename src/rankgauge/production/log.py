@@ -231,13 +231,18 @@ class EventLog:
             }
         )
         try:
-            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
             connection.execute(f"CREATE VIEW questions AS {_QUESTIONS}")
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def fingerprint(self) -> tuple[tuple[str, int, int], ...]:
+        """Return name, size and time of each file: another state of the log has another one."""
+        found = ((name, os.stat(name)) for name in _files(self.path))  # noqa: PTH116 - a pattern
+        return tuple((name, each.st_size, each.st_mtime_ns) for name, each in found)
 
     def summary(self) -> LogSummary:
         """Return how many events of each kind there are, and the time they cover."""

@@ -469,7 +469,7 @@ class _Importer:
                 "autoinstall_known_extensions": False,
             }
         )  # fmt: skip
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
         self._connection.execute("CREATE TABLE known (hash UHUGEINT)")
         if store.files:
             self._connection.execute(

@@ -111,15 +111,15 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
             kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()
         }
         source = _abstentions(connection, wanted, kinds, abstention)
-        query = _Query(
+        reasons = {metric: _missing(metric, kinds, source) for metric in wanted}
+        measured = _Measured.of(
             connection,
+            [metric for metric in wanted if not reasons[metric]],
             _group(connection, by),
             _condition(connection, since, until, where or {}),
             parameters | {"abstains": _abstained(source)},
         )
-        reasons = {metric: _missing(metric, kinds, source) for metric in wanted}
-        counted = query.counts()
-        sums = query.sums([metric for metric in wanted if not reasons[metric]])
+        counted, sums = measured.counts(), measured.sums()
     parameters["abstention"] = source
     groups = [None, *sorted({group for group, _ in sums if group is not None})]
     values = {
@@ -158,126 +158,126 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Query:
-    """Sums over the questions of a log, for all of them and by group."""
+class _Measured:
+    """A table of the questions with numerators and denominators, y0, x0, y1, ...
+
+    The view of questions is computed once, to make it.
+    """
 
     connection: Any
-    group: str
-    condition: str
-    parameters: Mapping[str, Any]
+    metrics: tuple[OnlineMetric, ...]
+    grouped: bool
+
+    @classmethod
+    def of(  # noqa: PLR0917 - what a table is made of
+        cls,
+        connection: Any,
+        metrics: Sequence[OnlineMetric],
+        group: str,
+        condition: str,
+        parameters: Mapping[str, Any],
+    ) -> _Measured:
+        columns = "".join(
+            f", {metric.y.format(**parameters)} AS y{n}, {metric.x.format(**parameters)} AS x{n}"
+            for n, metric in enumerate(metrics)
+        )
+        name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
+        connection.execute(
+            f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
+            f"session_id AS session, time{columns} FROM questions WHERE {condition}"
+        )
+        return cls(connection, tuple(metrics), bool(group))
 
     def counts(self) -> tuple[int, int, datetime | None, datetime | None]:
         """Questions, clusters, and the times of the first and the last question."""
         questions, clusters, first, last = self.connection.execute(
-            'SELECT count(*), count(DISTINCT "cluster"), min(time), max(time) FROM questions '
-            f"WHERE {self.condition}"
+            'SELECT count(*), count(DISTINCT "cluster"), min(time), max(time) FROM measured'
         ).fetchone()
         times = (None if time is None else time.replace(tzinfo=UTC) for time in (first, last))
         return (questions, clusters, *times)
 
-    def sums(self, metrics: Sequence[OnlineMetric]) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+    def sums(self) -> dict[tuple[str | None, OnlineMetric], _Sums]:
         """Sums of each metric in each group; None for all questions."""
-        found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for per_session in (False, True):
-            rates = [m for m in metrics if m.kind != "quantile" and m.per_session is per_session]
-            if rates:
-                found |= self._moments(rates, per_session=per_session)
-        for metric in metrics:
-            if metric.kind == "quantile":
-                found |= self._quantiles(metric)
+        places = list(enumerate(self.metrics))
+        rates = [n for n, m in places if m.kind != "quantile" and not m.per_session]
+        sessions = [n for n, m in places if m.per_session]
+        quantiles = [n for n, m in places if m.kind == "quantile"]
+        found = self._moments("measured", rates) if rates else {}
+        if sessions:
+            least = ", ".join(f"min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
+            # In all, a session counts once, whichever groups its questions are in.
+            for sets in ('("group", session)', "(session)") if self.grouped else ("(session)",):
+                own = 'any_value("group")' if sets != "(session)" else "NULL::VARCHAR"
+                rows = (
+                    f'(SELECT {own} AS "group", min("cluster") AS "cluster", {least} FROM measured '
+                    f"WHERE session IS NOT NULL GROUP BY GROUPING SETS ({sets}))"
+                )
+                found |= self._moments(rows, sessions, whole=sets == "(session)")
+        for n in quantiles:
+            found |= self._quantile(n)
         return found
 
-    def _moments(
-        self, metrics: Sequence[OnlineMetric], *, per_session: bool
-    ) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        numbers = range(len(metrics))
-        columns = ", ".join(
-            f"({self._sql(m.y)})::DOUBLE AS y{n}, ({self._sql(m.x)})::DOUBLE AS x{n}"
-            for n, m in zip(numbers, metrics, strict=True)
-        )
-        rows = (
-            f'SELECT {self.group or "NULL"} AS "group", "cluster", session_id, {columns} '
-            f"FROM questions WHERE {self.condition}"
-        )
-        if per_session:
-            least = ", ".join(f"min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in numbers)
-            rows = (
-                f'SELECT "group", min("cluster") AS "cluster", {least} FROM ({rows}) '
-                'WHERE session_id IS NOT NULL GROUP BY "group", session_id'
-            )
-        if per_session and self.group:
-            # In all, a session counts once, whichever groups its questions are in.
-            alone = _Query(self.connection, "", self.condition, self.parameters)
-            return alone.sums(metrics) | self._added(rows, metrics, sets='("group", "cluster")')
-        sets = '("cluster"), ("group", "cluster")' if self.group else '("cluster")'
-        return self._added(rows, metrics, sets=sets)
+    def _sets(self, *, whole: bool | None) -> str:
+        """The grouping of clusters: for all questions, in groups, or both."""
+        inner = '("group", "cluster")'
+        both = f'("cluster"), {inner}' if self.grouped else '("cluster")'
+        return both if whole is None else '("cluster")' if whole else inner
 
-    def _added(
-        self, rows: str, metrics: Sequence[OnlineMetric], *, sets: str
+    def _moments(
+        self, rows: str, places: Sequence[int], *, whole: bool | None = None
     ) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        """Moments of rows with the columns group, cluster, y0, x0, y1, ..."""
-        numbers = range(len(metrics))
         summed = ", ".join(
-            f"coalesce(sum(y{n}), 0) AS y{n}, coalesce(sum(x{n}), 0) AS x{n}" for n in numbers
+            f"coalesce(sum(y{n}), 0)::DOUBLE AS y{n}, coalesce(sum(x{n}), 0)::DOUBLE AS x{n}"
+            for n in places
         )
         moments = ", ".join(
             f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), "
             f"sum(x{n} * x{n})"
-            for n in numbers
+            for n in places
         )
-        grouped = '"group"' in sets
-        name = f"coalesce(\"group\", '{_UNKNOWN}')" if grouped else "NULL"
-        whole = 'grouping("group")' if grouped else "1"
+        sets = self._sets(whole=whole)
+        in_all = 'grouping("group")' if '"group"' in sets else "1"
+        name = '"group"' if '"group"' in sets else "NULL"
         found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for is_all, group, *cells in self.connection.execute(
-            f'SELECT whole, "group", {moments} FROM (SELECT {whole} AS whole, {name} AS "group", '
-            f'"cluster", {summed} FROM ({rows}) GROUP BY GROUPING SETS ({sets})) '
+        for _, group, *cells in self.connection.execute(
+            f'SELECT whole, "group", {moments} FROM (SELECT {in_all} AS whole, {name} AS "group", '
+            f'"cluster", {summed} FROM {rows} GROUP BY GROUPING SETS ({sets})) '
             'GROUP BY whole, "group"'
         ).fetchall():
-            for n, metric in zip(numbers, metrics, strict=True):
-                count, *rest = cells[6 * n : 6 * n + 6]
-                found[None if is_all else group, metric] = _Sums(
+            for place, n in enumerate(places):
+                count, *rest = cells[6 * place : 6 * place + 6]
+                found[group, self.metrics[n]] = _Sums(
                     stats.ClusterSums(int(count), *map(float, rest))
                 )
         return found
 
-    def _quantiles(self, metric: OnlineMetric) -> dict[tuple[str | None, OnlineMetric], _Sums]:
+    def _quantile(self, n: int) -> dict[tuple[str | None, OnlineMetric], _Sums]:
         """The quantile, values on a grid, and moments of being at most the quantile."""
-        grid = "[" + ", ".join(f"{n / _GRID}" for n in range(_GRID + 1)) + "]"
+        metric = self.metrics[n]
+        grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
         found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
-        for group in dict.fromkeys(("", self.group)):
-            name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL"
+        for name in ("NULL::VARCHAR", '"group"') if self.grouped else ("NULL::VARCHAR",):
             rows = (
-                f'SELECT {name} AS "group", "cluster", ({self._sql(metric.y)})::DOUBLE AS y '
-                f"FROM questions WHERE ({self.condition}) AND ({self._sql(metric.x)})"
+                f'(SELECT {name} AS "group", "cluster", y{n}::DOUBLE AS y FROM measured WHERE x{n})'
             )
-            quantiles = self.connection.execute(
-                f'SELECT "group", quantile_disc(y, {metric.quantile}), quantile_disc(y, {grid}) '
-                f'FROM ({rows}) GROUP BY "group"'
-            ).fetchall()
             self.connection.execute(
-                'CREATE OR REPLACE TEMP TABLE quantiles ("group" VARCHAR, edge DOUBLE)'
-            )
-            if not quantiles:
-                continue
-            self.connection.executemany(
-                "INSERT INTO quantiles VALUES (?, ?)", [row[:2] for row in quantiles]
+                f'CREATE OR REPLACE TEMP TABLE quantiles AS SELECT "group", quantile_disc(y, '
+                f"{metric.quantile}) AS edge, quantile_disc(y, {grid}) AS grid FROM {rows} "
+                'GROUP BY "group"'
             )
             moments = {
-                row[0]: stats.ClusterSums(int(row[1]), *map(float, row[2:]))
-                for row in self.connection.execute(
+                group: stats.ClusterSums(int(count), *map(float, sums))
+                for group, count, *sums in self.connection.execute(
                     'SELECT "group", count(*), sum(y), sum(x), sum(y * y), sum(x * y), sum(x * x) '
-                    'FROM (SELECT r."group", r."cluster", count_if(y <= edge)::DOUBLE AS y, '
-                    f"count(*)::DOUBLE AS x FROM ({rows}) r JOIN quantiles q "
+                    'FROM (SELECT r."group", "cluster", count_if(y <= edge)::DOUBLE AS y, '
+                    f"count(*)::DOUBLE AS x FROM {rows} r "
+                    'JOIN (SELECT "group", edge FROM quantiles) q '
                     'ON r."group" IS NOT DISTINCT FROM q."group" GROUP BY ALL) GROUP BY "group"'
                 ).fetchall()
             }
-            for own, at, values in quantiles:
-                found[own, metric] = _Sums(moments[own], at, values)
+            for group, edge, values in self.connection.execute("FROM quantiles").fetchall():
+                found[group, metric] = _Sums(moments[group], edge, values)
         return found
-
-    def _sql(self, expression: str) -> str:
-        return expression.format(**self.parameters)
 
 
 def expressions(

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from typing import Any
 
 from rankgauge.core.files import write_atomically
@@ -21,7 +22,7 @@ PARTS = {
     "sentinel": "known failures: stays in every version",
 }
 _TEXTS = (*QUESTIONS, "text", "user_query")
-_SHOWN = 5
+_SHOWN, _WIDTH = 5, 55  # lines of a change, characters of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +237,11 @@ class SetRefresh(Result):
 
     def table(self) -> Table:
         """Return one line for each question that was added or retired, and the numbers."""
-        rows = [("added", each.part, each.text) for each in self.added]
-        rows += [("retired", each.part, each.text) for each in self.retired]
-        rest = len(rows) - 2 * _SHOWN
-        if rest > 0:
-            shown = [*_first(self.added, "added"), *_first(self.retired, "retired")]
-            rest = len(rows) - len(shown)
-            rows = shown
+        rows = [*_first(self.added, "added"), *_first(self.retired, "retired")]
+        rest = len(self.added) + len(self.retired) - len(rows)
         notes = [self.summary()]
         if rest > 0:
-            notes.append(f"{rest} more changes; -f json lists all of them")
+            notes.append(f"changes not shown: {rest}; --as json lists all of them")
         return Table(
             ("change", "part", "question"), tuple(rows),
             title=f"question set, version {self.before.version} → {self.after.version}",
@@ -270,7 +266,11 @@ class SetRefresh(Result):
 
 
 def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
-    return [(change, each.part, each.text) for each in questions][:_SHOWN]
+    shown = ((each.part, each.text) for each in questions)
+    return [
+        (change, part, text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…")
+        for part, text in islice(shown, _SHOWN)
+    ]
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:

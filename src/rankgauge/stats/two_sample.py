@@ -154,8 +154,9 @@ class LabelScores:
         Null hypothesis: the labels are exchangeable. The areas of both classifiers are standardized
         by their mean and standard deviation over all permutations and the observed labels; p is
         (b + 1) / (permutations + 1), b the permutations whose larger standardized area reaches the
-        observed one (Lopez-Paz and Oquab 2017; Phipson and Smyth 2010). Intervals are those of
-        DeLong et al. (1988) for the scores as they are.
+        observed one (Lopez-Paz and Oquab 2017; Phipson and Smyth 2010). Intervals are normal, with
+        the standard error of DeLong et al. (1988) for the scores as they are, or that of the
+        permutations if it is larger, which includes the fit.
 
         Args:
             labels: (n,) True for one sample, False for the other.
@@ -182,9 +183,12 @@ class LabelScores:
         largest = np.sort(z[:, 1:].max(axis=0))
         reached = permutations - np.searchsorted(largest, z[:, 0].max() - _TIE, side="left")
         estimates = tuple(
-            _estimate(scores, labels[self.order], groups, level)
-            for scores, groups in zip(
-                self._scores(labels[self.order].astype(np.float64)), self._groups, strict=True
+            _estimate(scores, labels[self.order], groups, (level, float(least)))
+            for scores, groups, least in zip(
+                self._scores(labels[self.order].astype(np.float64)),
+                self._groups,
+                spread,
+                strict=True,
             )
         )
         return TwoSampleTest(
@@ -302,9 +306,9 @@ def _estimate(
     scores: FloatArray,
     labels: npt.NDArray[np.bool_],
     groups: list[npt.NDArray[np.int64]],
-    level: float,
+    precision: tuple[float, float],
 ) -> AreaEstimate:
-    """The area over pairs within groups with the interval of DeLong et al. (1988)."""
+    """The area over pairs within groups; `precision` is a level and the least standard error."""
     pairs = variance = won = 0.0
     for group in groups:
         ours, theirs = scores[group][labels[group]], scores[group][~labels[group]]
@@ -322,6 +326,7 @@ def _estimate(
         )
     if not pairs:
         return AreaEstimate(0.5, 0.0, 1.0)
-    half = NormalDist().inv_cdf((1 + level) / 2) * variance**0.5 / pairs
+    level, least = precision
+    half = NormalDist().inv_cdf((1 + level) / 2) * max(variance**0.5 / pairs, least)
     value = float(won / pairs)
     return AreaEstimate(value, max(0.0, value - half), min(1.0, value + half))

@@ -16,7 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
-from rankgauge.web import judging, people, sessions, teams, votes
+from rankgauge.production import EventLog
+from rankgauge.web import judging, people, production, sessions, teams, votes
 from rankgauge.web.pages import error_page
 
 STATIC = Path(__file__).parent / "static"
@@ -33,11 +34,13 @@ _POLICY = (
 )
 
 
-def judging_app(project: JudgingProject) -> Starlette:
+def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Starlette:
     """Return the pages of a judging project as an ASGI application.
 
     Args:
         project: The project. It may be served by several processes at once.
+        log: A log of production, for pages on its metrics, the drift of the project's questions,
+            and questions drawn from it; for leads only.
     """
     app = Starlette(
         routes=[
@@ -45,6 +48,7 @@ def judging_app(project: JudgingProject) -> Starlette:
             *teams.routes,
             *people.routes,
             *votes.routes,
+            *([] if log is None else production.routes),
             *sessions.routes,
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
@@ -56,6 +60,7 @@ def judging_app(project: JudgingProject) -> Starlette:
         },
     )
     app.state.project = project
+    app.state.log = None if log is None else production.ProductionLog(log)
     app.state.failed_sign_ins = sessions.RateLimit(each=10, total=300, seconds=300)
     app.state.votes = sessions.RateLimit(each=600, total=6_000, seconds=60)
     return app

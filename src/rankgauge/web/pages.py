@@ -57,6 +57,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         "judge": None,
         "title": "" if project is None else project.settings.title,
         "csrf": "",
+        "has_log": getattr(request.app.state, "log", None) is not None,
         "request": request,
     } | values
     return HTMLResponse(_templates().get_template(template).render(values), status_code=status)
@@ -66,7 +67,14 @@ def error_page(
     request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400
 ) -> Response:
     """Return a page that says what is wrong, where, and how to fix it."""
-    values = {"what": what, "where": where, "fix": fix, "judge": None, "title": "Judging"}
+    values = {
+        "what": what,
+        "where": where,
+        "fix": fix,
+        "judge": None,
+        "title": "Judging",
+        "has_log": False,
+    }
     page = _templates().get_template("error.html").render(values, request=request)
     return HTMLResponse(page, status_code=status)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.judging import Judge, JudgingProject, hash_secret
+from rankgauge.production import EventLog
 
 
 def serve(
@@ -18,6 +19,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
+    log: EventLog | None = None,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve the pages of a judging project until Ctrl-C.
@@ -27,6 +29,7 @@ def serve(
         host: The address to listen on; other computers reach the pages only if it is not a local
             one.
         port: The port; a free one if 0.
+        log: A log of production to show to leads: see :func:`judging_app`.
         echo: Called with the link to open, when the server listens.
 
     Raises:
@@ -42,7 +45,7 @@ def serve(
             "the pages need Starlette and uvicorn, which are not installed",
             fix="pip install 'rankgauge[web]'",
         ) from None
-    app = judging_app(project)
+    app = judging_app(project, log=log)
     project.question_progress()  # read before the first judge waits for it
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"

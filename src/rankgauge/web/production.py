@@ -1,0 +1,220 @@
+"""Pages of production: metrics of a log, drift of the project's questions, and new questions."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from rankgauge.errors import InputError
+from rankgauge.judging import questions_of
+from rankgauge.production import (
+    DriftReport,
+    EvaluationQuestion,
+    EventLog,
+    OnlineMetrics,
+    OnlineValue,
+    QuestionSample,
+    measure_drift,
+    online_metrics,
+    sample_questions,
+)
+from rankgauge.reports import drift_page
+from rankgauge.web.pages import see_other
+from rankgauge.web.visits import LEADS, Visit, visited
+
+_T = TypeVar("_T")
+_PERIODS = ("week", "day")
+_WAYS = ("frequency", "strata", "uniform")
+_MOST = 100  # questions drawn at once: a form has so many boxes
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 72, 28
+_KEPT = 20
+_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
+
+
+class ProductionLog:
+    """The log that a server shows; what was computed is kept until its files change."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self._kept: dict[tuple[Any, ...], Any] = {}
+
+    def computed(self, key: tuple[Any, ...], compute: Callable[[], _T]) -> _T:
+        """Return what was computed for these arguments and this state of the log."""
+        key = (*key, self.log.fingerprint())
+        if key not in self._kept:
+            while len(self._kept) >= _KEPT:
+                self._kept.pop(next(iter(self._kept)), None)
+            self._kept[key] = compute()
+        found: _T = self._kept[key]
+        return found
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """A metric over time, in the units of the picture."""
+
+    name: str
+    line: str
+    band: str
+    points: tuple[tuple[float, float, str], ...]
+    ends: tuple[str, str]  # the first and the last day or week
+    ticks: tuple[tuple[float, str], ...]
+
+
+def _log_of(visit: Visit) -> ProductionLog:
+    found: ProductionLog | None = visit.request.app.state.log
+    if found is None:
+        raise InputError(
+            "this server shows no log", where="production",
+            fix="start it with a log: rankgauge judge serve PROJECT --log LOG",
+        )  # fmt: skip
+    return found
+
+
+# ---- metrics
+
+
+def _metrics(visit: Visit) -> Response:
+    by = visit.request.query_params.get("by", "")
+    by = by if by in _PERIODS else _PERIODS[0]
+    log = _log_of(visit)
+    found = log.computed(("metrics", by), lambda: online_metrics(log.log, by=by))
+    names = [each.metric.name for each in found.overall if each.defined]
+    shown = visit.request.query_params.get("metric", "")
+    shown = shown if shown in names else next(iter(names), "")
+    return visit.render(
+        "production.html", found=found, by=by, periods=_PERIODS, shown=shown, names=names,
+        chart=_chart(found, shown),
+        changes=[each.sentence for each in found.changes if each.shifts],
+    )  # fmt: skip
+
+
+def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
+    """A metric over its days or weeks; None with fewer than two."""
+    values = [each for each in found.groups if each.metric.name == name and each.defined]
+    if len(values) < 2:
+        return None
+    ends = [_bounds(each) for each in values]
+    low, high = min(0.0, *(each[0] for each in ends)), max(each[1] for each in ends)
+    high = high if high > low else low + 1.0
+    step = (_WIDTH - _LEFT - 12) / (len(values) - 1)
+
+    def place(value: float) -> float:
+        return round(8 + (high - value) / (high - low) * (_HEIGHT - _BOTTOM - 8), 1)
+
+    xs = [round(_LEFT + step * number, 1) for number in range(len(values))]
+    band = [f"{x},{place(bounds[1])}" for x, bounds in zip(xs, ends, strict=True)]
+    band += [f"{x},{place(bounds[0])}" for x, bounds in reversed([*zip(xs, ends, strict=True)])]
+    return _Chart(
+        name,
+        " ".join(f"{x},{place(each.value)}" for x, each in zip(xs, values, strict=True)),
+        " ".join(band),
+        tuple(
+            (x, place(each.value), f"{each.group}: {each.value:.3g} ({each.interval_text()})")
+            for x, each in zip(xs, values, strict=True)
+        ),
+        (values[0].group or "", values[-1].group or ""),
+        tuple((place(value), f"{value:.3g}") for value in (low, (low + high) / 2, high)),
+    )
+
+
+def _bounds(value: OnlineValue) -> tuple[float, float]:
+    """The interval; the value itself where there is none, or it has no end."""
+    low = value.value if math.isnan(value.low) else value.low
+    return low, value.high if math.isfinite(value.high) else value.value
+
+
+# ---- drift
+
+
+def _drift_of(visit: Visit) -> DriftReport:
+    log = _log_of(visit)
+    texts = tuple(each.text for each in visit.project.questions.values() if not each.withdrawn)
+    return log.computed(("drift", texts), lambda: measure_drift(list(texts), log.log))
+
+
+def _drift(visit: Visit) -> Response:
+    found = _drift_of(visit)
+    *said, limitation = found.sentences()
+    return visit.render(
+        "production_drift.html", found=found, said=said, limitation=limitation,
+        marks=[found.mark(each) for each in found.clusters],
+    )  # fmt: skip
+
+
+def _picture(visit: Visit) -> Response:
+    """The page with the picture, which allows its own script and style only."""
+    page = drift_page(_drift_of(visit))
+    policy = _POLICY.search(page)
+    if policy is None:
+        raise InputError("the page of drift has no policy", where="drift")
+    allowed = policy[1].replace("&#39;", "'")
+    return HTMLResponse(
+        page, headers={"Content-Security-Policy": f"{allowed}; frame-ancestors 'none'"}
+    )
+
+
+# ---- new questions
+
+
+def _sample_of(visit: Visit, given: Any) -> QuestionSample:
+    """The questions that the form, or the address, asks for."""
+    try:
+        n, seed = (int(given.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
+    except ValueError:
+        n = seed = -1
+    by = given.get("by", _WAYS[0])
+    if not (1 <= n <= _MOST and 0 <= seed < 2**31 and by in _WAYS):
+        raise InputError(
+            "these questions cannot be drawn", where="production",
+            fix=f"draw 1 to {_MOST} questions, with a seed from 0 on, by {', '.join(_WAYS)}",
+        )  # fmt: skip
+    log = _log_of(visit)
+    known = tuple(
+        EvaluationQuestion(each.id, each.text) for each in visit.project.questions.values()
+    )
+    return log.computed(
+        ("sample", n, by, seed, known),
+        lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known),
+    )
+
+
+def _sample(visit: Visit) -> Response:
+    given = visit.request.query_params
+    found = _sample_of(visit, given) if given.get("n") else None
+    return visit.render(
+        "production_sample.html", found=found, ways=_WAYS, most=_MOST,
+        given={name: given.get(name, start) for name, start in
+               (("n", "30"), ("by", _WAYS[0]), ("seed", "0"))},
+    )  # fmt: skip
+
+
+def _add(visit: Visit) -> Response:
+    """Add the drawn questions that were ticked."""
+    drawn = _sample_of(visit, visit.form).questions
+    chosen = [each for each in drawn if f"add-{each.id}" in visit.form]
+    if not chosen:
+        raise InputError(
+            "no question was ticked", where="production", fix="tick the questions to add"
+        )
+    visit.project.add_questions(questions_of(_new(visit, chosen)))
+    return see_other("/questions")
+
+
+def _new(visit: Visit, questions: Sequence[Any]) -> list[Any]:
+    return [each for each in questions if each.id not in visit.project.questions]
+
+
+routes = [
+    Route("/production", visited(_metrics, roles=LEADS)),
+    Route("/production/drift", visited(_drift, roles=LEADS)),
+    Route("/production/drift/picture", visited(_picture, roles=LEADS)),
+    Route("/production/sample", visited(_sample, roles=LEADS)),
+    Route("/production/questions", visited(_add, roles=LEADS), methods=["POST"]),
+]
