@@ -3,8 +3,8 @@
     python benchmarks/production.py [--events 10000000] [--folder FOLDER]
 
 Makes a log of UBI (seeded), imports it, and measures in processes of their own: CPU time, wall time
-and peak memory of the import, of one pass over `questions`, and of a plain aggregate by DuckDB of
-the same files. Every process has two threads.
+and peak memory of the import, of one pass over `questions`, of all online metrics, and of a plain
+aggregate by DuckDB of the same files. Every process has two threads.
 """
 
 from __future__ import annotations
@@ -86,6 +86,14 @@ with EventLog(log).connection() as connection:
     found = connection.execute('''SELECT arm, count(*), sum((clicks > 0)::INT), avg(click_rr),
         sum(thumbs_up), sum(thumbs_down), quantile_cont(next_question_seconds, 0.5)
         FROM questions GROUP BY arm ORDER BY arm''').fetchall()
+""",
+    "metrics": """
+from rankgauge.production import online_metrics
+found = {each.metric.name: each.value for each in online_metrics(log).overall if each.defined}
+""",
+    "metrics by day": """
+from rankgauge.production import online_metrics
+found = online_metrics(log, by="day").questions
 """,
     "plain aggregate": """
 import duckdb
