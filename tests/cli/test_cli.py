@@ -196,7 +196,7 @@ def test_runs_are_compared_and_the_verdict_is_in_words():
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["measure", "bm25", "keyword"]
     assert "keyword is worse than bm25 by nDCG@10: difference -0.163" in done.stdout
-    assert "keyword   RR " not in done.stdout.partition("against bm25")[2]
+    assert "keyword   RR " not in done.stdout.partition("compared with bm25")[2]
 
 
 def test_compared_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):

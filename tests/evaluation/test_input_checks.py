@@ -122,7 +122,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
         Baseline.from_run(qrels, bad)
 
     diagnosis = diagnose(qrels, bad)
-    assert render(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
+    assert " ".join(render(diagnosis).split()).startswith(f"no diagnosis of bad: {first} ")
     assert (diagnosis.fixes, diagnosis.diagnoses, diagnosis.totals) == ((), (), ())
     assert json.loads(diagnosis.to_json())["failing"] is None
 

@@ -46,7 +46,7 @@ def test_grades_and_moves_are_letters_not_colours():
     text = render(FOUND, "table", FULL)
     first = next(line for line in text.splitlines() if "maker-3d-printing" in line)
     assert first.split() == ["1", "maker-3d-printing", "3", "↓", "4", *first.split()[5:]]
-    assert first.split()[5:] == ["visiting-house-rules", "0", "new"]
+    assert first.split()[5:] == ["visiti…-house-rules", "0", "new"]
     assert "• relevant, fell out of the top 5: maker-induction (grade 2, gone)" in text
     assert "\x1b" not in text
     assert "\x1b[1m" in render(FOUND, "table", Options(color=True, full=True))

@@ -18,9 +18,9 @@ _NEXT = "rankings of a query side by side: --query ID; of all of these: --full (
 # Room for a document on either side, next to ranks, grades and moves.
 _DOCUMENT = 19
 # With less room than this next to the id, the title has a line of its own.
-_TITLE = 16
+_TITLE = 12
 # The longest name of a run above a column of values.
-_NAME = 16
+_NAME = 11
 _GAP = 3
 _UNJUDGED = "·"
 _ARROWS = {"up": "↑", "down": "↓"}
@@ -58,7 +58,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         for query in diff.shown
     ]
     names = [middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
-    heads = ("query", *names, "change", "RBO", "first relevant")
+    heads = ("query", *names, "change", "RBO", "first rel.")
     if any(query.text for query in diff.shown):
         texts = [query.text for query in diff.shown]
         if narrow:
