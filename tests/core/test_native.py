@@ -24,21 +24,21 @@ JUDGMENTS = st.dictionaries(
 TIES = st.sampled_from(["trec", "input", "best", "worst", "mean"])
 
 
-def outcome(judgments, run, ties="trec"):
+def outcome(judgments, run, ties="trec", measures=MEASURES):
     """What an evaluation gives: values and notes, or the text of its error."""
     try:
-        found = rg.evaluate(judgments, run, MEASURES, ties=ties)
+        found = rg.evaluate(judgments, run, measures, ties=ties)
     except rg.RankgaugeError as error:
         return str(error)
-    return found.per_query.tobytes(), found.notes, found.counts
+    return found.per_query.tobytes(), found.findings, found.counts, found.coverage
 
 
-def both(judgments, run, ties="trec"):
+def both(judgments, run, ties="trec", measures=MEASURES):
     """The outcomes with and without the compiled core."""
-    compiled = outcome(judgments, run, ties)
+    compiled = outcome(judgments, run, ties, measures)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "core", None)
-        return compiled, outcome(judgments, run, ties)
+        return compiled, outcome(judgments, run, ties, measures)
 
 
 @given(JUDGMENTS, RUNS, TIES)
@@ -47,6 +47,73 @@ def test_dicts_are_joined_alike(judgments, run, ties):
         judgments.setdefault(query, dict.fromkeys(list(run[query])[::2] or ["a"], 1))
     compiled, plain = both(judgments, run, ties)
     assert compiled == plain
+
+
+LEVELS = st.sampled_from([1, 2, 0.5])
+CUTOFFS = st.sampled_from([1, 2, 3, 10, 10**9])
+USUAL = st.one_of(
+    st.builds(
+        lambda name, k, rel: name(rel=rel) @ k,
+        st.sampled_from([rg.P, rg.R, rg.Success, rg.RR, rg.AP]),
+        CUTOFFS,
+        LEVELS,
+    ),
+    st.builds(lambda k, beta: rg.F(beta=beta) @ k, CUTOFFS, st.sampled_from([1, 0.5, 2, 0.3])),
+    st.builds(lambda k: rg.nDCG @ k, CUTOFFS),
+    st.builds(lambda rel: rg.RR(rel=rel), LEVELS),
+    st.sampled_from(
+        [
+            "AP",
+            "RR",
+            "nDCG",
+            "SetP",
+            "SetR",
+            "SetF",
+            "NumRet",
+            "NumRel",
+            "FirstRel",
+            "SetF(beta=0.3)",
+        ]
+    ),
+)
+GRADES = st.sampled_from([0, 1, 2, 3, -1, 0.5, 1.5, 0.1, 1e300, 5e-324, -0.0, 7])
+
+
+@given(st.data(), RUNS, st.sampled_from(["trec", "input"]))
+def test_usual_measures_are_computed_alike(data, run, ties):
+    docs = st.sampled_from(sorted({doc for ranking in run.values() for doc in ranking} | {"a"}))
+    grades = st.dictionaries(st.one_of(docs, IDS), GRADES, min_size=1, max_size=12)
+    queries = st.one_of(st.sampled_from(sorted(run)), IDS)
+    judgments = data.draw(st.dictionaries(queries, grades, min_size=1, max_size=5))
+    measures = data.draw(st.lists(USUAL, min_size=1, max_size=8))
+    compiled, plain = both(judgments, run, ties, measures)
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("size", [5, 900, 3_000])
+def test_usual_measures_of_many_rankings_are_computed_alike(size):
+    rng = random.Random(size)
+    run = {
+        f"q{q}": {f"d{rng.randrange(2 * size)}": float(rng.randrange(size)) for _ in range(size)}
+        for q in rng.sample(range(70), 70)
+    }
+    judgments = {
+        f"q{q}": {f"d{rng.randrange(2 * size)}": rng.randrange(-1, 4) for _ in range(q + 1)}
+        for q in range(80)
+    }
+    for measures in (None, ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"]):
+        compiled, plain = both(judgments, run, "trec", measures)
+        assert compiled == plain
+
+
+def test_findings_are_those_of_the_run_when_it_was_evaluated():
+    judgments = {f"q{q}": {f"d{d}": 1 for d in range(5)} for q in range(12)}
+    run = {f"q{q}": {f"x{d}": 9.0 - d for d in range(5)} for q in range(12)}
+    before, later = (rg.evaluate(judgments, run, ["AP", "P@5"]) for _ in range(2))
+    assert any(found.severity == "error" for found in before.findings)
+    run["q1"].clear()
+    assert later == before
+    assert later.coverage == before.coverage
 
 
 @given(JUDGMENTS, RUNS, TIES)
