@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rankgauge as rg
+from rankgauge import functional
 from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
 MEASURES = ["nDCG@3", "AP", "RR", "P@2", "R@5", "ERR@4", "Bpref"]
@@ -104,6 +106,36 @@ def test_usual_measures_of_many_rankings_are_computed_alike(size):
     for measures in (None, ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"]):
         compiled, plain = both(judgments, run, "trec", measures)
         assert compiled == plain
+
+
+@given(
+    st.lists(st.sampled_from("abcdefgh12"), max_size=8),
+    st.dictionaries(st.sampled_from("abcdefxy"), GRADES, max_size=8),
+    CUTOFFS,
+)
+def test_functions_and_evaluators_give_the_same_alike(retrieved, grades, k):
+    relevant = [doc for doc in grades if grades[doc] > 0]
+
+    def found():
+        results = []
+        for call in (
+            lambda: functional.ndcg_at_k(retrieved, grades, k),
+            lambda: functional.precision_at_k(tuple(retrieved), set(relevant), k),
+            lambda: functional.average_precision(retrieved, grades, rel=2),
+            lambda: functional.ndcg_at_k([*map(ord, retrieved)], [*map(ord, relevant)]),
+            lambda: functional.dcg_at_k(retrieved, grades, k, gain={1: 5}),
+            lambda: RetrievalEvaluator([1, 3]).evaluate_single("q", retrieved, relevant),
+        ):
+            try:
+                results.append(call())
+            except rg.RankgaugeError as error:
+                results.append(str(error))
+        return results
+
+    compiled = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        assert found() == compiled
 
 
 def test_findings_are_those_of_the_run_when_it_was_evaluated():
@@ -240,6 +272,26 @@ def test_a_repeated_document_is_found(rankings):
     table = PairTable(queries, offsets, Ids.of(docs), np.zeros(len(docs)))
     repeated = [ranking for ranking in rankings if len(set(ranking)) < len(ranking)]
     assert bool(table.repeats()) == bool(repeated)
+
+
+def test_arguments_of_the_wrong_size_are_refused():
+    grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0]])
+    bounds, pools = np.array([0, 1]), [("d",)]
+    columns = (grades, bounds, grades, bounds, np.zeros(9))
+    run, rest = {"q": {"d": 1.0}}, ((1, 1), True)
+    assert native.core.measure_dicts(run, {"q": 0}, pools, columns, program, *rest)
+    for names, given_pools, rows, message in (
+        ({"q": 1}, pools, program, "no such query"),
+        ({"q": 0}, [("d", "e")], program, "not a grade for each"),
+        ({"q": 0}, [], program, "no judgments"),
+        ({"q": 0}, pools, -program, "no measures"),
+        ({"q": 0}, pools, program[0, :3], "no measures"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            native.core.measure_dicts(run, names, given_pools, columns, rows, *rest)
+    with pytest.raises(TypeError):
+        native.core.measure_grades(["1"], [], np.zeros(9), program)
+    assert native.core.measure_grades([1.0] * 9, [], np.zeros(9), program) is None
 
 
 def test_arrays_of_the_wrong_size_are_refused():
