@@ -3,6 +3,7 @@
 import json
 import math
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -319,3 +320,14 @@ def test_the_picture_has_both_sets():
     (panel,) = report.plot().panels
     assert [len(series.y) for series in panel.series] == [260, 60]
     assert report.plot().png().startswith(b"\x89PNG")
+
+
+def test_the_page_says_that_false_alarms_are_rare():
+    page = Path(__file__).parents[2] / "docs" / "explain" / "drift.md"
+    if not page.exists():
+        pytest.skip("there are no pages beside these tests")
+    section = page.read_text(encoding="utf-8").split("<!-- table: size -->")[1].split("<!--")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    first, *others = [[cell.strip() for cell in row] for row in rows[2:]]
+    assert int(first[2]) >= 1000
+    assert all(float(row[3].rstrip("%")) <= 6 for row in (first, *others))

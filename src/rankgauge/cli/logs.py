@@ -6,6 +6,7 @@ import click
 
 from rankgauge.cli import options
 from rankgauge.cli.logs_drift import drift
+from rankgauge.cli.logs_experiments import experiment, interleaving, judgments
 from rankgauge.cli.logs_health import health
 from rankgauge.cli.logs_metrics import metrics
 from rankgauge.cli.logs_sample import sample
@@ -132,3 +133,6 @@ logs.add_command(metrics)
 logs.add_command(health)
 logs.add_command(drift)
 logs.add_command(sample)
+logs.add_command(experiment)
+logs.add_command(interleaving)
+logs.add_command(judgments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -76,6 +77,24 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
     how = " (unjudged=removed)" if condensed else ""
     text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
     return info(text, "P106" if share < 1 else "")
+
+
+def origin_note(source: str) -> Iterator[Finding]:
+    """Who made the judgments, if the file of that name.about.json beside them says: not people."""
+    name = f"{source}.about.json"
+    # The parser is loaded only if there is such a file.
+    if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113
+        return
+    import json
+
+    try:
+        with open(name, encoding="utf-8") as stream:  # noqa: PTH123
+            about = json.load(stream)
+    except (OSError, ValueError):
+        return
+    origin = about.get("origin") if isinstance(about, dict) else None
+    if isinstance(origin, str) and origin:
+        yield info(f"judged by {origin:.80}, not by people ({os.path.basename(name)})")  # noqa: PTH119
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:

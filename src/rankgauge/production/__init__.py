@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankgauge.production.clicks import (
+        ImplicitJudgments as ImplicitJudgments,
+        implicit_judgments as implicit_judgments,
+    )
     from rankgauge.production.clusters import (
         Addition as Addition,
         MarkingWord as MarkingWord,
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
         reweight as reweight,
     )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
+    from rankgauge.production.experiments import (
+        ArmDifference as ArmDifference,
+        DayDifference as DayDifference,
+        ExperimentResult as ExperimentResult,
+        compare_arms as compare_arms,
+    )
     from rankgauge.production.generation import (
         GeneratedQuestions as GeneratedQuestions,
         ProposedQuestion as ProposedQuestion,
@@ -92,8 +102,10 @@ __all__, __getattr__, __dir__ = lazy_names(
         "distinct_questions": "DistinctQuestions Traits",
         "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",
+        "clicks": "ImplicitJudgments implicit_judgments",
         "events": "COLUMNS KINDS Event",
         "generation": "GeneratedQuestions ProposedQuestion generate_questions",
+        "experiments": "ArmDifference DayDifference ExperimentResult compare_arms",
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "log_import": "Fault LogImport import_log",

@@ -405,7 +405,7 @@ def analyze_interleaving(
     *,
     a: str | None = None,
     b: str | None = None,
-    seed: int | None = None,
+    seed: int = 0,
 ) -> InterleavingResult:
     """Return which of two interleaved retrievers users prefer.
 
@@ -417,7 +417,7 @@ def analyze_interleaving(
         log: The log.
         a: Name of retriever A, if several pairs were interleaved.
         b: Name of retriever B.
-        seed: Of the bootstrap; derived from the data if None.
+        seed: Of the bootstrap.
 
     Raises:
         InputError: If the log has no such impression, or impressions of several pairs.
@@ -425,7 +425,7 @@ def analyze_interleaving(
     import numpy as np
 
     from rankgauge.production.log import EventLog
-    from rankgauge.stats import seed_of, sign_test
+    from rankgauge.stats import sign_test
 
     log = log if isinstance(log, EventLog) else EventLog(log)
     with log.connection() as connection:
@@ -445,7 +445,6 @@ def analyze_interleaving(
     decided = np.abs(gains) > 1e-9
     users_a = int((gains[decided] > 0).sum())
     users_b = int(decided.sum()) - users_a
-    seed = seed_of(gains, counts) if seed is None else seed
     low, high = _bootstrap(gains, counts.astype(np.float64), seed)
     wins_a, wins_b = (math.fsum(column) for column in outcomes.T.tolist())
     return InterleavingResult(

@@ -111,18 +111,13 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
             kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()
         }
         source = _abstentions(connection, wanted, kinds, abstention)
-        abstained = (
-            "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
-            if source == ABSTENTION_RULE
-            else "abstained"
-        )
         reasons = {metric: _missing(metric, kinds, source) for metric in wanted}
         measured = _Measured.of(
             connection,
             [metric for metric in wanted if not reasons[metric]],
             _group(connection, by),
             _condition(connection, since, until, where or {}),
-            parameters | {"abstains": abstained},
+            parameters | {"abstains": _abstained(source)},
         )
         counted, sums = measured.counts(), measured.sums()
     parameters["abstention"] = source
@@ -283,6 +278,38 @@ class _Measured:
             for group, edge, values in self.connection.execute("FROM quantiles").fetchall():
                 found[group, metric] = _Sums(moments[group], edge, values)
         return found
+
+
+def expressions(
+    connection: Any, metrics: Sequence[OnlineMetric], *, minutes: float, similarity: float
+) -> dict[OnlineMetric, tuple[str, str]]:
+    """Return numerator and denominator in SQL of each metric whose events were logged.
+
+    Args:
+        connection: Of an :class:`EventLog`.
+        metrics: Rates and means.
+        minutes: As in :func:`online_metrics`.
+        similarity: As in :func:`online_metrics`.
+    """
+    kinds = {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()}
+    source = _abstentions(connection, metrics, kinds, "auto")
+    parameters = {
+        "minutes": number("minutes", minutes),
+        "similarity": number("similarity", similarity, high=1),
+        "abstains": _abstained(source),
+    }
+    return {
+        metric: (metric.y.format(**parameters), metric.x.format(**parameters))
+        for metric in metrics
+        if not _missing(metric, kinds, source)
+    }
+
+
+def _abstained(source: str) -> str:
+    """Whether a question was answered by an abstention, in SQL."""
+    if source == ABSTENTION_RULE:
+        return "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
+    return "abstained"
 
 
 def _value(

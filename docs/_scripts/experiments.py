@@ -1,0 +1,194 @@
+"""How often daily looks, interleaving and click models err: simulations, in Markdown.
+
+    python docs/_scripts/experiments.py
+
+Takes about five minutes. Every draw comes from a fixed seed.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from rankgauge import stats
+from rankgauge.production import interleave
+from rankgauge.production.interleaving import impression_outcome
+from rankgauge.rendering.tables import Table, to_markdown
+
+DAYS, USERS, RUNS, POWER_RUNS = 50, 1500, 1000, 300
+PLANNED = 5000
+
+
+def looks(
+    rng: np.random.Generator, rates: tuple[float, float], share: float, users: int = USERS
+) -> Iterator[tuple[float, float, float]]:
+    """Difference, variance and questions of each day; users differ, and return on later days."""
+    first = rng.integers(0, DAYS, users)
+    asked = rng.poisson(rng.gamma(1, 0.15, (users, 1)) * (np.arange(DAYS) > first[:, None]))
+    asked[np.arange(users), first] += 1 + rng.poisson(1, users)
+    arm = (rng.random(users) < share).astype(int)
+    rate = np.array(rates)[arm]
+    hits = rng.binomial(asked, rng.beta(4 * rate, 4 - 4 * rate)[:, None])
+    y, x = hits.cumsum(1).astype(float), asked.cumsum(1).astype(float)
+    sums = [
+        [(x[arm == side] > 0).sum(0)]
+        + [each[arm == side].sum(0) for each in (y, x, y * y, x * y, x * x)]
+        for side in (1, 0)
+    ]
+    for day in range(DAYS):
+        new, base = (stats.ClusterSums(*(column[day] for column in side)) for side in sums)
+        yield *stats.difference_variance(new, base), new.x + base.x
+
+
+def decided(found: list[tuple[float, float, float]]) -> tuple[float, bool, bool]:
+    """Questions until the sequence decides, and whether daily and final z tests find it."""
+    d, v, n = (np.array(column) for column in zip(*found, strict=True))
+    known = np.flatnonzero(np.isfinite(v))
+    if not len(known):
+        return math.inf, False, False
+    tau = stats.mixing_sd(v[known[0]] * n[known[0]] / PLANNED)
+    p = stats.confidence_sequence(d, v, mixing=tau).p
+    z = np.abs(d[known]) / np.sqrt(v[known]) > 1.959964
+    at = n[p <= 0.05].min(initial=math.inf)
+    return float(at), bool(z.any()), bool(z[-1])
+
+
+def false_alarms() -> Table:
+    """Equal arms, a look on each of 50 days."""
+    rows = []
+    for rate in (0.01, 0.05, 0.2, 0.5):
+        for share in (0.5, 0.1):
+            rng = np.random.default_rng(1)
+            found = [decided(list(looks(rng, (rate, rate), share))) for _ in range(RUNS)]
+            at, daily, last = (np.array(column) for column in zip(*found, strict=True))
+            shares = (np.isfinite(at), daily, last)
+            rows.append((str(rate), f"{share:.0%}", *(f"{each.mean():.1%}" for each in shares)))
+    head = (
+        "rate",
+        "users in the new arm",
+        "confidence sequence",
+        "z test every day",
+        "z test once",
+    )
+    return Table(head, tuple(rows))
+
+
+def power() -> Table:
+    """A true difference of 5 points, arms of equal size."""
+    rows = []
+    for users in (1500, 3000, 6000):
+        rng = np.random.default_rng(2)
+        found = [decided(list(looks(rng, (0.3, 0.35), 0.5, users))) for _ in range(POWER_RUNS)]
+        at, _, last = (np.array(column) for column in zip(*found, strict=True))
+        questions = list(looks(np.random.default_rng(2), (0.3, 0.35), 0.5, users))[-1][2]
+        middle = float(np.median(at[np.isfinite(at)]))
+        rows.append(
+            (f"{questions:,.0f}", f"{np.isfinite(at).mean():.0%}", f"{middle:,.0f}",
+             f"{last.mean():.0%}")
+        )  # fmt: skip
+    head = (
+        "questions after 50 days",
+        "sequence finds it",
+        "after (median)",
+        "z test once finds it",
+    )
+    return Table(head, tuple(rows))
+
+
+def clicks_of(
+    rng: np.random.Generator, documents: tuple[str, ...], good: dict[str, float]
+) -> list[int]:
+    """Places that a user clicks who reads down the list and stops at any rank."""
+    found = []
+    for place, document in enumerate(documents):
+        if rng.random() < good[document[0]]:
+            found.append(place)
+        if rng.random() < 0.2:
+            break
+    return found
+
+
+def interleaved(
+    rng: np.random.Generator, method: str, good: dict[str, float], users: int
+) -> tuple[float, float]:
+    """p of the sign test, and the mean outcome."""
+    lists = [f"a{n}" for n in range(10)], [f"b{n}" for n in range(10)]
+    gains = []
+    for _ in range(users):
+        shown = interleave(*lists, method=method, seed=int(rng.integers(1 << 40)), k=10)
+        clicked = clicks_of(rng, shown.documents, good)
+        shares = shown.shares or tuple(float(team == "A") for team in shown.teams)
+        a, b = impression_outcome(tuple(sorted(shares[place] for place in clicked)))
+        gains.append(a - b)
+    values = np.array(gains)
+    wins = int((values > 1e-9).sum()), int((values < -1e-9).sum())
+    return stats.sign_test(*wins), float(values.mean())
+
+
+def interleaving() -> Table:
+    """Users of one impression each; A/B: the same users, click rates compared by a z test."""
+    rows = []
+    for users in (100, 400, 1600):
+        for title, good in (("none", (0.1, 0.1)), ("B: 0.10 to 0.13", (0.1, 0.13))):
+            rng, quality = np.random.default_rng(3), {"a": good[0], "b": good[1]}
+            cells = []
+            for method in ("team-draft", "probabilistic"):
+                found = [interleaved(rng, method, quality, users)[0] for _ in range(200)]
+                cells.append(f"{np.mean(np.array(found) < 0.05):.1%}")
+            hits = []
+            for _ in range(200):
+                counts = [
+                    np.array(
+                        [bool(clicks_of(rng, tuple(side * 10), quality)) for _ in range(users // 2)]
+                    )
+                    for side in "ab"
+                ]
+                error = math.sqrt(sum(each.var() / len(each) for each in counts))
+                z = (counts[1].mean() - counts[0].mean()) / error if error else 0.0
+                hits.append(abs(z) > 1.959964)
+            rows.append((title, f"{users:,}", *cells, f"{np.mean(hits):.1%}"))
+    head = ("preference", "users", "team-draft", "probabilistic", "A/B, search CTR")
+    return Table(head, tuple(rows))
+
+
+def slow_em(pair: np.ndarray, place: np.ndarray, n: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The usual EM algorithm of the position-based model; examination, the largest 1."""
+    theta, alpha = np.full(place.max() + 1, 0.5), np.full(pair.max() + 1, 0.5)
+    for _ in range(3000):
+        t, a = theta[place], alpha[pair]
+        both = (n - c) / (1 - t * a)
+        alpha = np.bincount(pair, c + both * (a - t * a)) / np.maximum(np.bincount(pair, n), 1)
+        theta = np.bincount(place, c + both * (t - t * a)) / np.bincount(place, n)
+    return theta / theta.max()
+
+
+def click_models() -> Table:
+    """Documents that move by one rank, a planted examination of 1 / rank."""
+    rows = []
+    for documents in (20_000, 2000, 200):
+        rng = np.random.default_rng(4)
+        alpha = rng.beta(1, 5, documents)
+        pair = np.repeat(np.arange(documents), 3)
+        place = np.repeat(rng.integers(1, 9, documents), 3) + np.tile([-1, 0, 1], documents)
+        n = rng.poisson(140_000 / documents, len(pair)) + 1
+        c = rng.binomial(n, alpha[pair] / (place + 1))
+        found = stats.fit_position_model(pair, place + 1, n, c)
+        inside = (found.low <= alpha) & (alpha <= found.high)
+        rows.append(
+            (f"{n.sum() / documents:.0f}", f"{found.examination[9]:.3f}",
+             f"{slow_em(pair, place, n, c)[9]:.3f}", f"{inside.mean():.1%}")
+        )  # fmt: skip
+    head = ("impressions per document", "examination of rank 10", "the same by EM",
+            "95% intervals that contain the attraction")  # fmt: skip
+    return Table(head, tuple(rows))
+
+
+def main() -> None:
+    """Print all tables."""
+    for table in (false_alarms, power, interleaving, click_models):
+        sys.stdout.write(to_markdown(table()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""``rankgauge logs experiment``, ``interleaving`` and ``judgments``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli import options
+from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.progress import working
+
+__all__ = ["experiment", "interleaving", "judgments"]
+
+
+@click.command(short_help="Compare two arms of an A/B test, at any time.")
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--primary", metavar="NAME", required=True,
+    help="The metric that decides, such as thumbs_ratio; chosen before the experiment.",
+)  # fmt: skip
+@click.option(
+    "-m",
+    "--metric",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A further metric; again for more.",
+)
+@click.option(
+    "--arms", nargs=2, metavar="BASELINE NEW", help="The arms, if the log has more than two."
+)
+@click.option(
+    "--ratio", nargs=2, type=click.FloatRange(0, min_open=True), default=(1, 1), show_default=True,
+    metavar="N N", help="Intended users of the baseline to users of the new arm.",
+)  # fmt: skip
+@click.option(
+    "--planned",
+    type=click.IntRange(1),
+    default=5000,
+    show_default=True,
+    help="Size (of the denominator of the primary metric) at which its interval is narrowest.",
+)
+@click.option(
+    "--plot", "drawn", metavar="FILE",
+    help="Draw the primary difference by day: .svg or .png (needs rankgauge[plots]).",
+)  # fmt: skip
+@options.full("Also the primary difference by day, and definitions of the metrics.")
+@options.output_format()
+def experiment(  # noqa: PLR0917 - one parameter an option
+    log: str,
+    primary: str,
+    names: tuple[str, ...],
+    arms: tuple[str, str] | None,
+    ratio: tuple[float, float],
+    planned: int,
+    drawn: str | None,
+    full: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+) -> None:
+    """Compare two arms of an experiment in LOG by online metrics.
+
+    First users per arm are compared with the intended ratio; a mismatch withholds every verdict.
+    The interval and p of the primary metric are valid however often you look; those of other
+    metrics (Holm) for one look at a size fixed beforehand.
+
+    \b
+    Examples:
+      rankgauge logs experiment log --primary thumbs_ratio
+      rankgauge logs experiment log --primary search_ctr -m idk_rate --arms bm25 hybrid
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import compare_arms
+
+    with working("comparing the arms"):
+        found = compare_arms(log, names, primary=primary, arms=arms, ratio=ratio, planned=planned)
+    print_result(found, format, rankgauge.reports.Options(full=full))
+    if drawn:
+        found.plot().save(drawn)
+        tell(f"wrote {drawn}")
+
+
+@click.command(short_help="Say which of two interleaved retrievers users prefer.")
+@click.argument("log", metavar="LOG")
+@click.option("--a", metavar="NAME", help="Retriever A, if several pairs were interleaved.")
+@click.option("--b", metavar="NAME", help="Retriever B.")
+@options.seed("Of the bootstrap over users.")
+@options.output_format()
+def interleaving(  # noqa: PLR0917 - one parameter an option
+    log: str, a: str | None, b: str | None, seed: int, format: str
+) -> None:
+    """Say which of two interleaved retrievers the users of LOG prefer, by their clicks.
+
+    The application interleaves with rankgauge.production.interleave() and logs what it returns with
+    the impression. Clicks on results and on citations count.
+
+    \b
+    Examples:
+      rankgauge logs interleaving log
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.production import analyze_interleaving
+
+    with working("counting clicks"):
+        found = analyze_interleaving(log, a=a, b=b, seed=seed)
+    print_result(found, format)
+
+
+@click.command(short_help="Make judgments of clicks, without the bias of ranks.")
+@click.argument("log", metavar="LOG")
+@click.option("-o", "--output", "target", metavar="FILE", help="Write the judgments to this file.")
+@click.option(
+    "--model", type=click.Choice(["coec", "position"]), default="coec", show_default=True,
+    help="coec: clicks over expected clicks; position: a position-based model, if documents were "
+    "shown at several ranks.",
+)  # fmt: skip
+@click.option(
+    "--queries", metavar="FILE",
+    help="Judge only these queries, by their identifiers: JSON lines, TSV, ... with id and text.",
+)  # fmt: skip
+@click.option(
+    "--min-shown", type=click.IntRange(1), default=10, show_default=True,
+    help="Leave documents unjudged that were shown less often.",
+)  # fmt: skip
+@click.option(
+    "--drop-unsure", is_flag=True, help="Leave documents unjudged whose interval contains 0.5."
+)
+@click.option(
+    "--format", "form", metavar="FORMAT",
+    help="The format of FILE, where its name does not say it: "
+    f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+)  # fmt: skip
+@options.full("Also the click rate of each rank, and how often it is examined.")
+@options.output_format()
+def judgments(  # noqa: PLR0917 - one parameter an option
+    log: str,
+    target: str | None,
+    model: Literal["coec", "position"],
+    queries: str | None,
+    min_shown: int,
+    drop_unsure: bool,  # noqa: FBT001 - click passes by name
+    form: str | None,
+    full: bool,  # noqa: FBT001
+    format: str,
+) -> None:
+    """Make judgments of the impressions and clicks of LOG.
+
+    Documents get the grades 0 to 3 by the ratio of their clicks to the clicks of the average
+    document at the same ranks. Documents that were never or rarely shown stay unjudged. Beside FILE
+    a file FILE.about.json says how they were made, and FILE.queries.jsonl has the questions.
+
+    \b
+    Examples:
+      rankgauge logs judgments log -o clicks.qrels
+      rankgauge logs judgments log --model position --queries queries.tsv -o clicks.csv
+    """  # noqa: D301 - click reads the \b
+    from rankgauge.corpus import read_queries
+    from rankgauge.production import implicit_judgments
+
+    wanted = None
+    if queries is not None:
+        wanted = {name: each.text for name, each in read_queries(queries).items()}
+    with working("counting clicks"):
+        found = implicit_judgments(
+            log, model=model, queries=wanted, min_shown=min_shown, drop_unsure=drop_unsure
+        )
+    print_result(found, format, rankgauge.reports.Options(full=full))
+    if target is not None:
+        for note in found.write(target, form):
+            tell(note)

@@ -1,0 +1,409 @@
+"""Implicit judgments: grades of documents from clicks, without the bias of their ranks."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from rankgauge import stats
+from rankgauge.conversion import convert
+from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.files import write_atomically
+from rankgauge.core.json_text import dump_json
+from rankgauge.core.text import many
+from rankgauge.data.qrels import Qrels
+from rankgauge.errors import InputError
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+from rankgauge.stats.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from rankgauge.production.log import EventLog
+
+Model: TypeAlias = Literal["coec", "position"]
+# From these ratios on, grades are 1, 2 and 3.
+CUTS = (0.5, 1.0, 2.0)
+_SCALE = (
+    "less than half as often as expected",
+    "less often than expected",
+    "up to twice as often as expected",
+    "at least twice as often as expected",
+)
+_MODELS = {
+    "coec": "clicks over expected clicks: expected is the sum of the click rates of the ranks at "
+    "which the document was shown; shrunken to 1 (gamma prior, empirical Bayes)",
+    "position": "position-based model: attraction of the document over the mean attraction, given "
+    "how often its ranks are examined",
+}
+_LEAST_EXPECTED = 1.0
+
+_COUNTED = """
+CREATE TEMP TABLE counted AS
+WITH shown AS (
+  SELECT question_id, unnest(documents) AS document, unnest(ranks) AS rank, time
+  FROM events
+  WHERE kind = 'impression' AND question_id IS NOT NULL AND len(ranks) = len(documents)
+), placed AS (
+  -- Shown again to the same question, a document counts once, where it was shown first.
+  SELECT question_id, document, arg_min(rank, time) AS rank
+  FROM shown
+  WHERE rank >= 1 AND document IS NOT NULL
+  GROUP BY ALL
+), clicked AS (
+  SELECT DISTINCT question_id, documents[1] AS document FROM events WHERE kind = 'click'
+), asked AS (
+  SELECT question_id, trim(lower(regexp_replace(coalesce(
+    min(text) FILTER (kind = 'question'), min(text) FILTER (kind IN ('retrieval', 'impression'))
+  ), '\\s+', ' ', 'g'))) AS text
+  FROM events
+  WHERE kind IN ('question', 'retrieval', 'impression')
+  GROUP BY question_id
+)
+SELECT text, document, rank, count(*) AS shown, count(clicked.question_id) AS clicked
+FROM placed LEFT JOIN asked USING (question_id)
+LEFT JOIN clicked USING (question_id, document)
+GROUP BY ALL
+"""
+_PAIRS = """
+CREATE TEMP TABLE pairs AS
+SELECT text, document, row_number() OVER (ORDER BY text, document) - 1 AS pair
+FROM (SELECT DISTINCT text, document FROM counted WHERE text <> '')
+"""
+_NAMES = """
+SELECT pair, text, document
+FROM pairs
+WHERE pair IN (
+  SELECT pair FROM counted JOIN pairs USING (text, document)
+  GROUP BY pair HAVING sum(shown) >= $least
+)
+ORDER BY pair
+"""
+_UNUSED = """
+SELECT
+  (SELECT coalesce(sum(len(documents)), 0) FROM events WHERE kind = 'impression'),
+  (SELECT coalesce(sum(shown), 0) FROM counted),
+  (SELECT coalesce(sum(shown) FILTER (coalesce(text, '') = ''), 0) FROM counted),
+  (SELECT count(*) FROM (SELECT DISTINCT question_id, documents[1] FROM events
+                         WHERE kind = 'click')),
+  (SELECT coalesce(sum(clicked), 0) FROM counted)
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitJudgments(Result):
+    """Grades of documents by clicks. Made by :func:`implicit_judgments`.
+
+    Documents that were never shown, or too rarely, have no grade: they are unjudged.
+
+    Attributes:
+        judgments: The grades, 0 to 3.
+        model: ``coec`` or ``position``.
+        texts: The text of each question by its identifier in `judgments`.
+        questions: (P,) identifier of the question of each graded document.
+        documents: (P,) the document.
+        shown: (P,) impressions: questions with this text for which it was shown.
+        clicks: (P,) those of them in which it was clicked.
+        expected: (P,) clicks that the average document would have at the same ranks.
+        ratio: (P,) clicks over expected clicks by the model.
+        low: (P,) lower bounds of the 95% interval of the ratio.
+        high: (P,) upper bounds.
+        grades: (P,) grades; -1 where `drop_unsure` left the document unjudged.
+        ranks: For each rank: rank, impressions, click rate, and by the position-based model
+            examination with its interval (NaN for ``coec``).
+        about: Origin, rule and counts, as :meth:`write` writes them beside the judgments.
+    """
+
+    judgments: Qrels
+    model: Model
+    texts: Mapping[str, str]
+    questions: tuple[str, ...]
+    documents: tuple[str, ...]
+    shown: FloatArray
+    clicks: FloatArray
+    expected: FloatArray
+    ratio: FloatArray
+    low: FloatArray
+    high: FloatArray
+    grades: np.ndarray[Any, np.dtype[np.int64]]
+    ranks: tuple[tuple[int, float, float, float, float, float], ...]
+    about: Mapping[str, Any]
+
+    def table(self) -> Table:
+        """Return how many documents have each grade."""
+        rows = tuple((each["grade"], each["means"], each["documents"]) for each in self._scale())
+        return Table(
+            ("grade", "clicked", "documents"), rows, title=self.summary(),
+            notes=tuple(self.about["notes"]), width=80,
+        )  # fmt: skip
+
+    def rank_table(self) -> Table:
+        """Return the click rate of each rank, and its examination by the position-based model."""
+        columns: tuple[str, ...] = ("rank", "impressions", "click rate")
+        rows: list[tuple[Any, ...]] = [
+            (rank, int(shown), rate) for rank, shown, rate, *_ in self.ranks
+        ]
+        if self.model == "position":
+            columns += ("examination", "95% CI")
+            rows = [
+                (*row, each[3], "–" if math.isnan(each[3]) else f"{each[4]:.3f} to {each[5]:.3f}")
+                for row, each in zip(rows, self.ranks, strict=True)
+            ]
+        return Table(columns, tuple(rows), digits=3, right=frozenset({4}))
+
+    def data_table(self) -> Table:
+        """Return one row for each graded document."""
+        columns = ("question", "document", "impressions", "clicks", "expected clicks", "ratio",
+                   "low", "high", "grade")  # fmt: skip
+        numbers = (self.shown, self.clicks, self.expected, self.ratio, self.low, self.high)
+        cells = (self.questions, self.documents, *(each.tolist() for each in numbers),
+                 [None if grade < 0 else grade for grade in self.grades.tolist()])  # fmt: skip
+        return Table(columns, tuple(zip(*cells, strict=True)))
+
+    def summary(self) -> str:
+        """Return how much is judged by clicks."""
+        judged = int((self.grades >= 0).sum())
+        return (
+            f"{many(judged, 'document')} of {many(len(set(self.questions)), 'question')} judged by "
+            f"clicks ({self.model}); not judged by people"
+        )
+
+    def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
+        """Write the judgments, and beside them ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
+
+        An evaluation of TARGET reads from the former that its judgments come from clicks, and says
+        so.
+
+        Args:
+            target: The file, by whose name :func:`rankgauge.convert` chooses the format; ``-`` is
+                standard output, without the other files.
+            format: A format of :func:`rankgauge.convert`.
+
+        Returns:
+            Notes on what the file does not hold.
+        """
+        done = convert(self.judgments, target, target_format=format)
+        if os.fspath(target) != "-":
+            name = os.fspath(target)
+            with write_atomically(f"{name}.about.json") as stream:
+                stream.write(dump_json(dict(self.about)).encode() + b"\n")
+            with write_atomically(f"{name}.queries.jsonl") as stream:
+                for question, text in self.texts.items():
+                    line = dump_json({"_id": question, "text": text}).replace("\n", " ")
+                    stream.write(line.encode() + b"\n")
+        return done.losses + done.notes
+
+    def _scale(self) -> list[dict[str, Any]]:
+        counts = np.bincount(self.grades[self.grades >= 0], minlength=len(_SCALE)).tolist()
+        return [
+            {"grade": grade, "means": means, "documents": counts[grade]}
+            for grade, means in enumerate(_SCALE)
+        ]
+
+    def _data(self) -> dict[str, Any]:
+        table = self.data_table()
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        ranks = self.rank_table()
+        return {
+            **self.about,
+            "scale": self._scale(),
+            "ranks": [dict(zip(ranks.columns, row, strict=True)) for row in ranks.rows],
+            "texts": dict(self.texts),
+            "rows": rows,
+        }
+
+
+def implicit_judgments(
+    log: EventLog | str | os.PathLike[str],
+    *,
+    model: Model = "coec",
+    queries: Mapping[str, str] | None = None,
+    min_shown: int = 10,
+    drop_unsure: bool = False,
+) -> ImplicitJudgments:
+    """Return grades of documents from the impressions and clicks of a log.
+
+    Questions with the same text (without regard to case and spaces) are one query. A document
+    counts once for each question asked, at the rank at which it was first shown; clicks on
+    documents of which no impression with a rank was logged are counted and not used.
+
+    Grades: by the ratio of clicks to the clicks that the average document would have at the same
+    ranks, 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. ``coec``:
+    :func:`rankgauge.stats.expected_clicks`; ``position``:
+    :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
+    documents that were shown at several ranks.
+
+    Clicks say that a result looked good in its list, not that it answers the question.
+
+    Args:
+        log: The log.
+        model: ``coec`` or ``position``.
+        queries: Identifier to text of queries; only questions with one of these texts are judged.
+            If None, identifiers are ``log-`` and a hash of the text.
+        min_shown: Documents with fewer impressions are not judged, nor those with less than one
+            expected click.
+        drop_unsure: Leave documents unjudged whose interval contains 0.5.
+
+    Raises:
+        InputError: If there is nothing to judge.
+    """
+    from rankgauge.production.log import EventLog
+
+    chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
+    if min_shown < 1:
+        raise InputError(
+            f"min_shown={min_shown} is not possible",
+            where="implicit_judgments",
+            fix="give 1 or more",
+        )
+    log = log if isinstance(log, EventLog) else EventLog(log)
+    with log.connection() as connection:
+        connection.execute(_COUNTED)
+        connection.execute(_PAIRS)
+        unused = connection.execute(_UNUSED).fetchone()
+        columns = connection.execute(
+            "SELECT pair, rank, shown, clicked FROM counted JOIN pairs USING (text, document)"
+        ).fetchnumpy()
+        if not len(columns["pair"]):
+            raise InputError(
+                "no impression with a rank and the text of its question", where=log.path,
+                fix="log impressions (documents and ranks) and questions (text); see "
+                "rankgauge logs show LOG",
+            )  # fmt: skip
+        rows = tuple(np.asarray(columns[name]) for name in ("pair", "rank", "shown", "clicked"))
+        fit = _by_position(rows) if chosen == "position" else _by_coec(rows)
+        enough = (fit.shown >= min_shown) & (fit.expected >= _LEAST_EXPECTED)
+        enough &= np.isfinite(fit.ratio)
+        names = [
+            (text, document)
+            for pair, text, document in connection.execute(_NAMES, {"least": min_shown}).fetchall()
+            if enough[pair]
+        ]
+    wanted = None if queries is None else {_plain(text): name for name, text in queries.items()}
+    if wanted is not None:
+        inside = np.array([text in wanted for text, _ in names], dtype=bool)
+        names = [each for each, keep in zip(names, inside, strict=True) if keep]
+        enough[enough] = inside
+    if not names:
+        raise InputError(
+            f"no document was shown {min_shown} times with {_LEAST_EXPECTED:g} expected click"
+            + ("" if queries is None else " for one of the queries"),
+            where=log.path, fix="collect more clicks, or lower min_shown (--min-shown)",
+        )  # fmt: skip
+    grades = np.searchsorted(CUTS, fit.ratio[enough], side="right")
+    unsure = (fit.low[enough] < CUTS[0]) & (fit.high[enough] >= CUTS[0])
+    if drop_unsure:
+        grades[unsure] = -1
+    ids = {text: (wanted or {}).get(text) or _id(text) for text, _ in names}
+    judged: dict[str, dict[str, int]] = {}
+    for (text, document), grade in zip(names, grades.tolist(), strict=True):
+        if grade >= 0:
+            judged.setdefault(ids[text], {})[document] = grade
+    if not judged:
+        raise InputError(
+            f"the intervals of all {len(names):,} documents contain {CUTS[0]}", where=log.path,
+            fix="collect more clicks, or leave out drop_unsure (--drop-unsure)",
+        )  # fmt: skip
+    rule = f"grades by ratio: 0 below {CUTS[0]:g}, " + ", ".join(
+        f"{grade} from {cut:g}" for grade, cut in enumerate(CUTS, 1)
+    )
+    few = len(fit.shown) - int(np.count_nonzero(enough))
+    notes = [
+        _MODELS[chosen],
+        rule,
+        (
+            f"unjudged: {few:,} documents of questions with fewer than {min_shown} impressions or "
+            f"{_LEAST_EXPECTED:g} expected click, or of other queries; and all that were never "
+            "shown"
+        ),
+        f"{int(unsure.sum()):,} with an interval that contains {CUTS[0]:g}"
+        + (": left unjudged" if drop_unsure else ": more clicks may make them relevant or not"),
+        *_unused_notes(unused),
+        "clicks say what looks good in a list; check a sample by people before you gate by them",
+    ]
+    about = {
+        "origin": "clicks", "model": chosen, "rule": f"{_MODELS[chosen]}; {rule}",
+        "cuts": list(CUTS), "min_shown": min_shown, "min_expected": _LEAST_EXPECTED,
+        "drop_unsure": drop_unsure, "log": Path(log.path).name,
+        "documents": int((grades >= 0).sum()), "questions": len(judged),
+        "unsure": int(unsure.sum()),
+        "notes": notes,
+    }  # fmt: skip
+    return ImplicitJudgments(
+        Qrels.of(judged), chosen, {ids[text]: text for text in ids},
+        tuple(ids[text] for text, _ in names), tuple(document for _, document in names),
+        fit.shown[enough], fit.clicks[enough], fit.expected[enough], fit.ratio[enough],
+        fit.low[enough], fit.high[enough], grades, fit.ranks, about,
+    )  # fmt: skip
+
+
+class _Fit(NamedTuple):
+    """What either model says of all pairs."""
+
+    shown: FloatArray
+    clicks: FloatArray
+    expected: FloatArray
+    ratio: FloatArray
+    low: FloatArray
+    high: FloatArray
+    ranks: tuple[tuple[int, float, float, float, float, float], ...]
+
+
+def _by_coec(rows: tuple[Any, ...]) -> _Fit:
+    found = stats.expected_clicks(*rows)
+    return _Fit(
+        found.shown, found.clicks, found.expected, found.ratio, found.low, found.high,
+        tuple((*each, math.nan, math.nan, math.nan) for each in _rates(rows)),
+    )  # fmt: skip
+
+
+def _by_position(rows: tuple[Any, ...]) -> _Fit:
+    found = stats.fit_position_model(*rows)
+    known = found.examined > 0
+    mean = float((found.attraction * found.examined)[known].sum() / found.examined[known].sum())
+    ranks = zip(
+        _rates(rows), found.examination.tolist(), found.examination_low.tolist(),
+        found.examination_high.tolist(), strict=True,
+    )  # fmt: skip
+    return _Fit(
+        found.shown, found.clicks, found.examined * mean, found.attraction / mean,
+        found.low / mean, found.high / mean, tuple((*each, *rest) for each, *rest in ranks),
+    )  # fmt: skip
+
+
+def _rates(rows: tuple[Any, ...]) -> list[tuple[int, float, float]]:
+    """Each rank with its impressions and click rate."""
+    _, rank, shown, clicked = rows
+    places, place = np.unique(rank, return_inverse=True)
+    n, c = np.bincount(place, shown), np.bincount(place, clicked)
+    return list(zip(places.tolist(), n.tolist(), (c / n).tolist(), strict=True))
+
+
+def _unused_notes(counts: tuple[int, ...]) -> Iterator[str]:
+    impressions, placed, without_text, clicks, used = map(int, counts)
+    if impressions > placed:
+        yield (
+            f"{impressions - placed:,} of {many(impressions, 'impression')} not used: without a "
+            "rank, or repeated for the same question"
+        )
+    if without_text:
+        yield f"{many(without_text, 'impression')} not used: the text of the question is unknown"
+    if clicks > used:
+        yield (
+            f"{clicks - used:,} of {many(clicks, 'click')} not used: no impression of the document "
+            "with a rank"
+        )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _id(text: str) -> str:
+    return "log-" + hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,563 @@
+"""A/B tests: two arms of a log compared, at any time."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from rankgauge import stats
+from rankgauge.core.text import many
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+if TYPE_CHECKING:
+    from rankgauge.production.log import EventLog
+    from rankgauge.rendering.plot_drawing import Plot
+
+ALPHA = 0.05
+# A mismatch this unlikely is a fault of the assignment or of the log, not chance.
+MISMATCH = 0.001
+# Questions at which the confidence sequence is narrowest.
+PLANNED = 5000
+_OVERLAP = 0.01
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class DayDifference:
+    """The difference of the primary metric over everything up to a day.
+
+    Attributes:
+        day: The day in UTC, ``2026-05-31``.
+        difference: The value of the new arm minus that of the baseline.
+        low: Lower bound of the confidence sequence; -inf while too little is known.
+        high: Upper bound.
+        p: Always-valid p-value: the smallest up to this day.
+    """
+
+    day: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class ArmDifference:
+    """The difference of a metric between two arms.
+
+    Attributes:
+        metric: The metric.
+        baseline: Its value in the baseline arm; NaN if it is not defined.
+        new: Its value in the new arm.
+        difference: new - baseline.
+        low: Lower bound of the 95% interval: of the confidence sequence for the primary metric,
+            else of a fixed-size interval by users; NaN if there is none.
+        high: Upper bound.
+        p: Always-valid for the primary metric, else of a z test by users; NaN if there is none.
+        corrected: `p` with Holm's correction over the metrics that are not primary.
+        denominators: What the metric counts, in the baseline and in the new arm.
+        verdict: ``better``, ``worse``; ``higher``, ``lower`` where neither is better; ``cannot
+            tell``; ``withheld`` where the arms do not compare; ``not defined``.
+        needed: About how many more questions would show this difference with 80% power; None if it
+            is shown, or nothing is known.
+        worst: Of a thumbs ratio, the least difference if answers without a rating had been rated.
+        best: The largest.
+    """
+
+    metric: OnlineMetric
+    baseline: float
+    new: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    corrected: float
+    denominators: tuple[float, float]
+    verdict: str
+    needed: int | None = None
+    worst: float = math.nan
+    best: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentResult(Result):
+    """Two arms of an experiment compared. Made by :func:`compare_arms`.
+
+    Attributes:
+        where: The log.
+        arms: The baseline and the new arm.
+        users: Users (else sessions, else questions) of each arm.
+        questions: Questions of each arm.
+        ratio: Intended users of the baseline to users of the new arm.
+        mismatch: p-value of "users were assigned by the intended ratio" (chi-square).
+        in_both: Users seen in both arms.
+        differences: Of each metric, the primary one first.
+        days: The primary difference by day.
+        mixing: Standard deviation tau of the confidence sequence.
+    """
+
+    where: str
+    arms: tuple[str, str]
+    users: tuple[int, int]
+    questions: tuple[int, int]
+    ratio: tuple[float, float]
+    mismatch: float
+    in_both: int
+    differences: tuple[ArmDifference, ...]
+    days: tuple[DayDifference, ...]
+    mixing: float
+
+    @property
+    def primary(self) -> ArmDifference:
+        """The difference of the primary metric, which decides."""
+        return self.differences[0]
+
+    @property
+    def mismatched(self) -> bool:
+        """Whether the sizes of the arms contradict the intended ratio: no verdict is given."""
+        return self.mismatch < MISMATCH
+
+    def table(self, *, full: bool = False) -> Table:
+        """Return one row for each metric, the primary one first.
+
+        Args:
+            full: Whether the definitions of the metrics are noted.
+        """
+        rows = tuple(
+            (
+                each.metric.name, each.baseline, each.new, _signed(each.difference),
+                _interval(each.low, each.high),
+                _p(each.p if each is self.primary else each.corrected), each.verdict,
+            )
+            for each in self.differences
+        )  # fmt: skip
+        head = ("metric", *self.arms, "Δ", "95% CI", "p", "verdict")
+        notes = [*self._notes()]
+        if full:
+            notes += [
+                f"{each.metric.name}: {each.metric.definition} ({each.metric.unit})"
+                for each in self.differences
+            ]
+        return Table(
+            head, rows, title=self.summary(), notes=tuple(notes), width=80, digits=3,
+            right=frozenset({3, 4, 5}), shortened=frozenset({1, 2}),
+        )  # fmt: skip
+
+    def day_table(self) -> Table:
+        """Return the confidence sequence of the primary metric, a row for each day."""
+        rows = tuple(
+            (each.day, _signed(each.difference), _interval(each.low, each.high), _p(each.p))
+            for each in self.days
+        )
+        return Table(
+            ("until", "Δ", "95% CI", "p"), rows, right=frozenset({1, 2, 3}),
+            title=f"{self.primary.metric.name} by day: confidence sequence, valid at every look",
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return the verdict on the primary metric, or why there is none."""
+        base, new = self.arms
+        if self.mismatched:
+            return (
+                f"no verdict: {self.users[0]:,} and {self.users[1]:,} users contradict the "
+                f"intended ratio {self.ratio[0]:g}:{self.ratio[1]:g} (sample ratio mismatch, "
+                f"p = {self.mismatch:.2g}); find out how users are assigned or lost"
+            )
+        first = self.primary
+        name = first.metric.name
+        if first.verdict == "not defined":
+            return f"{new} and {base} by {name}: not defined"
+        numbers = f"difference {_signed(first.difference)} ({_interval(first.low, first.high)})"
+        if first.verdict == "cannot tell":
+            return f"{new} and {base} by {name}: cannot tell, {numbers}"
+        return f"{new} is {first.verdict} than {base} by {name}: {numbers}"
+
+    def plot(self) -> Plot:
+        """Return a plot of the primary difference by day with its confidence sequence."""
+        from rankgauge.rendering.plot_drawing import Panel, Plot, Series
+
+        known = [each for each in self.days if math.isfinite(each.low)]
+        if not known:
+            raise InputError(
+                "no day has an interval yet", where=self.where, fix="collect more events"
+            )
+        places = tuple(float(n) for n in range(len(known)))
+        shown = tuple((name, tuple(getattr(each, name) for each in known))
+                      for name in ("difference", "low", "high"))  # fmt: skip
+        series = [Series(name, values, places) for name, values in shown]
+        series.append(Series("no difference", (0.0,) * len(known), places))
+        step = max(1, len(known) // 8)
+        at = places[::step]
+        return Plot(
+            "experiment", f"{self.arms[1]} minus {self.arms[0]}: {self.primary.metric.name}",
+            f"Lines by day. {self.summary()}",
+            (
+                Panel(
+                    "lines", tuple(series), across="until", down="difference",
+                    ticks=tuple(each.day for each in known[::step]), at=at,
+                ),
+            ),
+            "95% confidence sequence: the true difference is between low and high on all days.",
+        )  # fmt: skip
+
+    def _data(self) -> dict[str, Any]:
+        rows = []
+        for each in self.differences:
+            fields = {name: getattr(each, name) for name in ArmDifference.__dataclass_fields__}
+            rows.append(fields | {"metric": each.metric.name})
+        days = [
+            {name: getattr(each, name) for name in DayDifference.__dataclass_fields__}
+            for each in self.days
+        ]
+        fields = {
+            name: getattr(self, name)
+            for name in ("where", "arms", "users", "questions", "ratio", "mismatch", "mismatched",
+                         "in_both", "mixing")
+        }  # fmt: skip
+        return fields | {"differences": rows, "days": days, "notes": list(self._notes())}
+
+    def _notes(self) -> Iterator[str]:
+        (base, new), first = self.arms, self.primary
+        yield (
+            f"{base}: {many(self.users[0], 'user')}, {many(self.questions[0], 'question')}; "
+            f"{new}: {many(self.users[1], 'user')}, {many(self.questions[1], 'question')}; "
+            f"sample ratio p = {self.mismatch:.3g}"
+        )
+        if self.in_both:
+            share = self.in_both / (sum(self.users) - self.in_both)
+            much = "; too many for independent arms" if share > _OVERLAP else ""
+            yield f"{many(self.in_both, 'user')} seen in both arms ({share:.1%}){much}"
+        if not self.mismatched:
+            yield from self._on_primary(first)
+        for each in self.differences:
+            if not math.isnan(each.worst):
+                yield (
+                    f"{each.metric.name}: if answers without a rating had been rated, the "
+                    f"difference could be {_signed(each.worst)} to {_signed(each.best)}"
+                )
+        if len(self.differences) > 1:
+            yield (
+                f"{first.metric.name} decides; its interval is valid at every look. Other "
+                "intervals and p-values (Holm) are valid for one look at a size fixed beforehand"
+            )
+
+    def _on_primary(self, first: ArmDifference) -> Iterator[str]:
+        """When it was decided, or what more it needs."""
+        if first.needed is not None:
+            yield (
+                f"a true difference of {_signed(first.difference)} would need about "
+                f"{first.needed:,} more questions (80% power)"
+            )
+        if first.verdict == "cannot tell" and math.isinf(first.low):
+            yield f"{first.metric.name}: fewer than 10 users with hits or misses in an arm"
+        found = next((each.day for each in self.days if each.p <= ALPHA), None)
+        if found is not None and first.low <= 0 <= first.high:
+            yield (
+                f"a difference was shown on {found}, and the interval includes 0 again: the effect "
+                "may have changed"
+            )
+        elif found is not None:
+            yield f"first shown on {found}"
+
+
+def compare_arms(
+    log: EventLog | str | os.PathLike[str],
+    metrics: Iterable[str] | str | None = None,
+    *,
+    primary: str,
+    arms: tuple[str, str] | None = None,
+    ratio: tuple[float, float] = (1, 1),
+    planned: int = PLANNED,
+    minutes: float = 10,
+    similarity: float = 0.5,
+) -> ExperimentResult:
+    """Compare two arms of an experiment.
+
+    Users must have been assigned to arms at random. The primary metric is tested by a confidence
+    sequence over days (:func:`rankgauge.stats.confidence_sequence`): look as often as you like. The
+    other metrics have fixed-size intervals by users, and p-values with Holm's correction. Both use
+    the variance of a ratio of sums over users (:class:`rankgauge.stats.ClusterSums`).
+
+    Before any verdict, users per arm are compared with the intended ratio (chi-square); below
+    p = .001 every verdict is withheld.
+
+    Args:
+        log: The log.
+        metrics: Names of further metrics; quantiles are not compared.
+        primary: The metric that decides. Choose it before the experiment.
+        arms: The baseline and the new arm. If None, the log must have two, and the first in
+            alphabetical order is the baseline.
+        ratio: Intended users of the baseline to users of the new arm.
+        planned: Questions at which the confidence sequence is narrowest. Choose it beforehand.
+        minutes: As in :func:`online_metrics`.
+        similarity: As in :func:`online_metrics`.
+
+    Raises:
+        UnknownName: For an unknown metric or arm.
+        InputError: If the log has not two arms, or a metric is a quantile.
+        MissingExtra: If DuckDB is not installed.
+    """
+    from rankgauge.production.log import EventLog
+    from rankgauge.production.online import expressions
+
+    if not (min(ratio) > 0 and planned > 0):
+        raise InputError(
+            f"ratio={ratio} with planned={planned} is not possible", where="compare_arms",
+            fix="give a ratio such as (1, 1) and planned above 0",
+        )  # fmt: skip
+    names = [primary, *([metrics] if isinstance(metrics, str) else metrics or ())]
+    wanted = metrics_of(dict.fromkeys(names))
+    for each in wanted:
+        if each.kind == "quantile":
+            raise InputError(
+                f"{each.name} is a quantile, which is not compared between arms", where="metrics",
+                fix="choose a rate or a mean, such as thumbs_ratio",
+            )  # fmt: skip
+    log = log if isinstance(log, EventLog) else EventLog(log)
+    measured = wanted
+    if any(each.name == "thumbs_ratio" for each in wanted):
+        measured = metrics_of(dict.fromkeys([*(each.name for each in wanted), "feedback_rate"]))
+    with log.connection() as connection:
+        pair = _arms(connection, arms, log.path)
+        sql = expressions(connection, measured, minutes=minutes, similarity=similarity)
+        columns = "".join(
+            f', ({y})::DOUBLE AS "y {each.name}", ({x})::DOUBLE AS "x {each.name}"'
+            for each, (y, x) in sql.items()
+        )
+        connection.execute(
+            f'CREATE TEMP TABLE measured AS SELECT arm, "cluster", session_id, day{columns} '
+            "FROM questions WHERE arm IN ($base, $new)", {"base": pair[0], "new": pair[1]},
+        )  # fmt: skip
+        users, questions, in_both = _sizes(connection, pair)
+        found = {each: _looks(connection, each, pair) for each in sql}
+    expected = [sum(users) * each / sum(ratio) for each in ratio]
+    square = sum((n - e) ** 2 / e for n, e in zip(users, expected, strict=True))
+    mismatch = math.erfc(math.sqrt(square / 2))
+    last = {each: looks[-1][1:] for each, looks in found.items() if looks}
+    feedback = next((sums for each, sums in last.items() if each.name == "feedback_rate"), None)
+    first, days, mixing = _primary(wanted[0], found.get(wanted[0], []), sum(questions), planned)
+    rest = _corrected([_fixed(each, last.get(each), sum(questions)) for each in wanted[1:]])
+    differences = [
+        _bounded(each, last[each.metric], feedback)
+        if each.metric.name == "thumbs_ratio" and feedback is not None and each.metric in last
+        else each
+        for each in (first, *rest)
+    ]
+    if mismatch < MISMATCH:
+        differences = [replace(each, verdict="withheld", needed=None) for each in differences]
+    return ExperimentResult(
+        log.path, pair, users, questions, (ratio[0], ratio[1]), mismatch, in_both,
+        tuple(differences), days, mixing,
+    )  # fmt: skip
+
+
+# A day, and the sums of the baseline and of the new arm up to it.
+_Look = tuple[str, stats.ClusterSums, stats.ClusterSums]
+
+
+def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[str, str]:
+    known = [
+        arm
+        for (arm,) in connection.execute(
+            "SELECT DISTINCT arm FROM questions WHERE arm IS NOT NULL ORDER BY arm"
+        ).fetchall()
+    ]
+    if arms is None and len(known) == 2:
+        return known[0], known[1]
+    if arms is None:
+        said = f"{len(known)} arms: {', '.join(known[:10])}" if known else "no arms"
+        raise InputError(
+            f"the log has {said}", where=where,
+            fix="choose two: arms=('control', 'new') (--arms control new)" if known
+            else "log the arm of the experiment with each question",
+        )  # fmt: skip
+    for arm in arms:
+        if arm not in known:
+            raise UnknownName.of("arm", arm, known)
+    if arms[0] == arms[1]:
+        raise InputError(f"both arms are {arms[0]!r}", where="arms", fix="give two arms")
+    return arms
+
+
+def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tuple[int, int], int]:
+    """Users and questions of each arm, and users in both."""
+    rows = {
+        arm: counts
+        for arm, *counts in connection.execute(
+            'SELECT arm, count(DISTINCT "cluster"), count(*) FROM measured GROUP BY arm'
+        ).fetchall()
+    }
+    (both,) = connection.execute(
+        'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" '
+        "HAVING count(DISTINCT arm) > 1)"
+    ).fetchone()
+    (base, base_questions), (new, new_questions) = (rows[arm] for arm in arms)
+    return (base, new), (base_questions, new_questions), both
+
+
+def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list[_Look]:
+    """The sums of both arms up to each day."""
+    y, x = f'"y {metric.name}"', f'"x {metric.name}"'
+    rows = f'SELECT arm, "cluster", day, {y} AS y, {x} AS x FROM measured'
+    if metric.per_session:
+        rows = (
+            f'SELECT arm, min("cluster") AS "cluster", min(day) AS day, min({y}) AS y, '
+            f"max({x}) AS x FROM measured WHERE session_id IS NOT NULL GROUP BY arm, session_id"
+        )
+    steps: dict[tuple[str, str], Sequence[float]] = {}
+    # Squares of running sums of a user, as what each day adds to them.
+    for day, arm, *sums in connection.execute(
+        'WITH daily AS (SELECT arm, "cluster", day, sum(y) AS y, sum(x) AS x '
+        f"FROM ({rows}) GROUP BY ALL HAVING sum(x) > 0), "
+        "running AS (SELECT *, sum(y) OVER past AS cy, sum(x) OVER past AS cx, "
+        "row_number() OVER past AS n FROM daily "
+        'WINDOW past AS (PARTITION BY arm, "cluster" ORDER BY day)) '
+        "SELECT strftime(day, '%Y-%m-%d'), arm, count_if(n = 1), sum(y), sum(x), "
+        "sum(cy * cy - (cy - y) * (cy - y)), sum(cx * cy - (cx - x) * (cy - y)), "
+        "sum(cx * cx - (cx - x) * (cx - x)) FROM running GROUP BY day, arm"
+    ).fetchall():
+        steps[day, arm] = sums
+    total = {arm: [0.0] * 6 for arm in arms}
+    looks: list[_Look] = []
+    for day in sorted({day for day, _ in steps}):
+        for arm in arms:
+            added = steps.get((day, arm), [0.0] * 6)
+            total[arm] = [one + other for one, other in zip(total[arm], added, strict=True)]
+        base, new = (stats.ClusterSums(int(total[arm][0]), *total[arm][1:]) for arm in arms)
+        looks.append((day, base, new))
+    return looks
+
+
+def _primary(
+    metric: OnlineMetric, looks: Sequence[_Look], questions: int, planned: int
+) -> tuple[ArmDifference, tuple[DayDifference, ...], float]:
+    """The primary difference, the confidence sequence by day, and its tau."""
+    if not looks or not all(sums.x for sums in looks[-1][1:]):
+        return _undefined(metric), (), math.nan
+    pairs = [stats.difference_variance(new, base) for _, base, new in looks]
+    _, base, new = looks[-1]
+    difference, variance = pairs[-1]
+    known = [n for n, (_, v) in enumerate(pairs) if math.isfinite(v)]
+    if not known:
+        return _of(metric, base, new, (-math.inf, math.inf), (1.0, 1.0)), (), math.nan
+    start = known[0]
+    items = looks[start][1].x + looks[start][2].x
+    mixing = stats.mixing_sd(pairs[start][1] * items / planned)
+    values, variances = ([pair[n] for pair in pairs] for n in (0, 1))
+    sequence = stats.confidence_sequence(values, variances, mixing=mixing)
+    columns = (sequence.difference, sequence.low, sequence.high, sequence.p)
+    days = tuple(
+        DayDifference(look[0], *each)
+        for look, each in zip(looks, zip(*(c.tolist() for c in columns), strict=True), strict=True)
+    )
+    p = days[-1].p
+    found = _of(metric, base, new, (days[-1].low, days[-1].high), (p, p))
+    if found.verdict == "cannot tell" and difference and math.isfinite(variance):
+        enough = stats.variance_needed(difference, mixing=mixing)
+        found = replace(found, needed=_more(questions, variance, enough))
+    return found, days, mixing
+
+
+def _fixed(
+    metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int
+) -> ArmDifference:
+    """The difference of a metric that does not decide, with a fixed-size interval."""
+    if sums is None or not all(each.x for each in sums):
+        return _undefined(metric)
+    base, new = sums
+    difference, variance = stats.difference_variance(new, base)
+    if math.isnan(variance):
+        return _of(metric, base, new, (math.nan, math.nan), (math.nan, math.nan))
+    error = math.sqrt(variance)
+    half = _NORMAL.inv_cdf(1 - ALPHA / 2) * error
+    p = math.erfc(abs(difference) / error / math.sqrt(2))
+    found = _of(metric, base, new, (difference - half, difference + half), (p, p))
+    if found.verdict == "cannot tell" and difference:
+        reach = _NORMAL.inv_cdf(1 - ALPHA / 2) + _NORMAL.inv_cdf(0.8)
+        found = replace(found, needed=_more(questions, variance, (difference / reach) ** 2))
+    return found
+
+
+def _more(questions: int, variance: float, enough: float) -> int | None:
+    """How many more questions reduce the variance to `enough`; None for too many to say."""
+    more = questions * (variance / enough - 1)
+    return None if more > 1e9 else max(0, math.ceil(more))
+
+
+def _corrected(differences: Sequence[ArmDifference]) -> list[ArmDifference]:
+    """Holm's correction over the differences that do not decide."""
+    defined = [each for each in differences if not math.isnan(each.p)]
+    if not defined:
+        return list(differences)
+    corrected = dict(
+        zip((each.metric for each in defined), stats.holm([e.p for e in defined]), strict=True)
+    )
+    found = []
+    for each in differences:
+        if each.metric in corrected:
+            p = float(corrected[each.metric])
+            verdict = each.verdict if p <= ALPHA else "cannot tell"
+            found.append(replace(each, corrected=p, verdict=verdict))
+        else:
+            found.append(each)
+    return found
+
+
+def _of(  # noqa: PLR0917 - what a row has
+    metric: OnlineMetric,
+    base: stats.ClusterSums,
+    new: stats.ClusterSums,
+    interval: tuple[float, float],
+    p: tuple[float, float],
+) -> ArmDifference:
+    difference = new.ratio - base.ratio
+    shown = p[1] <= ALPHA and (interval[0] > 0 or interval[1] < 0)
+    verdict = "cannot tell"
+    if shown and metric.better:
+        verdict = "better" if (difference > 0) == (metric.better == "higher") else "worse"
+    elif shown:
+        verdict = "higher" if difference > 0 else "lower"
+    return ArmDifference(
+        metric, base.ratio, new.ratio, difference, *interval, *p, (base.x, new.x), verdict
+    )
+
+
+def _undefined(metric: OnlineMetric) -> ArmDifference:
+    nan = math.nan
+    return ArmDifference(metric, nan, nan, nan, nan, nan, nan, nan, (0, 0), "not defined")
+
+
+def _bounded(
+    found: ArmDifference,
+    thumbs: tuple[stats.ClusterSums, ...],
+    feedback: tuple[stats.ClusterSums, ...],
+) -> ArmDifference:
+    """The difference with its bounds if all answers without a rating had been rated."""
+    ends = []
+    for own, rated in zip(thumbs, feedback, strict=True):
+        missing = rated.x - rated.y
+        shown = own.x + missing
+        ends.append((own.y / shown, (own.y + missing) / shown))
+    (base_low, base_high), (new_low, new_high) = ends
+    return replace(found, worst=new_low - base_high, best=new_high - base_low)
+
+
+def _signed(number: float) -> str:
+    return "–" if math.isnan(number) else f"{number:+.4f}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:+.4f} to {high:+.4f}" if math.isfinite(low) else "–"
+
+
+def _p(p: float) -> str:
+    if math.isnan(p):
+        return "–"
+    return "<.001" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,197 @@
+"""A/B tests of logs: sums by a slow loop, planted differences, and what withholds a verdict."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.production import compare_arms
+
+duckdb = pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def write_log(path, rows):
+    """A log of answers: rows (user, arm, day, thumbs or None, citation clicked)."""
+    events = []
+    for number, (user, arm, day, thumbs, clicked) in enumerate(rows):
+        base = {"question_id": f"q{number}", "user_id": user, "arm": arm, "day": day}
+        events += [base | {"kind": "answer"}, base | {"kind": "citation", "documents": ["d"]}]
+        if thumbs is not None:
+            events.append(base | {"kind": "thumbs", "value": float(thumbs)})
+        if clicked:
+            events.append(base | {"kind": "citation click", "documents": ["d"]})
+    day = np.array([each["day"] for each in events])
+    table = pa.table(
+        {
+            "event_id": [str(number) for number in range(len(events))],
+            "time": pa.array(
+                np.datetime64("2026-03-01T12:00", "us") + day * np.timedelta64(1, "D"),
+                pa.timestamp("us", "UTC"),
+            ),
+            **{
+                name: pa.array([each.get(name) for each in events], kind)
+                for name, kind in (
+                    ("kind", pa.string()), ("question_id", pa.string()), ("user_id", pa.string()),
+                    ("arm", pa.string()), ("value", pa.float64()),
+                    ("documents", pa.list_(pa.string())),
+                )
+            },
+        }
+    )  # fmt: skip
+    pq.write_table(table, path)
+    return path
+
+
+def simulated(rng, path, *, users=600, up=(0.6, 0.6), clicks=(0.2, 0.2), share=0.5, days=20):
+    rows = []
+    for user in range(users):
+        arm = int(rng.random() < share)
+        taste = rng.normal(0, 0.1)
+        for _ in range(1 + rng.poisson(2)):
+            rated = rng.random() < 0.7
+            liked = rng.random() < up[arm] + taste
+            rows.append(
+                (f"u{user}", ("control", "new")[arm], int(rng.integers(days)),
+                 (1 if liked else -1) if rated else None, rng.random() < clicks[arm])
+            )  # fmt: skip
+    return write_log(path, rows), rows
+
+
+def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
+    log, rows = simulated(np.random.default_rng(1), tmp_path / "log.parquet", users=120, days=6)
+    found = compare_arms(log, primary="thumbs_ratio")
+    for number, day in enumerate(found.days):
+        assert day.day == f"2026-03-{number + 1:02d}"
+        rates, variance = [], 0.0
+        for arm in ("control", "new"):
+            users = {}
+            for user, own, at, thumbs, _ in rows:
+                if own == arm and at <= number and thumbs is not None:
+                    ups, rated = users.get(user, (0, 0))
+                    users[user] = (ups + (thumbs > 0), rated + 1)
+            y, x = (sum(each[n] for each in users.values()) for n in (0, 1))
+            rates.append(y / x)
+            squares = sum((own - y / x * all_) ** 2 for own, all_ in users.values())
+            variance += squares / x**2 * len(users) / (len(users) - 1)
+        assert day.difference == pytest.approx(rates[1] - rates[0])
+        if math.isfinite(day.low):
+            prior = found.mixing**2
+            half = math.sqrt(
+                variance * (variance + prior) / prior
+                * math.log((variance + prior) / variance / 0.05**2)
+            )  # fmt: skip
+            assert day.high - day.difference == pytest.approx(half)
+    assert math.isfinite(found.days[-1].low)
+
+
+def test_a_planted_difference_is_found_and_dated(tmp_path):
+    log, _ = simulated(
+        np.random.default_rng(2), tmp_path / "log.parquet", up=(0.5, 0.75), clicks=(0.3, 0.1)
+    )
+    found = compare_arms(log, ["citation_ctr"], primary="thumbs_ratio")
+    assert found.arms == ("control", "new")
+    assert found.primary.verdict == "better"
+    assert found.primary.difference == pytest.approx(0.25, abs=0.08)
+    assert found.differences[1].verdict == "worse"
+    assert "new is better than control by thumbs_ratio" in found.summary()
+    assert any(note.startswith("first shown on 2026-03-") for note in found.table().notes)
+    swapped = compare_arms(log, primary="thumbs_ratio", arms=("new", "control"))
+    assert swapped.primary.verdict == "worse"
+    assert swapped.primary.difference == -found.primary.difference
+
+
+def test_without_a_difference_it_says_how_many_more_questions(tmp_path):
+    log, rows = simulated(np.random.default_rng(5), tmp_path / "log.parquet", up=(0.6, 0.63))
+    found = compare_arms(log, primary="thumbs_ratio")
+    assert found.primary.verdict == "cannot tell"
+    assert found.primary.needed > 0
+    assert any("more questions (80% power)" in note for note in found.table().notes)
+    assert sum(found.questions) == len(rows)
+
+
+def test_a_sample_ratio_mismatch_withholds_every_verdict(tmp_path):
+    log, _ = simulated(np.random.default_rng(3), tmp_path / "log.parquet", up=(0.4, 0.8), share=0.4)
+    found = compare_arms(log, ["citation_ctr"], primary="thumbs_ratio")
+    chi = (found.users[0] - found.users[1]) ** 2 / sum(found.users)
+    from scipy import stats as scipy_stats
+
+    assert found.mismatch == pytest.approx(scipy_stats.chi2.sf(chi, 1))
+    assert found.mismatched
+    assert {each.verdict for each in found.differences} == {"withheld"}
+    assert found.summary().startswith("no verdict")
+    intended = compare_arms(log, primary="thumbs_ratio", ratio=(3, 2))
+    assert not intended.mismatched
+    assert intended.primary.verdict == "better"
+
+
+def test_users_in_both_arms_are_counted_and_reported(tmp_path):
+    log, rows = simulated(np.random.default_rng(4), tmp_path / "log.parquet", users=200)
+    both = [("u0", arm, 1, 1, False) for arm in ("control", "new")]
+    found = compare_arms(write_log(log, [*rows, *both]), primary="thumbs_ratio")
+    assert found.in_both == 1
+    assert any(note.startswith("1 user seen in both arms") for note in found.table().notes)
+
+
+def test_bounds_take_unrated_answers_for_all_up_or_all_down(tmp_path):
+    rows = [(f"u{n}", "a" if n % 2 else "b", 0, [1, -1, None, None][n // 2 % 4], False)
+            for n in range(160)]  # fmt: skip
+    found = compare_arms(write_log(tmp_path / "log.parquet", rows), primary="thumbs_ratio")
+    # 20 up, 20 down and 40 without a rating in each arm.
+    assert (found.primary.worst, found.primary.best) == pytest.approx((-0.5, 0.5))
+
+
+def test_other_metrics_are_corrected_by_holm(tmp_path):
+    log, _ = simulated(np.random.default_rng(6), tmp_path / "log.parquet", clicks=(0.2, 0.27))
+    others = ["citation_ctr", "citation_click_rate", "feedback_rate"]
+    found = compare_arms(log, others, primary="thumbs_ratio")
+    p = [each.p for each in found.differences[1:]]
+    order = np.argsort(p)
+    corrected = np.maximum.accumulate([min(1, p[n] * (3 - k)) for k, n in enumerate(order)])
+    assert [found.differences[1 + n].corrected for n in order] == pytest.approx(corrected)
+    assert found.primary.corrected == found.primary.p
+
+
+def test_a_metric_without_events_is_not_defined(tmp_path):
+    log, _ = simulated(np.random.default_rng(1), tmp_path / "log.parquet", users=60)
+    found = compare_arms(log, ["search_ctr"], primary="thumbs_ratio")
+    assert found.differences[1].verdict == "not defined"
+    assert compare_arms(log, primary="search_ctr").summary().endswith("not defined")
+    assert json.loads(found.to_json())["differences"][1]["difference"] is None
+
+
+def test_too_few_users_decide_nothing(tmp_path):
+    rows = [(f"u{n}", "a" if n % 2 else "b", 0, 1 if n % 2 else -1, False) for n in range(12)]
+    found = compare_arms(write_log(tmp_path / "log.parquet", rows), primary="thumbs_ratio")
+    assert found.primary.verdict == "cannot tell"
+    assert any("fewer than 10 users" in note for note in found.table().notes)
+    with pytest.raises(InputError, match="no day has an interval"):
+        found.plot()
+
+
+def test_the_plot_shows_the_sequence_by_day(tmp_path):
+    log, _ = simulated(np.random.default_rng(1), tmp_path / "log.parquet", users=200)
+    found = compare_arms(log, primary="thumbs_ratio")
+    series = found.plot().panels[0].series
+    assert series[0].y[-1] == found.primary.difference
+    assert [each.name for each in series] == ["difference", "low", "high", "no difference"]
+
+
+def test_arms_and_metrics_that_are_not_there_are_refused(tmp_path):
+    rows = [(f"u{n}", "abc"[n % 3], 0, 1, False) for n in range(9)]
+    log = write_log(tmp_path / "log.parquet", rows)
+    with pytest.raises(InputError, match="the log has 3 arms: a, b, c"):
+        compare_arms(log, primary="thumbs_ratio")
+    with pytest.raises(UnknownName):
+        compare_arms(log, primary="thumbs_ratio", arms=("a", "z"))
+    with pytest.raises(InputError, match="both arms"):
+        compare_arms(log, primary="thumbs_ratio", arms=("a", "a"))
+    with pytest.raises(UnknownName):
+        compare_arms(log, primary="thumbs", arms=("a", "b"))
+    with pytest.raises(InputError, match="latency_p50 is a quantile"):
+        compare_arms(log, primary="latency_p50", arms=("a", "b"))
+    with pytest.raises(InputError, match="not possible"):
+        compare_arms(log, primary="thumbs_ratio", arms=("a", "b"), ratio=(0, 1))
