@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -89,6 +88,8 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
 
 def read_drift(path: str) -> dict[str, Any]:
     """Read what rankgauge logs drift wrote."""
+    import json
+
     fix = "write it: rankgauge logs drift EVAL LOG -o drift.json"
     try:
         data = json.loads(Path(path).read_bytes())
