@@ -377,7 +377,7 @@ FROM usable
 _CREDITED = """
 WITH shown AS (
   SELECT question_id, unnest(documents) AS document, unnest(teams) AS team,
-    unnest(coalesce(shares, list_transform(teams, lambda x: NULL::VARCHAR))) AS share
+    unnest(coalesce(shares, [NULL::VARCHAR FOR t IN teams])) AS share
   FROM usable
   WHERE fits
 ), clicked AS (

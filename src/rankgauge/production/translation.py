@@ -104,6 +104,15 @@ def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
     return f"SELECT {columns} FROM {source} WHERE {where}"
 
 
+def _texts_at(row: str, paths: str) -> str:
+    """The values of a JSON object at paths; for a null DuckDB before 1.2 has the text null."""
+    import duckdb
+
+    found = f"json_extract_string({row}, {paths})"
+    old = duckdb.__version__.startswith("1.1.")
+    return f"[nullif(v, 'null') FOR v IN {found}]" if old else found
+
+
 def _json_rows(paths: Sequence[str]) -> str:
     """The values at some paths of the JSON objects of a batch, as ``f``, parsed once."""
     wanted = "[" + ", ".join(literal(path) for path in paths) + "]"
@@ -119,8 +128,8 @@ def _json_rows(paths: Sequence[str]) -> str:
     SELECT line, CASE
       WHEN NOT valid THEN NULL
       WHEN starts_with(raw, '{{"_index"')
-        THEN json_extract_string(coalesce(json_extract(raw, '$._source'), raw), {wanted})
-      ELSE json_extract_string(raw, {wanted})
+        THEN {_texts_at("coalesce(json_extract(raw, '$._source'), raw)", wanted)}
+      ELSE {_texts_at("raw", wanted)}
     END AS f
     FROM told
     """
