@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import rankgauge
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "chat_model", "drift_finding", "encoder_of", "located", "queries_of", "read_drift",
@@ -89,6 +91,7 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
 def read_drift(path: str) -> dict[str, Any]:
     """Read what rankgauge logs drift wrote."""
     import json
+    from pathlib import Path
 
     fix = "write it: rankgauge logs drift EVAL LOG -o drift.json"
     try:
