@@ -19,26 +19,44 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-# The commands in the order in which they are needed, by what they are for, each with its module.
+# The commands in the order in which they are needed, by what they are for, each with its short
+# help: written out, because asking the commands would load all of them.
 _GROUPS = {
     "Evaluate and compare": {
-        "evaluate": "evaluate", "compare": "compare", "diff": "diff", "report": "report",
+        "evaluate": "Evaluate runs against judgments.",
+        "compare": "Compare runs with a baseline, query by query.",
+        "diff": "Show the queries that changed between two runs.",
+        "report": "Write an HTML report to one file.",
     },
     "Understand": {
-        "diagnose": "diagnose", "explain": "explain", "check": "check",
-        "reliability": "reliability", "measures": "measures",
+        "diagnose": "Find likely causes of errors of a run, and fixes.",
+        "explain": "Explain a value step by step.",
+        "check": "Check judgments, runs and texts for errors.",
+        "reliability": "Test whether judgments are fair to new runs.",
+        "measures": "List the measures, or explain one.",
     },
-    "Gate and track": {"gate": "gate", "history": "history"},
-    "Judge": {"judge": "judge"},
-    "Evaluate answers": {"answers": "answers"},
-    "Monitor production": {"logs": "logs"},
-    "Run retrievers": {"bench": "bench", "explore": "explore"},
+    "Gate and track": {
+        "gate": "Decide whether a run may replace the baseline.",
+        "history": "List, compare and track saved evaluations.",
+    },
+    "Judge": {"judge": "Let people judge documents."},
+    "Evaluate answers": {"answers": "Evaluate generated answers, and find the limiting stage."},
+    "Monitor production": {"logs": "Import production logs and compute metrics."},
+    "Run retrievers": {
+        "bench": "Run retrievers over a collection and compare them.",
+        "explore": "Search configurations of a retriever for the best.",
+    },
     "Prepare data": {
-        "collection": "collection", "convert": "convert", "fuse": "fuse", "cut": "subsets",
-        "sample": "subsets",
+        "collection": "Describe a collection and its quality problems.",
+        "convert": "Write judgments, runs or texts in another format.",
+        "fuse": "Fuse runs into one, with or without tuning.",
+        "cut": "Keep the first k documents of each query.",
+        "sample": "Keep the same sample of queries in every file.",
     },
-}  # fmt: skip
-_COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
+}
+_COMMANDS = [name for group in _GROUPS.values() for name in group]
+# Those that are not in a module of their own name.
+_MODULES = {"cut": "subsets", "sample": "subsets"}
 
 
 class _LazyGroup(click.Group):
@@ -50,18 +68,19 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # An unknown name may be meant for any of them.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
-            module = importlib.import_module(f"rankgauge.cli.{_COMMANDS[name]}")
+            module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
             self.add_command(getattr(module, name))
         return super().get_command(ctx, cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         width = max(map(len, _COMMANDS))
         for title, group in _GROUPS.items():
-            commands = {name: self.get_command(ctx, name) for name in group}
             with formatter.section(title):
-                formatter.write_dl(
-                    [(n.ljust(width), c.get_short_help_str(80)) for n, c in commands.items() if c]
-                )
+                formatter.write_dl([(name.ljust(width), said) for name, said in group.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
