@@ -20,7 +20,7 @@ from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluat
 from rankgauge.comparison import Design, conclusions
 from rankgauge.comparison.differences import select
 from rankgauge.core.findings import COMPARISON_KINDS
-from rankgauge.reports import Options, render
+from rankgauge.reports import render
 
 
 def _made(queries: int = 60, systems: int = 3, seed: int = 1) -> tuple[dict, dict]:

@@ -10,7 +10,8 @@ from rankgauge.rendering.tables import BEST, Table
 from rankgauge.reports.registry import Options, Report
 from rankgauge.sensitivity.tie_sensitivity import TieReport
 
-_MOST = 6  # measures of a short report
+# Measures of a short report if there are more than fit a screen.
+_MOST, _FITTING = 6, 9
 
 
 def comparison_tables(found: Comparison, format: str, options: Options) -> Iterator[Table]:
@@ -22,7 +23,7 @@ def comparison_tables(found: Comparison, format: str, options: Options) -> Itera
         yield replace(means, notes=notes)
         yield found.differences_table()
         return
-    if len(means.rows) > _MOST and not options.transposed:
+    if len(means.rows) > _FITTING and not options.transposed:
         means = _shortened(means, _overview(found))
         notes = (*notes, f"{_more(found)} more measures: --full (full=True)")
     yield replace(means, notes=notes)
