@@ -407,6 +407,13 @@ def test_the_gallery_shows_every_kind_of_plot_with_its_numbers():
 # ---- the README
 
 
+def test_the_numbers_of_the_readme_are_those_of_the_package():
+    page = README.read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 130
+    assert f"[{len(rankgauge.list_measures())} measures]" in page
+    assert f"our {len(rankgauge.fusion.FUSION_METHODS)}," in page
+
+
 def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():
     targets = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
     block = README.read_text(encoding="utf-8").split("## Develop")[1].split("```")[1]
