@@ -20,8 +20,8 @@ from rankgauge.stats import ClusterSums, clustered_proportion, first_change, lin
 
 RATES, CORRELATIONS, CLUSTERS = (0.01, 0.05, 0.2, 0.5), (0.0, 0.1, 0.3, 0.5), (20, 200, 2000)
 SIZES = (1.5, 4, 20)
-DRAWS = {20: 1000, 200: 1000, 2000: 300}
-SERIES, TRUTHS = 400, 100
+DRAWS = {20: 2000, 200: 2000, 2000: 1000}
+SERIES, TRUTHS = 1500, 200
 PARAMETERS = {"minutes": 10, "similarity": 0.5}
 
 

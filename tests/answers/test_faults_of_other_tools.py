@@ -147,7 +147,7 @@ def test_a_refusal_makes_measures_of_claims_undefined_with_a_reason():
     """0, 1 and NaN elsewhere: comparing tools on refusals says nothing."""
     ev = evaluate_answers(AnswerSet("a", (record("I don't know."),)), {}, "Faithfulness")
     assert math.isnan(ev.mean()["Faithfulness"])
-    assert "the answer makes no claim" in str(ev)
+    assert ev.scores[0][0].reason == "the answer makes no claim"
 
 
 def test_causes_name_their_evidence_and_no_invented_confidence():
