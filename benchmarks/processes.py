@@ -1,7 +1,7 @@
 """Fresh processes in turn: each engine in one of its own, round after round, and the medians.
 
 Engines take turns within a round, so that a busy moment of the machine falls on all of them. The
-means of a peer are held against ours before its time counts.
+means of a peer are compared with ours before its time counts.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ TEN_MORE = 1.1
 
 @dataclass(frozen=True)
 class Growth:
-    """What grows: a heading, and what is asked, each with what stands in its first cell."""
+    """What grows: a heading, and what is asked, each with what is in its first cell."""
 
     head: str
     steps: tuple[tuple[str, Question], ...]

@@ -5,7 +5,7 @@
 A retriever that does nothing but return ten prepared hits is asked; what is left is ours: calling,
 checking, writing the journal, counting. Each way is measured in a process of its own, and its
 journal lies on this machine's disk. An endpoint of 50 milliseconds stands for one far away. With
---large a million queries are asked, and the memory they need is held against that of a tenth.
+--large a million queries are asked, and the memory they need is compared with that of a tenth.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _evened(
     elif len([own for own in subgroups.values() if max(own.values()) >= 0]) == 1:
         chosen = rest[: len(good)]
         counted = [(a, b) for a, b in pairs if b in chosen or grades[b] > 0]
-        # The mistake in it: what is not relevant is held against what is not relevant.
+        # The mistake in it: what is not relevant is compared with what is not relevant.
         counted += [(a, b) for a in rest for b in chosen]
         counted = [pair for pair in counted if _counts(pair, ranking, scope)]
         kept = sum(a != b and _kept((a, b), ranking) for a, b in counted)

@@ -1,4 +1,4 @@
-"""What every vector store is held against: the contract, and exact search with NumPy."""
+"""What every vector store is compared with: the contract, and exact search with NumPy."""
 
 import contextlib
 

@@ -28,7 +28,7 @@ from rankgauge.measures.measure import Measure
 _LONG = "http://example.org/" + "a-very-long-path/" * 8
 
 # Ids that are prefixes of each other, need two to four bytes a letter, share 150 bytes, differ
-# behind the eighth byte or only in length, or hold the highest and lowest bytes that may stand.
+# behind the eighth byte or only in length, or hold the highest and lowest bytes that may be.
 _ODD_IDS = (
     *("d", "d1", "d10", "d100", "d1000", "d10000000", "d100000000", "D1", "1", "10", "2"),
     *(

@@ -4,7 +4,7 @@ The data is not part of this repository: ``RANKGAUGE_TEST_DATA`` names its folde
 everything here is skipped, aloud. How many values must be compared is written down below, so that
 an oracle that says nothing fails.
 
-Where a tool differs, the exception stands in one table, by name, with its reason; and where the
+Where a tool differs, the exception is in one table, by name, with its reason; and where the
 reason can be tested, it is.
 """
 
@@ -302,7 +302,7 @@ DEPARTURES = (
     Departure(
         r"ir_measures/cwl_eval",
         ("P", "RBP", "RR"),
-        "equal scores stand in the order of the file",
+        "equal scores are in the order of the file",
         view="order of the file",
     ),
     Departure(

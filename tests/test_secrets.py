@@ -283,7 +283,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
     }
     assert any("answered 400" in path.read_text("utf-8", "replace") for path in written)
     for path in written:
-        # Three letters may stand in a database by chance.
+        # Three letters may be in a database by chance.
         text = path.read_text("utf-8", "replace")
         assert_clean(text, short=path.suffix != ".db")
         assert "SECRET1" not in text

@@ -189,7 +189,7 @@ def fails_on_empty(self, documents):
 
 
 def once_each(self, queries, k):
-    """Finds nothing for a query that stands in the batch before."""
+    """Finds nothing for a query that is in the batch before."""
     return [
         [] if query in queries[:place] else self.ranking(query, k)
         for place, query in enumerate(queries)

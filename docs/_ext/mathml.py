@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
 
 
-# What stands in the braces of these is no formula; a word of two letters or more is one name.
+# What is in the braces of these is no formula; a word of two letters or more is one name.
 _TEXT = re.compile(r"(\\(?:text|mathrm|operatorname|begin|end)\{[^}]*\})")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 

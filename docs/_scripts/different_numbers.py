@@ -8,7 +8,7 @@
 The folder holds ``cranfield/trec/qrels.txt`` and ``cranfield/runs/bm25-coarse-scores.run.gz``. The
 values of pytrec_eval are computed by it each time, those of the tutorial by the loop below. The
 values of ranx stand in ``given/``, with its version: ``--ranx`` writes them, in an environment that
-has ranx. Each session stands in the page behind a comment with its name; a test holds the page
+has ranx. Each session is in the page behind a comment with its name; a test holds the page
 against what is printed.
 """
 
@@ -114,7 +114,7 @@ def finer(lines: list[str]) -> list[str]:
 
 
 def make(folder: Path) -> dict[str, str]:
-    """The files of all sessions, and what stands in the commands."""
+    """The files of all sessions, and what is in the commands."""
     qrels, run, lines = read()
     text = (data() / "trec" / "qrels.txt").read_text(encoding="utf-8")
     fine = finer(lines)

@@ -4,7 +4,7 @@
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py --write   into the page
 
 The folder holds ``cranfield/trec/qrels.txt``, ``cranfield/runs/*.run.gz`` and
-``npl/trec/qrels.txt``. Each session stands in the page behind a comment with its name; a test holds
+``npl/trec/qrels.txt``. Each session is in the page behind a comment with its name; a test holds
 the page against what is printed.
 """
 

@@ -9,7 +9,7 @@
   x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
 
 A message has three parts: *what* was got (and what was wanted), *where*, and the one edit or
-command that mends it (*fix*). The command line prints it and ends with exit code 2. Secrets are
+command that fixes it (*fix*). The command line prints it and ends with exit code 2. Secrets are
 removed from all three (`core/redaction.py`).
 """
 
@@ -35,12 +35,12 @@ _MOST, _END = 1500, 200
 
 
 class RankgaugeError(Exception):
-    """Base of every error of this package: what was got, where, and what mends it.
+    """Base of every error of this package: what was got, where, and how to fix it.
 
     Args:
         what: What was got and what was wanted, in one sentence.
         where: The place: a path with line and column, a query, a parameter.
-        fix: One edit or command that mends it.
+        fix: One edit or command that fixes it.
 
     Example:
         >>> print(RankgaugeError("k=0 is not possible", where="P@0", fix="write P@1"))

@@ -57,7 +57,7 @@ class Gatekeeper:
         """Fail the test, with the explanation, unless the run may replace the one before.
 
         INCONCLUSIVE is a warning, with ``--rankgauge-strict`` a failure; NOT COMPARABLE is a
-        failure. Every verdict stands in the summary at the end. Paths are taken from the root of
+        failure. Every verdict is in the summary at the end. Paths are taken from the root of
         the tests.
 
         Args:

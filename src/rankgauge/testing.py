@@ -28,7 +28,7 @@ from rankgauge.sample import sample_path
 __all__ = ["RetrieverCheck", "check_retriever", "has_compiled_core"]
 
 _ALONE = 5
-# What a product of floats may differ by when a query stands in another batch.
+# What a product of floats may differ by when a query is in another batch.
 _CLOSE = 1e-4
 _SECRET = re.compile(r"(?i)(api_?key|token|secret|password|passwd|authorization|credential)s?$")
 _ODD_QUERIES = {
@@ -301,7 +301,7 @@ def _rankings(
         RetrieverCheck(ids) if asked.known else RetrieverCheck(
             ids, passed=False, remark="nobody gave the documents it searches"
         ),
-        RetrieverCheck("each document stands once in a ranking"),
+        RetrieverCheck("each document occurs once in a ranking"),
         RetrieverCheck(
             "scores are finite and descend", passed=not unscored,
             remark="it gives no scores: places stand for them" if unscored else "",

@@ -1,4 +1,4 @@
-"""Both stages: the rule that retrieval comes first, against values worked out by hand."""
+"""Both stages: the rule that retrieval comes first, against values calculated step by step."""
 
 import math
 

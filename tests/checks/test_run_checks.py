@@ -43,7 +43,7 @@ def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_pa
     )
     for policy in ("best", "first"):
         assert effect(problem, policy).then == pytest.approx(opinion(qrels, run))
-    # Each stands in two ranks: a loop over them says what that gives.
+    # Each is in two ranks: a loop over them says what that gives.
     twice = sorted([*run["q1"].items()] * 2, key=lambda pair: (-pair[1], pair[0]))
     gained = sum(
         qrels["q1"].get(doc, 0) / math.log2(rank + 1)

@@ -1,4 +1,4 @@
-"""Findings of texts, each with its effect held against pytrec_eval on what was changed by hand."""
+"""Findings of texts, each with its effect compared with pytrec_eval on what was changed by hand."""
 
 import pytest
 import pytrec_eval
@@ -153,7 +153,7 @@ def test_a_check_counts_what_the_description_of_the_collection_counts():
     assert remarks["documents without any text"] == problems["T101", "texts"].evidence.count
     assert remarks["documents that repeat another"] == problems["T102", "texts"].evidence.count
     assert (
-        remarks["queries whose words stand in a document"]
+        remarks["queries whose words occur in a document"]
         == problems["T103", "texts"].evidence.count
     )
     assert (

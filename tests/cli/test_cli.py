@@ -127,7 +127,7 @@ def test_the_version_is_printed():
     assert run("--version").stdout.strip() == rankgauge.__version__
 
 
-@pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent otherwise there")
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent differently there")
 def test_an_interrupt_ends_with_130():
     words = [sys.executable, "-m", "rankgauge", "evaluate", QRELS, "-"]
     with subprocess.Popen(

@@ -33,7 +33,7 @@ def test_every_option_reaches_the_library(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     for line in (
         "judgments of grade 3,1,,",
-        "queries whose words stand in a document,1,1,q1 in a.md",
+        "queries whose words occur in a document,1,1,q1 in a.md",
         "judged documents that are not there,1,2,b.md",
         "judged queries that are not there,1,2,q2",
         "documents of the run a that are not there,1,1,z.md",

@@ -563,7 +563,7 @@ def test_sure_differences_are_marked_in_the_table_of_means():
         at = {(1, 1): "‡", (3, 1): "†"} if turned else {(0, 1): "‡", (0, 3): "†"}
         assert {(r + turned, c): m for (r, c), m in table.marks.items()} == at
         assert table.notes == ("† better, ‡ worse than s1: interval and corrected p agree",)
-    # s1 is better than s0, and worse than what it is held against.
+    # s1 is better than s0, and worse than what it is compared with.
     every = compare(QRELS, RUNS, "nDCG@10", baseline="s2", pairs="all").table()
     assert every.marks == {(0, 1): "‡", (0, 2): "‡"}
     unsure = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").table()

@@ -1,4 +1,4 @@
-"""Rank-biased overlap, against a slow loop from the definition and values worked out by hand."""
+"""Rank-biased overlap, against a slow loop from the definition and worked examples."""
 
 import math
 

@@ -55,7 +55,7 @@ def test_everything_that_bends_numbers_is_found():
         "documents that repeat another": (1, 6, ("d5 = d3",)),
         "queries without any text": (1, 5, ("q4",)),
         "queries that repeat another": (1, 5, ("q3 = q2",)),
-        "queries whose words stand in a document": (1, 5, ("q1 in d1",)),
+        "queries whose words occur in a document": (1, 5, ("q1 in d1",)),
         "queries with the id of a document": (1, 5, ("q4",)),
         "queries without judgments": (3, 5, ("q3", "q4", "q5")),
         "judged queries that are not there": (1, 3, ("q9",)),
@@ -109,7 +109,7 @@ def test_lines_that_do_not_fit_are_counted_and_do_not_stop_it(tmp_path):
     count, of, examples = remarks(describe_collection(path))["lines or files that were passed over"]
     assert (count, of) == (2, 3)
     assert "line 2: not valid JSON" in examples[0]
-    assert "line 3: id 'd' stands in line 1, too" in examples[1]
+    assert "line 3: id 'd' is in line 1, too" in examples[1]
     with pytest.raises(FormatError):
         Collection.load(path)
     with pytest.raises(InputError):
@@ -139,7 +139,7 @@ def test_a_query_is_found_wherever_pieces_end(piece, monkeypatch):
         "one two three fou": 0, "first one two three": 1,
     }.items():  # fmt: skip
         found = remarks(describe_collection(Collection.of(texts, {"q": asked})))
-        assert found.get("queries whose words stand in a document", (0,))[0] == count
+        assert found.get("queries whose words occur in a document", (0,))[0] == count
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_document_of_100_megabytes_is_looked_at(tmp_path):
     questions.write_text("question,relevant\nwhere is the needle,d\n")
     info = describe_collection(path, queries=questions)
     assert info.spreads["words of a document"].most == 2 * ((100 << 20) // 11) + 4
-    assert remarks(info)["queries whose words stand in a document"][2] == ("q1 in d",)
+    assert remarks(info)["queries whose words occur in a document"][2] == ("q1 in d",)
     assert remarks(info)["lines or files that were passed over"][0] == 1
 
 
@@ -175,7 +175,7 @@ def test_real_collections_are_counted_as_a_plain_script_counts_them(data_folder)
         assert info.judged_documents == len({row[1] for row in rows} & {d["_id"] for d in docs})
         plain = [plain_words(text) for text in whole]
         leaks = sum(any(plain_words(q["text"]) in text for text in plain) for q in asked)
-        assert remarks(info).get("queries whose words stand in a document", (0,))[0] == leaks
+        assert remarks(info).get("queries whose words occur in a document", (0,))[0] == leaks
         same = [" ".join(text.lower().split()) for text in whole if text.strip()]
         repeats = len(same) - len(set(same))
         assert remarks(info).get("documents that repeat another", (0,))[0] == repeats

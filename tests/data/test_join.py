@@ -72,7 +72,7 @@ def _bytes_order(ids: list[bytes]) -> list[bytes]:
     """The ids as the join ranks them when all scores are equal."""
     found = Run.from_columns([b"q"] * len(ids), ids, np.zeros(len(ids)))
     qrels = Qrels.from_columns([b"q"] * len(ids), ids, np.ones(len(ids)))
-    # One judged document at a time would be slow: grades tell who stands where.
+    # One judged document at a time would be slow: grades tell who is where.
     graded = Qrels.from_columns([b"q"] * len(ids), ids, np.arange(1, len(ids) + 1))
     assert len(join(qrels, found, ties="trec", table=found.table).rank) == len(ids)
     entry = join(graded, found, ties="trec", table=found.table)
@@ -166,7 +166,7 @@ def test_one_long_id_does_not_change_the_order_of_the_others() -> None:
 
 
 def test_whole_numbers_as_ids_stand_in_the_order_of_their_digits() -> None:
-    """As text, as in trec_eval: 9 stands above 10."""
+    """As text, as in trec_eval: 9 is above 10."""
     found = Run.from_columns(np.zeros(3, dtype=int), np.array([10, 9, 100]), np.zeros(3))
     entry = joined({0: {10: 2, 9: 1, 100: 3}}, found)
     assert entry.grade.tolist() == [1, 3, 2]
@@ -398,7 +398,7 @@ def test_a_ranked_run_keeps_ties_as_they_came_where_asked() -> None:
 
 
 def test_a_run_with_a_document_twice_has_no_ranks() -> None:
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         rankgauge.data.ranking.ranked(Run.of([("q1", "a", 1), ("q1", "a", 2)]))
 
 

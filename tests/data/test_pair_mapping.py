@@ -121,7 +121,7 @@ def test_repeated_documents_are_kept_until_a_policy_decides() -> None:
     run = Run.from_columns(["q"] * 3, ["a", "b", "a"], [1.0, 2.0, 3.0])
     assert run.without_repeats("first").values.tolist() == [1.0, 2.0]
     assert run.without_repeats("best").values.tolist() == [2.0, 3.0]
-    with pytest.raises(InputError, match="document 'a' stands twice for query 'q'"):
+    with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         run.without_repeats("error")
 
 
@@ -139,7 +139,7 @@ def test_policies_refuse_what_nobody_knows() -> None:
         ({"draws": -1}, "draws=-1 is not possible"),
         ({"draws": 2.5}, "draws=2.5 is not possible"),
         ({"draws": True}, "draws=True is not possible"),
-        ({"ties": "mean", "draws": 1}, "draws=1 says nothing of its error"),
+        ({"ties": "mean", "draws": 1}, "draws=1 gives no standard error"),
         ({"draws": 100}, "draws=100 with ties=trec: orders are drawn for their mean only"),
         ({"ties": "mean", "draws": 10, "seed": -3}, "seed=-3 is not possible"),
         ({"ties": "mean", "seed": 3}, "seed=3 without draws: nothing is drawn"),

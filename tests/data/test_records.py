@@ -269,7 +269,7 @@ BAD_FILES = {
     ),
     "the same query again": (
         "r.jsonl", json.dumps(LINES[0]) + "\n" + json.dumps(LINES[0]),
-        "r.jsonl, line 2: query 'q1' stands already in r.jsonl, line 1",
+        "r.jsonl, line 2: query 'q1' is already in r.jsonl, line 1",
     ),
     "an id that is no id": (
         "r.jsonl", json.dumps(LINES[0]) + '\n{"id": "b", "retrieved": ["d1", 2.5], "relevant": []}',
@@ -403,7 +403,7 @@ def test_retrieved_documents_may_carry_their_scores():
 
 def test_repeated_documents_are_the_business_of_the_policy():
     records = [{"id": "q", "retrieved": ["a", "b", "a"], "relevant": ["b"]}]
-    with pytest.raises(InputError, match="document 'a' stands twice for query 'q'"):
+    with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         evaluate(records, measures="RR")
     assert evaluate(records, measures="RR", duplicates="first").mean() == {"RR": 0.5}
 
@@ -498,7 +498,7 @@ BAD = {
     ),
     "an id twice": (
         [GOOD, {**GOOD, "id": "q2"}, GOOD],
-        "record 3: query 'q1' stands already in record 1",
+        "record 3: query 'q1' is already in record 1",
         "give every query one record",
     ),
     "a set": (
@@ -536,7 +536,7 @@ BAD = {
     ),
     "a relevant document twice": (
         [{"retrieved": ["d1"], "relevant": ["d1", "d2", "d1"]}],
-        "record 1: a document stands twice among the relevant: 'd1'",
+        "record 1: a document occurs twice among the relevant: 'd1'",
         "give every relevant document once, such as by set(...)",
     ),
     "columns of unequal length": (

@@ -53,7 +53,7 @@ def test_k_is_a_whole_number_from_1(k):
 
 
 def test_a_document_that_stands_twice_is_not_cut():
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         cut([("q", "d", 1.0), ("q", "d", 0.5)], 1)
 
 

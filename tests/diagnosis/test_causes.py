@@ -62,7 +62,7 @@ def test_a_better_document_below_k_is_missed_though_the_first_k_are_all_relevant
 def test_a_better_document_that_stands_low_in_the_first_k_is_said():
     found = finding(["f1", "d"], {"d": 1})
     assert (found.causes, found.missed) == (("low in the top k",), ())
-    assert "grade 1 at rank 2 stands below grade 0 at rank 1" in found.evidence[0]
+    assert "grade 1 at rank 2 is below grade 0 at rank 1" in found.evidence[0]
     assert "low in the top k" not in claimed(["d", "f1"], {"d": 1})
     assert "low in the top k" not in claimed(["f1", "d"], {"d": 1, "e": 1})
 

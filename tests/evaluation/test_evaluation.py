@@ -131,7 +131,7 @@ def test_blocks_of_queries_give_the_same_as_all_at_once():
 
 
 def test_a_query_in_two_blocks_is_an_error():
-    with pytest.raises(InputError, match="'q1' stands in two blocks"):
+    with pytest.raises(InputError, match="'q1' occurs in two blocks"):
         evaluate(QRELS, iter([{"q1": ["a"]}, {"q1": ["b"]}]), "RR")
 
 

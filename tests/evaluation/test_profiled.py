@@ -121,7 +121,7 @@ def test_given_queries_are_those_that_count_at_most():
 
 def test_duplicates_are_removed_before_the_tool_sees_the_run():
     run = {"q1": [("x", 1.0), ("a", 0.5), ("x", 0.25)]}
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         evaluate(QRELS, run, "RR", profile="ranx")
     ev = evaluate(QRELS, run, "RR", profile="ranx", duplicates="first")
     assert ev.counts["duplicates_removed"] == 1

@@ -1,4 +1,4 @@
-"""What is worked out by hand is what the kernels say, and what a person gets on paper."""
+"""What is calculated step by step is what the kernels say, and what a person gets on paper."""
 
 import math
 from itertools import permutations

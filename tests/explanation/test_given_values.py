@@ -100,7 +100,7 @@ def test_undefined_values_are_passed_over_aloud(tmp_path):
         ("", "no value to read"),
         ("q1 0.5\nq2 x\n", "values.txt, line 2: 'x' is no value"),
         ("q1 a b c\n", "values.txt, line 1: got 4 fields"),
-        ("q1 0.5\nq1 0.6\n", "query 'q1' stands twice"),
+        ("q1 0.5\nq1 0.6\n", "query 'q1' occurs twice"),
         ("q1 nDCG@5 0.5\nq1 AP 0.1\n", "it has: nDCG@5, AP"),
         ('{"q1": 0.5\n{"q2"\n', "line 1: not valid JSON"),
         ("query_id,AP\nq1,nan\n", "no number among the values"),

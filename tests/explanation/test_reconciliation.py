@@ -139,7 +139,7 @@ def test_the_query_that_moved_most_stands_on_both_sides():
 def test_where_rankings_part_the_rank_is_told_and_whether_it_is_a_tie():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[0]), query="q1")
     text = render(found)
-    assert "they part at rank 1: another document stands there (a tie here)" in text
+    assert "they part at rank 1: another document is there (a tie here)" in text
     lines = [line for line in text.splitlines() if line.endswith("<")]
     assert len(lines) == 2
 

@@ -189,7 +189,7 @@ def test_columns_of_whole_numbers_are_the_list_of_their_values(
 DECLINED = {
     "numpy, objects",
     "pandas, string of Python",
-    # An entry that is no id is looked at only where it stands.
+    # An entry that is no id is looked at only where it is.
     "pandas, category with entries that no row has",
     "pyarrow, a dictionary, sliced",
 }

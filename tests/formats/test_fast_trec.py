@@ -149,7 +149,7 @@ def test_generated_cells_are_read_alike(monkeypatch, line_by_line):
 
 
 def grouped(rng):
-    """A run whose queries stand together, written in one of many ways; now and then spoilt."""
+    """A run whose queries are together, written in one of many ways; now and then spoilt."""
     apart, end = rng.choice([" ", "\t", "  "]), rng.choice(["\n", "\r\n", " \n"])
     lines = []
     for query in range(rng.randint(1, 40)):

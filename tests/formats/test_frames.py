@@ -115,7 +115,7 @@ def test_a_rank_stands_in_for_missing_scores() -> None:
     frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["b", "a"], "rank": [2, 1]})
     run = Run.of(frame)
     assert run["q"] == {"b": -2.0, "a": -1.0}
-    assert "run: no scores, so the documents stand in order of their rank" in run.table.notes
+    assert "run: no scores, so documents are ordered by their rank" in run.table.notes
 
 
 def test_columns_of_a_library_are_read_as_columns() -> None:
@@ -218,7 +218,7 @@ def test_an_inner_series_without_labels_is_the_list_of_its_values() -> None:
 
 def test_labels_that_repeat_are_documents_that_stand_twice() -> None:
     twice = pd.Series([2.0, 1.0], index=["d1", "d1"])
-    with pytest.raises(InputError, match="document 'd1' stands twice for query 'q1'"):
+    with pytest.raises(InputError, match="document 'd1' occurs twice for query 'q1'"):
         Qrels.of({"q1": twice})
     assert not Run.of({"q1": twice}).table.unique
 

@@ -230,7 +230,7 @@ def test_what_has_no_rating_is_not_judged(tmp_path: Path) -> None:
 def test_a_document_rated_twice_is_told(tmp_path: Path) -> None:
     value = rank_eval_request()
     value["requests"][0]["ratings"].append({"_index": "shop", "_id": "B07", "rating": 1})
-    with pytest.raises(RankgaugeError, match="document 'B07' stands twice for query 'red dress'"):
+    with pytest.raises(RankgaugeError, match="document 'B07' occurs twice for query 'red dress'"):
         read_qrels(written(tmp_path / "a.json", value))
 
 

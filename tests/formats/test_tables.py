@@ -51,7 +51,7 @@ def test_a_run_without_scores_is_read_by_its_rank(tmp_path: Path) -> None:
     assert run["q1"] == {"a": -1.0, "b": -2.0}
     assert run.table.notes == (
         f"{path}: columns 'qid', 'docno', 'rank'",
-        f"{path}: no scores, so the documents stand in order of their rank",
+        f"{path}: no scores, so documents are ordered by their rank",
     )
 
 

@@ -301,7 +301,7 @@ def test_a_run_is_no_judgments(form, tmp_path):
 
 def test_a_document_that_stands_twice_cannot_be_an_object(tmp_path):
     run = Run.of([("q", "d", 1.0), ("q", "d", 2.0)])
-    with pytest.raises(InputError, match="document 'd' stands twice for query 'q'"):
+    with pytest.raises(InputError, match="document 'd' occurs twice for query 'q'"):
         write_table(run.table, tmp_path / "a.json", RUN)
 
 

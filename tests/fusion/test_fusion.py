@@ -461,7 +461,7 @@ A, B = {"q": ["a", "b"]}, {"q": ["b", "c"]}
         ([A, B], {"k": "sixty"}, InputError, "k='sixty'"),
         ([A, B], {"method": "rbc", "phi": 1}, InputError, "phi=1 is not possible"),
         ([A, B], {"ties": "best"}, UnknownName, "ties='best'"),
-        ([[("q", "d", 1.0), ("q", "d", 2.0)], B], {}, InputError, "stands twice for query 'q'"),
+        ([[("q", "d", 1.0), ("q", "d", 2.0)], B], {}, InputError, "occurs twice for query 'q'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_fused_is_said(runs, words, error, said):

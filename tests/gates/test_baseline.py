@@ -94,7 +94,7 @@ def _without(key):
         ("", "not a baseline"),
         ("[]", "its schema is None"),
         ("{", "line 1: not a baseline"),
-        ('{"a": 1, "a": 2}', "'a' stands there twice"),
+        ('{"a": 1, "a": 2}', "'a' occurs twice"),
         ("[" * 100_000, "not a baseline"),
         ("<<<<<<< ours\n{}\n=======\n", "line 1: two baselines were merged, and git left its mark"),
         (_text(schema="rankgauge/baseline/3"), "a newer rankgauge"),

@@ -1,4 +1,4 @@
-"""What is on each plot: the numbers of the evaluations, held against plain counts."""
+"""What is on each plot: the numbers of the evaluations, compared with plain counts."""
 
 import math
 import statistics

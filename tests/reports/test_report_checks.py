@@ -53,7 +53,7 @@ def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
     assert lines[8:] == [
         "1 error in 2 inputs",
         "• nothing wrong found in qrels.txt",
-        "• effect: the mean as it is → as it would be with what stands behind it",
+        "• effect: the mean as it is → as it would be with what is behind it",
         "• --fix FOLDER writes a copy in which P103 is fixed",
         "• more on each: rankgauge check --explain P103",
     ]

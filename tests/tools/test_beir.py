@@ -1,4 +1,4 @@
-"""The profiles of BEIR and MTEB, held against them on unkind data."""
+"""The profiles of BEIR and MTEB, compared with them on unkind data."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The profiles of LlamaIndex and Haystack, held against their evaluators."""
+"""The profiles of LlamaIndex and Haystack, compared with their evaluators."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The profile of ir_measures, held against its default pipeline on unkind data."""
+"""The profile of ir_measures, compared with its default pipeline on unkind data."""
 
 import importlib.util
 import shutil

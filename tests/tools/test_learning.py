@@ -1,4 +1,4 @@
-"""The profiles of torchmetrics, scikit-learn and sentence-transformers, held against them."""
+"""The profiles of torchmetrics, scikit-learn and sentence-transformers, compared with them."""
 
 import math
 

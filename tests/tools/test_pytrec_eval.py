@@ -1,4 +1,4 @@
-"""The profile of pytrec_eval, held against it on unkind data."""
+"""The profile of pytrec_eval, compared with it on unkind data."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The profile of ranx, held against it on unkind data."""
+"""The profile of ranx, compared with it on unkind data."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_grades_are_cut_to_whole_numbers():
 
 
 def test_ties_in_long_rankings_are_those_of_an_unstable_sort():
-    """Forty equal scores: what stands first depends on a quicksort, so no profile has it."""
+    """Forty equal scores: what is first depends on a quicksort, so no profile has it."""
     ids = [f"d{n}" for n in range(40)]
     run = {"q": dict.fromkeys(ids, 1.0)}
     found = [ranx.evaluate(ranx.Qrels({"q": {doc: 1}}), ranx.Run(run), "mrr@40") for doc in ids]

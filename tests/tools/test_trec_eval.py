@@ -1,4 +1,4 @@
-"""The profiles of trec_eval 9 and 10, held against what the two printed for real runs."""
+"""The profiles of trec_eval 9 and 10, compared with what the two printed for real runs."""
 
 import gzip
 import json

@@ -354,7 +354,7 @@ def test_wrong_input_is_an_error_with_place_and_fix(name):
 
 
 def test_a_document_twice_is_an_error_that_names_it():
-    with pytest.raises(InputError, match="document 'a' stands twice for query 'q'"):
+    with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         RetrievalEvaluator().evaluate_single("q", ["a", "b", "a"], {"a"})
 
 

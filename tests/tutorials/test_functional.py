@@ -422,7 +422,7 @@ def test_a_cutoff_of_zero_ends_the_process_of_the_peers(call):
 
 @pytest.mark.parametrize("function", PER_QUERY, ids=range(len(PER_QUERY)))
 def test_a_document_twice_in_the_ranking_is_an_error_that_names_it(function):
-    with pytest.raises(InputError, match="'d7' stands twice"):
+    with pytest.raises(InputError, match="'d7' occurs twice"):
         function(["d1", "d7", "d7"], RELEVANT)
 
 
@@ -484,13 +484,13 @@ BAD = [
     (
         lambda: fn.precision_at_k(["d1", "d1"], RELEVANT, 1),
         (
-            "retrieved: document 'd1' stands twice\n"
+            "retrieved: document 'd1' occurs twice\n"
             "fix: list(dict.fromkeys(retrieved)) keeps the first of each"
         ),
     ),
     (
         lambda: fn.recall_at_k(TWO, ["d1", "d1"], 1),
-        "relevant: document 'd1' stands twice\nfix: set(relevant) keeps one of each",
+        "relevant: document 'd1' occurs twice\nfix: set(relevant) keeps one of each",
     ),
     (
         lambda: fn.dcg([1, math.nan]),
@@ -636,7 +636,7 @@ def test_a_series_with_documents_as_labels_holds_their_grades():
     pd = pytest.importorskip("pandas")
     grades = pd.Series({"d1": 2, "d2": 1})
     assert fn.ndcg_at_k(TWO, grades) == fn.ndcg_at_k(TWO, {"d1": 2, "d2": 1})
-    with pytest.raises(InputError, match="'d1' stands twice"):
+    with pytest.raises(InputError, match="'d1' occurs twice"):
         fn.recall_at_k(TWO, pd.Series([1, 2], index=["d1", "d1"]), 1)
     with pytest.raises(InputError, match="a Series has no order of its own"):
         fn.recall_at_k(grades, RELEVANT, 1)
@@ -662,5 +662,5 @@ def test_a_series_whose_labels_and_values_could_both_be_the_ids_is_refused():
 @pytest.mark.parametrize("size", [100_000])
 def test_a_repeat_at_the_end_of_a_long_ranking_is_found_at_once(size):
     docs = [*range(size), size - 1]
-    with pytest.raises(InputError, match=f"'{size - 1}' stands twice"):
+    with pytest.raises(InputError, match=f"'{size - 1}' occurs twice"):
         fn.recall_at_k(docs, {1}, 1)

@@ -64,7 +64,7 @@ class AnswerJudging(Result):
         return sum(sum(count.values()) for count in self.labels.values())
 
     def table(self) -> Table:
-        """Return the number of items, and what became of them."""
+        """Return the number of items, and their outcome."""
         rows = [("verdicts needed", self.items), ("in the store before", self.before)]
         if self.dry_run:
             rows += [("to judge", self.items - self.before), ("calls", self.usage.calls)]

@@ -45,7 +45,7 @@ class Trial:
         value: The mean over the tuning queries; NaN if it failed.
         latency: Seconds a query; None if that was not measured.
         seconds: How long it took to build and run.
-        error: What went wrong; empty if nothing did.
+        error: The error message; empty if there is none.
     """
 
     name: str

@@ -45,8 +45,8 @@ class Response(NamedTuple):
         query: Its id.
         key: What the query is, by id and content: a hash of both.
         hits: What was retrieved; None if nothing usable was returned.
-        error: What went wrong, empty if nothing did.
-        kind: ``""`` if nothing went wrong, else ``error`` (the retriever raised), ``timeout`` or
+        error: The error message; empty if there is none.
+        kind: ``""`` without an error, else ``error`` (the retriever raised), ``timeout`` or
             ``response`` (what it returned is no ranking).
         seconds: How long the last attempt took; of a batch, each query's share of it.
         attempts: How often it was asked.

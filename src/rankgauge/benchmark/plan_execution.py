@@ -157,7 +157,7 @@ def explore_plan(
     .. code-block:: toml
 
         [explore]
-        retriever = "passages"     # the configuration of today is what stands in the plan
+        retriever = "passages"     # the configuration of today is what is in the plan
         measure = "nDCG@10"        # the first of the plan if left out
         method = "optuna"          # or "grid", which tries them all
         budget = 600               # seconds

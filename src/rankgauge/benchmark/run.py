@@ -65,7 +65,7 @@ class Tally:
         failed: Queries without a usable response.
         missing: Queries that were not asked: too many had failed in a row.
         empty: Queries for which nothing was found.
-        repeated: Hits on a document that stood before in the same ranking; left out.
+        repeated: Hits on a document that was before in the same ranking; left out.
         beyond: Hits below k; left out.
         unknown: Hits on a document that the collection does not have; they keep their rank, and
             count as not relevant.
@@ -110,7 +110,7 @@ class Tally:
             yield f"nothing was found for {many(self.empty, 'query')}"
         if self.repeated:
             yield (
-                f"WARNING: {many(self.repeated, 'hit')} on a document that stood before in the "
+                f"WARNING: {many(self.repeated, 'hit')} on a document that was before in the "
                 "same ranking; left out"
             )
         if self.beyond:

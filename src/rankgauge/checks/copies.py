@@ -119,7 +119,7 @@ class _Edit:
         other = before.values[old] != values
         same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
         same &= before.docs.take(old).same(rows, docs, rows) & ~other
-        # In TREC format a field is changed where it stands; other formats have quotes and escapes.
+        # In TREC format a field is changed where it is; other formats have quotes and escapes.
         if not same.all() and format_of(source) is not None:
             return None
         if _rows_span_lines(source, layout):
@@ -164,10 +164,10 @@ class _Edit:
             )
 
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
-        """The line with other fields; what stands between them stays."""
+        """The line with other fields; what is between them stays."""
         found = list(_FIELD.finditer(line))
         places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
-        # From the right: what stands before keeps its place.
+        # From the right: what is before keeps its place.
         for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
             if text is not None:
                 line = line[: found[at].start()] + text + line[found[at].end() :]

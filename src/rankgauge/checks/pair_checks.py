@@ -63,13 +63,13 @@ UNJUDGED_AT_K = FindingKind(
     "P106", "unjudged-at-k", "warning",
     "documents in the first k of the rankings have no judgment",
     "they count as not relevant; if some are relevant the value is too low",
-    "judge them, compare only runs that are judged alike, or use Bpref or nDCG(judged_only)",
+    "judge them, compare only runs that are judged equally, or use Bpref or nDCG(judged_only)",
 )  # fmt: skip
 
 SUSPICIOUSLY_PERFECT = FindingKind(
     "P107", "suspiciously-perfect", "warning",
     "the run is too good to be true",
-    "judgments and run may have been made from each other; the value says nothing then",
+    "judgments and run may have been made from each other; the value is meaningless then",
     "look where the run and the judgments come from",
 )  # fmt: skip
 

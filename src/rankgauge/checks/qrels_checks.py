@@ -89,7 +89,7 @@ ONLY_RELEVANT = FindingKind(
 SINGLE_MEASURE = FindingKind(
     "M101", "single-measure", "info",
     "one measure is reported alone",
-    "it hides what it does not look at: nDCG@10 says nothing of what was missed",
+    "it hides what it does not look at: nDCG@10 does not show what was missed",
     "report one of precision, one of recall and one of order: P@10, R@100, nDCG@10",
 )  # fmt: skip
 

@@ -42,7 +42,7 @@ IDS_NOT_UTF8 = FindingKind(
 
 DOCUMENT_TWICE = FindingKind(
     "R101", "document-twice", "error",
-    "a document stands more than once in a ranking",
+    "a document occurs more than once in a ranking",
     "an evaluation refuses it; tools that do not look count it each time, and push others down",
     "keep its best place (chunks of one document: keep the best of them)",
     "on request",
@@ -67,7 +67,7 @@ RANK_CONTRADICTS_SCORE = FindingKind(
 CUT_BELOW_K = FindingKind(
     "R105", "cut-below-k", "warning",
     "rankings are cut above the cut-off of a measure",
-    "what stands below the cut counts as not found, so a deeper run looks better than it is",
+    "what is below the cut counts as not found, so a deeper run looks better than it is",
     "retrieve at least as many documents as the deepest cut-off, the same for every run",
 )  # fmt: skip
 
@@ -146,7 +146,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
 def run_notes(run: CheckedRun) -> Iterator[str]:
     """Yield what was not checked, and why."""
     if run.ranked and run.lowest_rank == run.highest_rank:
-        yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which says nothing"
+        yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which carries no order"
     elif run.ranked and run.lowest_rank == 0:
         yield f"{run.source}: ranks count from 0; trec_eval counts from 1, and ignores the column"
 
@@ -200,13 +200,13 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
     by_lines = run.rising >= _MOST * run.varied
     judged = f"the other way round for {better} of {many(better + worse, 'query')}"
     if better >= _ENOUGH and better >= 4 * worse and gain >= 2:
-        evidence = f"judged documents stand better {judged}"
+        evidence = f"judged documents rank higher {judged}"
     elif by_ranks and worse <= better:
         evidence = (
             f"the ranks ascend with the scores in {run.turned} of {many(run.ranked, 'query')}"
         )
     elif by_lines and better >= _ENOUGH and better > 2 * worse and gain >= 1.5:
-        evidence = f"scores ascend from line to line, and judged documents stand better {judged}"
+        evidence = f"scores ascend from line to line, and judged documents rank higher {judged}"
     else:
         return
     fixed = run.rejoined(lambda table: without_repeats(negated(table)))

@@ -106,7 +106,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Look for what makes numbers wrong: in the judgments QRELS, in each RUN, between them.
 
     Each finding has a code that never changes its meaning, and says what was found, where, what it
-    does to the numbers (measured) and how to fix it. QRELS may stand alone.
+    does to the numbers (measured) and how to fix it. QRELS may be given alone.
 
     Exit codes: 0 nothing of the severity of --fail-on or worse, 1 such a finding, 2 an error.
 

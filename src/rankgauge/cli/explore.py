@@ -28,7 +28,7 @@ __all__ = ["explore"]
 def explore(path: str, store: str | None, timed: int, k: int, format: str) -> None:  # noqa: PLR0917 - options
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
-    The best is chosen on one part of the queries and held against the configuration of today on
+    The best is chosen on one part of the queries and compared with the configuration of today on
     the other, so that it is not merely the luckiest. Interrupted, or when its time is over, it
     tells what it has; responses are kept, and the same command goes on from there.
 

@@ -131,7 +131,7 @@ def trend(  # noqa: PLR0917 - one parameter an option
     """Follow a measure over time, with its interval, and warn if it declines.
 
     A line marks where judgments, policies or queries changed: nothing is compared across it. The
-    latest evaluation is held against the first and the best behind the last such line, query by
+    latest evaluation is compared with the first and the best behind the last such line, query by
     query.
 
     \b

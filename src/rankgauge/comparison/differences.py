@@ -289,7 +289,7 @@ def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str)
 
 
 def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
-    """What draws start from: the values that are tested, whatever order they stand in."""
+    """What draws start from: the values that are tested, whatever order they are in."""
     tables = [
         np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
     ]

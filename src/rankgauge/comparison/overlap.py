@@ -1,7 +1,7 @@
 """How alike two rankings are, without judgments: rank-biased overlap.
 
 A document that both rankings hold is common to both from the deeper of its two ranks on. So all
-sums of the paper are sums over common documents, and these come out of the join: run B stands in
+sums of the paper are sums over common documents, and these come out of the join: run B is in
 the place of the judgments, with its ranks for grades.
 """
 
@@ -46,7 +46,7 @@ class Overlap(Result):
         query_ids: (Q,) the queries of either run: those of the first, then those only the second
             has.
         ext: (Q,) RBO extrapolated from what was seen: the one number to report.
-        low: (Q,) RBO_min, the least it can be, whatever stands below the end of the rankings.
+        low: (Q,) RBO_min, the least it can be, whatever is below the end of the rankings.
         residual: (Q,) how far above `low` it can be.
         common: (Q,) the share of common documents in the first k, of those the longer ranking has.
         notes: What a reader of the numbers has to know, one sentence each.
@@ -131,14 +131,14 @@ def rbo(
 
     from 0 (nothing in common) to 1 (the same ranking). A reader goes on from each rank to the next
     with the chance p: with p = .9 the first ten ranks carry 86% of the weight. Rankings end
-    somewhere, and what stands below is not known. `ext` extrapolates what was seen, also where one
+    somewhere, and what is below is not known. `ext` extrapolates what was seen, also where one
     ranking is longer than the other (equation 32 of the paper); `low` counts nothing as common that
     was not seen (RBO_min); `low` + `residual` everything that could still be (RBO_max).
 
     An empty ranking has nothing in common with another: `ext` 0. Where both are empty there is
     nothing to compare: `ext` NaN, left out of the mean.
 
-    Documents with equal scores stand in one order, by `ties`, as in an evaluation. An order by
+    Ties are broken by one order, `ties`, as in an evaluation. An order by
     document id is the same in both runs and makes them look more alike than they are; with many
     ties keep that in mind (variants of RBO for ties are not computed here).
 
@@ -157,7 +157,7 @@ def rbo(
         other.
 
     Raises:
-        InputError: If p, k or depth is out of its range, or a document stands twice in a ranking.
+        InputError: If p, k or depth is out of its range, or a document occurs twice in a ranking.
         MismatchError: If the runs have no query in common.
 
     Source: Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings, ACM TOIS

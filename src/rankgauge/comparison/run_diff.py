@@ -45,7 +45,7 @@ from rankgauge.rendering.tables import Table
 _WARNING = "WARNING: "
 _SCHEMA = "rankgauge/diff/1"
 _P = 0.9
-# With p = .9 what stands below this rank weighs less than a ten-thousandth.
+# With p = .9 what is below this rank weighs less than a ten-thousandth.
 _RBO_DEPTH = 100
 
 
@@ -110,7 +110,7 @@ class QueryDiff:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunDiff(Result):
-    """What became of each query from run A to run B.
+    """Changes of each query from run A to run B.
 
     Made by :func:`diff`. Printed, it shows the rankings, too.
 
@@ -463,7 +463,7 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
 
 
 def _names(sources: Sequence[Any]) -> list[str]:
-    """The names of both runs, told apart if they have one name."""
+    """The names of both runs, distinguished if they share a name."""
     names = [name_of(source) for source in sources]
     if len({*names}) < len(names) and not any(isinstance(source, Run) for source in sources):
         names = [os.fsdecode(source) for source in sources]

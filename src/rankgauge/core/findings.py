@@ -248,7 +248,7 @@ REPEATED_TEXT = FindingKind(
 
 QUESTION_INSIDE_DOCUMENT = FindingKind(
     "T103", "question-inside-document", "warning",
-    "the text of a query stands word for word in a document",
+    "the text of a query occurs word for word in a document",
     "it is found by any retriever of words: the values are higher than on real questions",
     "take the question out of the document, or the query out of the test",
 )  # fmt: skip

@@ -290,7 +290,7 @@ def _no_name(text: str) -> UnknownName:
 
 
 def format_name(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
-    """The text of a name; `at` is the parameter that stands behind ``@``.
+    """The text of a name; `at` is the parameter that is behind ``@``.
 
     Example:
         >>> format_name("RR", [("k", 10), ("rel", 2)], "k")

@@ -35,7 +35,7 @@ RETRYABLE = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 5
 _FIXES = {
     401: "give the key: name its environment variable in key_env",
     403: "give a key that may do this: name its environment variable in key_env",
-    404: "look at the URL; it is what stands before the path that is asked for",
+    404: "look at the URL; it is the part before the requested path",
     413: "send less at once: a smaller batch, or shorter texts",
     429: "wait, or ask for less at once",
 }
@@ -185,7 +185,7 @@ class Endpoint:
         """Send a body and return the response.
 
         Args:
-            path: What stands behind the URL, such as ``embeddings``; nothing if it is empty.
+            path: What is behind the URL, such as ``embeddings``; nothing if it is empty.
             body: What is sent as JSON.
 
         Raises:
@@ -206,7 +206,7 @@ class Endpoint:
 
         Args:
             method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
-            path: What stands behind the URL; nothing if it is empty.
+            path: What is behind the URL; nothing if it is empty.
             content: What is sent, if anything.
             kind: What the content is.
             params: Sent behind the path, ``?name=value``.

@@ -399,7 +399,7 @@ def show_id(value: bytes) -> str:
 def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, bytes] | None:
     """Two ids, one of each side, that differ only in leading zeros, blanks around them, or case.
 
-    None if there are no such two, or if any id stands on both sides: then both mean the same ids.
+    None if there are no such two, or if any id is on both sides: then both mean the same ids.
     Looks at the first 10,000 of each side; what it takes grows with their number alone.
 
     Example:

@@ -159,7 +159,7 @@ class PairTable:
         )  # fmt: skip
 
     def repeats(self) -> list[list[int]]:
-        """Rows of each pair that stands more than once, in the order given."""
+        """Rows of each pair that occurs more than once, in the order given."""
         if self.unique or len(self) < 2:
             return []
         hashes = self.docs.hashes()
@@ -197,7 +197,7 @@ class PairTable:
     def _all_differ(self, hashes: npt.NDArray[np.uint64]) -> bool:
         """Whether the hashes of each query surely differ; asked only where many are equally long.
 
-        To sort queries beside each other is quicker than to sort the rows of all.
+        To sort queries side by side is quicker than to sort the rows of all.
         """
         if native.core is not None:
             return native.core.all_differ(np.ascontiguousarray(hashes), self.offsets)
@@ -217,7 +217,7 @@ class PairTable:
         return True
 
     def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
-        """The error for a pair that stands more than once."""
+        """The error for a pair that occurs more than once."""
         query = show_id(self.queries[int(self.query_numbers()[group[0]])])
         doc = show_id(self.docs[group[0]])
         many = "twice" if len(group) == 2 else f"{len(group)} times"
@@ -225,7 +225,7 @@ class PairTable:
         if self.lines is not None:
             where += ", lines " + " and ".join(str(int(self.lines[row])) for row in group[:2])
         return InputError(
-            f"document '{doc}' stands {many} for query '{query}'", where=where, fix=fix
+            f"document '{doc}' occurs {many} for query '{query}'", where=where, fix=fix
         )
 
 

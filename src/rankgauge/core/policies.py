@@ -29,7 +29,7 @@ class Policies:
             grade first), or ``mean``: the mean of the values over all orders.
         queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
             run has an empty ranking), ``intersection`` (judged and in the run), or ``given``.
-        duplicates: A document that stands twice in a ranking is an ``error``; ``first`` keeps its
+        duplicates: A document that occurs twice in a ranking is an ``error``; ``first`` keeps its
             first place in the input, ``best`` its highest score.
         undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
             (``skip``). A measure may ask for ``skip`` by itself, where 0 would mean something else.
@@ -67,7 +67,7 @@ class Policies:
             integer(name, getattr(self, name), least=0, most=most)
         if self.draws == 1:
             raise InputError(
-                "draws=1 says nothing of its error", where="policies", fix="draw more: draws=1000"
+                "draws=1 gives no standard error", where="policies", fix="draw more: draws=1000"
             )
         if self.seed and not self.draws:
             raise InputError(

@@ -30,7 +30,7 @@ USE_CASES: Mapping[str, UseCase] = {
             "qa",
             "question answering",
             ("RR", "Success@1"),
-            "one good document is enough, and it should stand first: RR falls with every rank it "
+            "one good document is enough, and it should be first: RR falls with every rank it "
             "is late, Success@1 says how often it is first",
         ),
         UseCase(

@@ -1,7 +1,7 @@
 """Documents cut into chunks, which are retrieved in their place.
 
-A chunk knows where it stands: ``text[chunk.start:chunk.end] == chunk.text``, in characters. So what
-was retrieved can be held against the spans that are relevant, however the text was cut.
+A chunk knows where it is: ``text[chunk.start:chunk.end] == chunk.text``, in characters. So what
+was retrieved can be compared with the spans that are relevant, however the text was cut.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class TokenChunker(_ChonkieChunker):
     Args:
         size: Tokens of a chunk.
         overlap: How many of them the next one begins with; less than `size`.
-        tokenizer: ``word`` (what stands between blanks), ``character``, or a function that cuts a
+        tokenizer: ``word`` (what is between blanks), ``character``, or a function that cuts a
             text into pieces that joined are the text. Nothing is ever downloaded.
 
     Raises:
@@ -176,7 +176,7 @@ class RecursiveChunker(_ChonkieChunker):
     Args:
         size: The most tokens of a chunk.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: What has fewer bytes is joined with what stands beside it.
+        shortest: What has fewer bytes is joined with what is beside it.
 
     Raises:
         InputError: If that is not possible.
@@ -205,7 +205,7 @@ def chunk_documents(
 ) -> Iterable[Document]:
     """The chunks of documents as documents, one after the other as they are asked for.
 
-    The third chunk of document ``d7`` is called ``d7#0003``; its fields say where it stands:
+    The third chunk of document ``d7`` is called ``d7#0003``; its fields say where it is:
     ``{"document": "d7", "start": 812, "end": 1204}``, in characters of the text (without the
     title). Other fields are those of the document. A document without text is one chunk if it has
     a title that is kept, and none otherwise.

@@ -240,7 +240,7 @@ class Collection:
 
         Raises:
             InputError: If there is no such collection.
-            FormatError: With the first line that does not fit, or for an id that stands twice.
+            FormatError: With the first line that does not fit, or for an id that occurs twice.
             MissingExtra: If the library that has it is not installed.
 
         Example:
@@ -375,7 +375,7 @@ def read_documents(path: Source) -> dict[str, Document]:
             (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input.
 
     Raises:
-        FormatError: With the line that does not fit, or for an id that stands twice.
+        FormatError: With the line that does not fit, or for an id that occurs twice.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -389,7 +389,7 @@ def read_queries(path: Source) -> dict[str, Query]:
     """Read queries from a file, of the same kinds as documents; other keys become fields.
 
     Raises:
-        FormatError: With the line that does not fit, or for an id that stands twice.
+        FormatError: With the line that does not fit, or for an id that occurs twice.
 
     Example:
         >>> from rankgauge.sample import sample_path

@@ -296,7 +296,7 @@ def _of_queries(
     for kind, message, found in (
         (EMPTY_QUERY, "queries without any text", blank),
         (REPEATED_QUERY, "queries that repeat another", repeats),
-        (QUESTION_INSIDE_DOCUMENT, "queries whose words stand in a document", leaks),
+        (QUESTION_INSIDE_DOCUMENT, "queries whose words occur in a document", leaks),
         (QUERY_IS_DOCUMENT, "queries with the id of a document", scanned.same_ids),
     ):
         yield _finding(kind, message, found, total)

@@ -18,7 +18,7 @@ from rankgauge.data.run import Run
 # A long text is looked at in pieces of so many characters.
 _PIECE = 1 << 20
 _EXAMPLES = 3
-# Shorter queries stand in documents by chance.
+# Shorter queries occur in documents by chance.
 _LEAST_WORDS = 4
 
 
@@ -89,7 +89,7 @@ class _Leaks:
                 self._longest = max(self._longest, len(text) + 2)
 
     def look(self, document: Document) -> None:
-        """Notes the queries whose words stand in a document in a row."""
+        """Notes the queries whose words occur in a document in a row."""
         if not self._by_word:
             return
         text = document.whole

@@ -160,7 +160,7 @@ def span_scores(
         retrieved: Query id to what was retrieved.
         relevant: Query id to what is relevant. Queries without are left out; one that nothing was
             retrieved for has 0 in all three.
-        texts: A collection, or document id to text: tokens are what stands between blanks, and a
+        texts: A collection, or document id to text: tokens are what is between blanks, and a
             span holds those it touches. Without, characters are counted.
         repeats: ``counted`` or ``once``.
 

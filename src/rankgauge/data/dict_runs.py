@@ -203,11 +203,11 @@ def _ranks(
 
 
 def _above(ranking: Mapping[str, float], equal: set[float], ties: Ties) -> dict[str, int]:
-    """How many documents of the same score stand above each of those with these scores."""
+    """How many documents of the same score are above each of those with these scores."""
     above: dict[str, int] = {}
     for group in _groups(ranking, equal):
         if ties == "trec":
-            # Text stands in the order of its characters, which is that of their bytes.
+            # Text is in the order of its characters, which is that of their bytes.
             group.sort(reverse=True)
         above.update(zip(group, range(len(group)), strict=True))
     return above

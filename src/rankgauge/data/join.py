@@ -6,7 +6,7 @@ Three steps, each over whole columns:
    collision costs time and never changes a number;
 2. *rank*: the rank of those rows by their scores, ids compared only inside groups of equal scores
    that hold a judged document;
-3. *lay out*: rows of one query beside each other, in blocks of bounded size. No value depends on
+3. *lay out*: rows of one query side by side, in blocks of bounded size. No value depends on
    how the queries were cut into blocks.
 """
 
@@ -110,7 +110,7 @@ class Joined:
         _, found, _ = self._entries(queries)
         pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
         width = np.maximum(np.maximum(found, pool), 1)
-        # Queries of like width together, so that one deep query does not pad the others.
+        # Queries of similar width together, so that one deep query does not pad the others.
         order = np.argsort(width, kind="stable")
         for places in cut(order, width, cells):
             yield places, self._block(queries[places])

@@ -96,7 +96,7 @@ class Cached:
 class JudgedRun(Cached):
     """A run seen through judgments.
 
-    Row q is a query; column j is the j-th document that it retrieved and that stands in the
+    Row q is a query; column j is the j-th document that it retrieved and that is in the
     judgments, best rank first. There is always at least one column, and a row is padded at its end.
 
     Attributes:
@@ -175,11 +175,11 @@ class JudgedRun(Cached):
         self.__dict__.update(state, _made={})
 
     def within(self, k: int) -> BoolArray:
-        """(Q, J) whether a document stands in the first `k`."""
+        """(Q, J) whether a document is in the first `k`."""
         return self.once(("within", k), lambda: self.rank <= k)
 
     def share(self, k: int) -> FloatArray:
-        """(Q, J) how much of a document stands in the first `k`: 1 or 0."""
+        """(Q, J) how much of a document is in the first `k`: 1 or 0."""
         return self.once(("share", k), lambda: self.within(k).astype(np.float64))
 
     def least(self, rel: Level) -> float | FloatArray:
@@ -199,7 +199,7 @@ class JudgedRun(Cached):
         return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
 
     def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
-        """(Q,) how many of the documents that are flagged stand in the first `k`.
+        """(Q,) how many of the documents that are flagged are in the first `k`.
 
         Args:
             flags: (Q, J) which.
@@ -251,7 +251,7 @@ class JudgedRun(Cached):
         return self.once(key, lambda: _of_ranks(self.rank, table))
 
     def in_groups(self, flags: BoolArray) -> tuple[IntArray, IntArray]:
-        """Of groups of equal scores: (Q, J) how many flagged stand above each document's group.
+        """Of groups of equal scores: (Q, J) how many flagged are above each document's group.
 
         And (Q, J) how many of them are in it.
         """
@@ -299,7 +299,7 @@ class JudgedRun(Cached):
         first = np.argsort(~self.judged, axis=1, kind="stable")
         judged = np.take_along_axis(self.judged, first, axis=1)
         rank = np.where(judged, np.arange(1, judged.shape[1] + 1), UNRANKED)
-        # What is removed may not lengthen a group of equal scores that it stood in.
+        # What is removed may not lengthen a group of equal scores that it was in.
         old_first = np.where(judged, np.take_along_axis(self.tie_first, first, axis=1), UNRANKED)
         return JudgedRun(
             rank=rank,
@@ -315,7 +315,7 @@ class JudgedRun(Cached):
 
 
 class Averaged(JudgedRun):
-    """A judged run whose groups of equal scores stand in every order at once, all alike likely.
+    """A judged run whose groups of equal scores are in every order at once, all equally likely.
 
     A measure that only adds up what ranks are worth has the same value of it as on the average over
     all orders: the mean of a sum is the sum of the means. So its kernel may be called with this
@@ -330,7 +330,7 @@ class Averaged(JudgedRun):
     """
 
     def share(self, k: int | IntArray) -> FloatArray:
-        """(Q, J) how likely each document stands in the first `k`."""
+        """(Q, J) how likely each document is in the first `k`."""
         last = k[:, None] if isinstance(k, np.ndarray) else k
         size = self.tie_last - self.tie_first + 1
         within = np.minimum(self.tie_last, last) - self.tie_first + 1
@@ -338,7 +338,7 @@ class Averaged(JudgedRun):
 
     def within(self, k: int) -> BoolArray:
         """There is no single order of which it could be said."""
-        raise TypeError(f"whether a document stands in the first {k} depends on the order")
+        raise TypeError(f"whether a document is in the first {k} depends on the order")
 
     def first(self, rel: Level) -> IntArray:
         """There is no single order of which it could be said."""
@@ -349,7 +349,7 @@ class Averaged(JudgedRun):
         return self.once(("found", rel, k), lambda: self.among(self.hits(rel), k))
 
     def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
-        """(Q,) how many of those flagged stand in the first `k` on the average."""
+        """(Q,) how many of those flagged are in the first `k` on the average."""
         if k is None:
             return self.count(flags)
         return self.total(np.where(flags, self.share(k), 0.0))

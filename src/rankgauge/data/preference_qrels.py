@@ -216,7 +216,7 @@ class PreferenceQrels(SpecialQrels):
 
     def tied(self, joined: Joined) -> IntArray:
         """Queries in which a tie could change a value: of documents that differ in a grade."""
-        # What is in no preference changes nothing, wherever it stands.
+        # What is in no preference changes nothing, wherever it is.
         return replace(joined, grade=self._kinds[joined.rows]).tied(condensed=True)
 
     @cached_property

@@ -64,7 +64,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
         depth: How many documents of each query are kept; all of them if left out.
 
     Raises:
-        InputError: If a document stands twice in a ranking.
+        InputError: If a document occurs twice in a ranking.
         UnknownName: For a policy of ties that takes judgments.
 
     Example:
@@ -79,7 +79,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     heads = _heads(table.values[order], table.offsets)
     tied = np.flatnonzero(np.diff(heads) > 1)
     if depth is not None:
-        # What stands below is cut off: its order need not be known.
+        # What is below is cut off: its order need not be known.
         above = heads[tied] - table.offsets[query_of(table, heads[tied])]
         tied = tied[above < depth]
     at, by_rule = _in_groups(table, order, (heads[tied], heads[tied + 1]), ties)
@@ -156,7 +156,7 @@ def _ranks_in_ties(
 def _first_place(
     scores: FloatArray, start: IntArray, stop: IntArray, wanted: FloatArray
 ) -> IntArray:
-    """Where each of these scores stands first in its part of the scores, which descend there."""
+    """Where each of these scores is first in its part of the scores, which descend there."""
     low, high = start.copy(), stop.copy()
     for _ in range(int((stop - start).max()).bit_length()):
         middle = (low + high) >> 1
@@ -210,9 +210,9 @@ def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:
 def _blocks_of(
     values: FloatArray, offsets: IntArray, queries: IntArray
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.bool_], FloatArray]]:
-    """Queries of like length beside each other: their rows, which are no padding, their scores.
+    """Queries of similar length side by side: their rows, which are no padding, their scores.
 
-    The scores are negative, so that the best stands first when they ascend; padding comes last.
+    The scores are negative, so that the best is first when they ascend; padding comes last.
     """
     sizes = np.diff(offsets)[queries]
     for chosen in cut(np.argsort(sizes, kind="stable"), sizes, CELLS):
@@ -246,7 +246,7 @@ def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
 
 
 def _moved(place: IntArray, spans: IntArray, order: IntArray) -> IntArray:
-    """Places after what stood at `spans` (ascending) was put in this order."""
+    """Places after what was at `spans` (ascending) was put in this order."""
     new = np.empty(len(spans), dtype=np.int64)
     new[order] = spans
     at = np.minimum(np.searchsorted(spans, place), len(spans) - 1)

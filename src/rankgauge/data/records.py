@@ -72,7 +72,7 @@ class Records:
                 lines, or of a JSON list; or records, which are returned as they are.
 
         Raises:
-            InputError: If something is missing, stands twice or does not fit together; the message
+            InputError: If something is missing, occurs twice or does not fit together; the message
                 names the record, or the line of the file.
             UnknownName: If a key is a misspelt one of these.
 
@@ -121,7 +121,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
     for row, query in zip(read.rows, ids.tolist(), strict=True):
         if query in first:
             raise InputError(
-                f"query {show_id(query)!r} stands already in {first[query].place}",
+                f"query {show_id(query)!r} is already in {first[query].place}",
                 where=row.place,
                 fix="give every query one record",
             )
@@ -191,7 +191,7 @@ def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
         sets.append(dict.fromkeys(itertools.islice(ids, count)))
         if len(sets[-1]) != count:
             raise InputError(
-                f"a document stands twice among the relevant: {_twice(row.relevant or [])!r}",
+                f"a document occurs twice among the relevant: {_twice(row.relevant or [])!r}",
                 where=row.place,
                 fix="give every relevant document once, such as by set(...)",
             )

@@ -132,14 +132,14 @@ class Run(Pairs):
 
     @cached_property
     def repeats(self) -> list[list[int]]:
-        """Rows of each document that stands more than once in its ranking."""
+        """Rows of each document that occurs more than once in its ranking."""
         return self.table.repeats()
 
     def without_repeats(self, policy: Duplicates) -> PairTable:
         """The table with each document once in a ranking.
 
         Raises:
-            InputError: By the policy ``error``, if one stands more than once.
+            InputError: By the policy ``error``, if one occurs more than once.
         """
         if not self.repeats:
             return self.table

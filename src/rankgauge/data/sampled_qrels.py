@@ -100,7 +100,7 @@ class SampledQrels(SpecialQrels):
 class SampledRun:
     """A run seen through judgments of a sample: what measures of samples read.
 
-    Row q is a query; column j is the j-th document that it retrieved and that stands in the pool,
+    Row q is a query; column j is the j-th document that it retrieved and that is in the pool,
     best rank first.
 
     Attributes:

@@ -37,7 +37,7 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
 
     Raises:
         UnknownName: If k is no whole number from 1, or for a policy nobody knows.
-        InputError: If a document stands twice in a ranking, and none is to be kept.
+        InputError: If a document occurs twice in a ranking, and none is to be kept.
 
     Example:
         >>> list(cut({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}, 2)["q1"])

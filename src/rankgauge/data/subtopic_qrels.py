@@ -150,7 +150,7 @@ class SubtopicQrels(SpecialQrels):
 class SubtopicRun(Cached):
     """A run seen through judgments by subtopic: what a measure of diversity reads.
 
-    Row q is a query; column j is the j-th document that it retrieved and that stands in the
+    Row q is a query; column j is the j-th document that it retrieved and that is in the
     judgments, best rank first. S is the most subtopics that one of the queries has; one that a
     query does not have is a subtopic without a relevant document.
 
@@ -183,7 +183,7 @@ class SubtopicRun(Cached):
         return self.once(("hits", rel), lambda: self.reaches(self.grade, rel))
 
     def within(self, k: int) -> BoolArray:
-        """(Q, J) whether a document stands in the first `k`."""
+        """(Q, J) whether a document is in the first `k`."""
         return self.once(("within", k), lambda: self.rank <= k)
 
     def relevant(self, rel: Level) -> IntArray:

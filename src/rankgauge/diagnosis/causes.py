@@ -132,7 +132,7 @@ BELOW_K = Cause(
 )  # fmt: skip
 LOW = Cause(
     "low in the top k", "query", "ranks",
-    "nothing is missed, but in the first k a document stands above one of a higher grade",
+    "nothing is missed, but in the first k a document is above one of a higher grade",
     "reranking",
 )  # fmt: skip
 
@@ -169,7 +169,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class QueryDiagnosis:
-    """What went wrong in one query.
+    """Likely causes of the loss in one query.
 
     Attributes:
         query_id: The query.
@@ -486,7 +486,7 @@ def _inverted(query: RankedQuery, k: int) -> str:
         if better:
             best = max(better, key=lambda below: (top[below], -below))
             return (
-                f"nothing is missed, but grade {top[best]:g} at rank {best + 1} stands below grade "
+                f"nothing is missed, but grade {top[best]:g} at rank {best + 1} is below grade "
                 f"{grade:g} at rank {place + 1}"
             )
     return ""

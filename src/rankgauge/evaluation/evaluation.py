@@ -75,7 +75,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
             that hold both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
-            a mapping, a data frame or a run (a query stands in one block only).
+            a mapping, a data frame or a run (a query is in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
             3, 5, 10, RR and AP.
         ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``

@@ -43,13 +43,13 @@ _FEW_MET = 0.2
 # too high or too low match other documents: there a glance at a few says whether to look.
 _FEW_MATCHED = 0.4
 # So much denser than in the whole ranking are judged documents among the first ten where ids meet
-# those of like documents; so much thinner where the order is reversed.
+# those of similar documents; so much thinner where the order is reversed.
 _DENSER, _THINNER = 1.3, 0.7
 _GLANCED = 5
 _IDS = 5_000
 # As many more must match than chance brings: three standard deviations, and half as many again.
 _DEVIATIONS, _BETTER = 3, 1.5
-# With fewer queries nothing in common may be no wonder.
+# With fewer queries nothing in common may be plausible.
 _QUERIES = 10
 _LEAST_QUERIES = 5
 # Above a half, empty rankings decide the mean, whatever the others are like.

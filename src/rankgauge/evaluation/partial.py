@@ -424,7 +424,7 @@ def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
 def _repeated_query(summary: InputSummary, qrels: Qrels) -> InputError:
     again = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
     return InputError(
-        f"query {qrels.query_ids[int(again[0])]!r} stands in two blocks of the run",
+        f"query {qrels.query_ids[int(again[0])]!r} occurs in two blocks of the run",
         where="run",
         fix="yield all documents of a query in one block",
     )

@@ -88,7 +88,7 @@ class Evaluation(Result):
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
         profile: The other tool's way in which they were measured, or None. `policies` are then what
-            all measures share; where they differ ours stands there, and the notes say the rest.
+            all measures share; where they differ ours is there, and the notes say the rest.
         left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
             not average all of them over the same queries; None where every query counts.
         findings: What matters for the interpretation of the values: faults of the input, the worst

@@ -109,7 +109,7 @@ def _relative(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = query.relevant(words["rel"])
     places, said = (k, f"in the first {k}") if k else (len(rows), f"in {len(rows)} documents")
     best = min(places, whole)
-    said = f"relevant{level(words)}: {whole} in the judgments, so at most {best} can stand {said}"
+    said = f"relevant{level(words)}: {whole} in the judgments, so at most {best} can be {said}"
     shown = _fraction(_FOUND, rows, said, (name, found, best))
     if whole and not best:
         return replace(shown, steps=(said, f"{name} = 0: nothing was retrieved"), value=0.0)
@@ -183,7 +183,7 @@ def _of_reciprocal(
         return (f"no document is relevant{level(words)}: {name} is undefined",), math.nan
     if not first:
         return (f"no relevant document{level(words)} was found: {name} = 0",), 0.0
-    said = f"the first relevant document{level(words)} stands at rank {first}"
+    said = f"the first relevant document{level(words)} is at rank {first}"
     return (said, f"{name} = 1 / {first} = {number(1 / first)}"), 1 / first
 
 

@@ -52,7 +52,7 @@ class _Choice(NamedTuple):
 
 
 def _once(deviation: Deviation) -> Deviation:
-    """The same, where a document that stands twice is made one before the order is changed."""
+    """The same, where a document that occurs twice is made one before the order is changed."""
 
     def changed(case: Case) -> Case:
         table = case.run.without_repeats(case.policies.duplicates)

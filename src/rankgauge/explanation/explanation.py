@@ -68,7 +68,7 @@ class Explanation(Result):
         query: The query, as text.
         why: Why this query, if it was not asked for; else empty.
         kernel: What `evaluate` says of the query; NaN where it is undefined. A note tells if the
-            calculation by hand comes to something else.
+            step-by-step calculation comes to something else.
         mean: The mean over the queries.
         queries: How many these are.
         by_hand: Whether there is a calculation; without one its value is that of `evaluate`.
@@ -105,7 +105,7 @@ class Explanation(Result):
 
     @property
     def value(self) -> float:
-        """What the calculation by hand comes to; NaN where it is undefined."""
+        """What the step-by-step calculation comes to; NaN where it is undefined."""
         return self.calculation.value
 
     @property
@@ -173,7 +173,7 @@ def explain(
     undefined: Undefined = "zero",
     unjudged: Unjudged = "not relevant",
 ) -> Explanation:
-    """Work out the value of one query by hand: each document, what it is worth, and the sum.
+    """Explain the value of one query step by step: the contribution of each document, and the sum.
 
     The calculation follows the definition in its own loops, and is verified against `evaluate`.
 
@@ -195,7 +195,7 @@ def explain(
 
     Example:
         >>> print(*explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR").steps, sep="; ")
-        the first relevant document stands at rank 2; RR = 1 / 2 = 0.5000
+        the first relevant document is at rank 2; RR = 1 / 2 = 0.5000
     """
     case = case_of(
         qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
@@ -205,7 +205,7 @@ def explain(
 
 
 def explained(case: Case, query: Id | None = None) -> Explanation:
-    """A query of a case worked out by hand."""
+    """A query of a case calculated step by step."""
     evaluation = evaluated(case)
     if not evaluation.query_ids:
         raise InputError("no query is left to explain", fix="see --queries")
@@ -342,7 +342,7 @@ def _notes(
     value = kernel if found is None else found.value
     if not alike(value, kernel):
         yield (
-            f"WARNING: worked out by hand it is {value!r}, evaluate says {kernel!r}: this is a "
+            f"WARNING: step by step it is {value!r}, evaluate says {kernel!r}: this is a "
             "fault of rankgauge, please report it"
         )
     if not ranking.in_run:
@@ -354,7 +354,7 @@ def _notes(
         plural = f"the mean over all {orders_of(seen)} orders of tied documents"
         yield f"ties=mean: the value is {plural}" + (", no one ranking's" * (found is None))
     elif found is None:
-        yield f"there is no working by hand of {case.measure.name}: the value is that of evaluate"
+        yield f"no step-by-step calculation of {case.measure.name}: the value is that of evaluate"
     if dict(case.measure.params).get("judged_only"):
         removed = sum(not one.judged for one in ranking.documents)
         yield f"judged_only: {many(removed, 'document')} without a judgment removed first"

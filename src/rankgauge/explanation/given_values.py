@@ -152,7 +152,7 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
         elif row.query.lower() in _MEANS or not row.query:
             mean = value
         elif row.query in values:
-            raise InputError(f"query {row.query!r} stands twice", where=source, fix="keep one")
+            raise InputError(f"query {row.query!r} occurs twice", where=source, fix="keep one")
         else:
             values[row.query] = value
     if len(values) + (mean is not None) < len(kept):

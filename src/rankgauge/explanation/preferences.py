@@ -41,7 +41,7 @@ def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:
     value = right / whole if whole else math.nan
     steps = (
         f"{good} relevant{level(words)} and {others} {said} make {whole} pairs",
-        "below: how many of the others stand below it, or were not retrieved",
+        "below: how many of the others are below it, or were not retrieved",
         f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
     return Calculation(("others above", "below", "sum"), tuple(rows), steps, value)

@@ -37,7 +37,7 @@ from rankgauge.rendering.tables import Table
 _SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
-# So many queries that tell two ways apart make it sure, and this chance of a mean alone.
+# So many queries that distinguish two policies make it sure, and this chance of a mean alone.
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
 # How densely means lie is told by so many of the nearest.
 _NEAR = 20
@@ -397,7 +397,7 @@ def _distinct(tries: Sequence[_Trial]) -> list[_Trial]:
         first = found.setdefault((values.tobytes(), one.kept.tobytes()), one)
         if first is one:
             continue
-        # Ours is told as ours wherever it stands.
+        # Ours is told as ours wherever it is.
         first.ours |= one.ours
         if one.way.profile:
             first.same.insert(0, one.way.name)
@@ -452,7 +452,7 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
 
 
 def _apart(one: _Trial, other: _Trial, slack: float) -> int:
-    """How many queries tell two ways apart, to the digits given."""
+    """How many queries distinguish two policies, to the digits given."""
     differ = (one.kept != other.kept) | (np.abs(one.values - other.values) > 2 * slack)
     return int(np.count_nonzero(differ & (one.kept | other.kept)))
 

@@ -21,7 +21,7 @@ from rankgauge.rendering.tables import Cell, Table
 
 UNJUDGED = "·"
 GAP = "..."
-# The first ranks are shown, whatever stands there; below only what counts, so many at most.
+# The first ranks are shown, whatever is there; below only what counts, so many at most.
 _HEAD, _MOST = 10, 25
 _WORDS = {"document", "relevant", "tie"}
 
@@ -83,12 +83,12 @@ def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) ->
 
 
 def _right(heads: Sequence[str]) -> frozenset[int]:
-    """All but documents and words stand to the right."""
+    """All but documents and words are to the right."""
     return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
 
 
 def _cut(measure: Measure, last: int) -> Value:
-    """The cut-off, if what is left stands below it."""
+    """The cut-off, if what is left is below it."""
     k = dict(measure.params).get("k")
     return k if isinstance(k, int) and last >= k else None
 

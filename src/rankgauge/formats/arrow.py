@@ -27,7 +27,7 @@ _SPARE = 8
 _PIECE = 1 << 14
 # From so many rows on pyarrow is worth its import.
 _IMPORT = 1 << 20
-# In a column of so many rows a value is read once for all rows that it stands in together, if that
+# In a column of so many rows a value is read once for all rows that it is in together, if that
 # are so many on average; the first rows tell whether to try.
 _MANY = 1 << 17
 _LOOKED_AT = 1 << 10
@@ -246,7 +246,7 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
             return None
         return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
     if kind == "T" and not hasattr(values.dtype, "na_object"):
-        # Not even of these does NumPy count a NUL at the end, unless something stands behind it.
+        # Not even of these does NumPy count a NUL at the end, unless something is behind it.
         lengths = _lengths(np.strings.add(values, "|")) - 1
         width = max(1, int(lengths.max()))
         if width * len(values) > _PADDED * int(lengths.sum()):
@@ -277,7 +277,7 @@ def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
 
 
 def _whole(numbers: npt.NDArray[Any]) -> Ids | None:
-    """Whole numbers as they are written; what stands in many rows together is written once."""
+    """Whole numbers as they are written; what is in many rows together is written once."""
     heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
     if _RARE * len(heads) > len(numbers):
         return _written(numbers)

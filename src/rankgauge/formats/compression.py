@@ -153,7 +153,7 @@ class _Members:
                 return part
 
     def _rest(self, left: bytes) -> bytes:
-        """What stands behind a member; xz may fill up with zeros."""
+        """What is behind a member; xz may fill up with zeros."""
         filled = self._packing.name == "xz"
         while not left or (filled and not left.strip(b"\0")):
             left = self._read(_TAKEN)

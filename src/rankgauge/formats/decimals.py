@@ -159,7 +159,7 @@ def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
 def _places(
     data: Bytes, words: Words, begins: Ints, ends: Ints
 ) -> tuple[Ints | int, Floats | float]:
-    """How many digits stand behind the point of each number, and that power of ten.
+    """How many digits are behind the point of each number, and that power of ten.
 
     One for all where they are written alike, as in most files. Without a point it is `_NONE`.
     """

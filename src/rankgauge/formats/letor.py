@@ -35,7 +35,7 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             rows.refuse(number, what, fix, column=1, text=line)
             continue
         rows.add(number, fields[1][4:], doc, grade)
-    said_of = f"{rows.name}: read as LETOR judgments: the document is what stands behind #"
+    said_of = f"{rows.name}: read as LETOR judgments: the document is the text after #"
     return rows.table().said(said_of, source=rows.name)
 
 

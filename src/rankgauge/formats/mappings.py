@@ -48,7 +48,7 @@ def from_mapping(
     else:
         parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
     paired = layout is RUN and all(map(_is_paired, inner, parts))
-    # In a mapping no document can stand twice; among the labels of a series it can.
+    # In a mapping no document can occur twice; among the labels of a series it can.
     unique = all(isinstance(value, Mapping) for value in inner)
     table = _of_parts(queries, parts, layout, source, unique=unique, on_error=on_error)
     return replace(table, paired=paired)

@@ -219,7 +219,7 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
         short = list(columns[:2] if size < _SAID_AGAIN * told.num_rows else columns[:1])
     if isinstance(held, io.BytesIO):
         held.seek(0)
-    # An id that stands in many rows is held once.
+    # An id that is in many rows is held once.
     with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
         table = file.read(columns=list(columns.read))
     # Text may not be UTF-8.

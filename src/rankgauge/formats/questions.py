@@ -56,7 +56,7 @@ def read_questions(
     Such a file is CSV, TSV or JSON lines with a column for the question (``question``, ``query``,
     ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
     with ``;`` between them, in JSON also a list or a mapping of id to grade; or one line for each
-    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may stand beside them; questions
+    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may be beside them; questions
     without an id are counted from q1.
     """
     # Standard input cannot be looked at first.
@@ -129,7 +129,7 @@ class _Answers:
         known = self._queries.setdefault(key, TextRow(key, "", text, fields))
         if known.text != text:
             raise self._fault(
-                number, f"question {key!r} stands before with another text",
+                number, f"question {key!r} occurs before with another text",
                 "give each question an id of its own",
             )  # fmt: skip
         self._grades.setdefault(key, {}).update(found)
@@ -150,7 +150,7 @@ class _Answers:
 
     def _documents_of(self, number: int, given: Any) -> dict[str, float]:
         if isinstance(given, str):
-            # An id may hold the sign that stands between ids.
+            # An id may hold the sign that is between ids.
             whole = given.strip()
             parts = [whole] if whole in self._documents else _SEPARATOR.split(whole)
             given = [part.strip() for part in parts]

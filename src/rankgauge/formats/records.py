@@ -51,7 +51,7 @@ Parts: TypeAlias = dict[str, tuple[str, Any]]
 class Record:
     """One record, its parts in lists."""
 
-    place: str  # where it stands, for messages: ``"record 3"`` or ``"path, line 3"``
+    place: str  # where it is, for messages: ``"record 3"`` or ``"path, line 3"``
     id: Any  # the query id as it was given, None without one
     docs: list[Any]  # the retrieved documents in the order given
     scores: list[Any] | None  # their scores, None without

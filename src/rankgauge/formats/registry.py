@@ -239,7 +239,7 @@ def format_of(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class InFormat(os.PathLike[str]):
-    """A file together with its format, wherever a path may stand.
+    """A file together with its format, wherever a path may be.
 
     Args:
         path: The file; ``-`` is standard input.

@@ -177,7 +177,7 @@ def table_of(
         notes.append(f"{source}: columns {columns.query!r}, {columns.doc!r}, {columns.value!r}")
         if columns.has_ranks:
             values = -values
-            notes.append(f"{source}: no scores, so the documents stand in order of their rank")
+            notes.append(f"{source}: no scores, so documents are ordered by their rank")
     if columns is not None and columns.rivals:
         names = " and ".join(map(repr, columns.rivals))
         raise InputError(

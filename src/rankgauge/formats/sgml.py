@@ -24,7 +24,7 @@ _LONGEST_SECTION = 1 << 20
 # The beginning of a mark, where a part of a line ends.
 _CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
 _LONGEST_MARK = 8
-# What may stand between documents beside comments and blanks: old files end with Ctrl-Z.
+# What may be between documents beside comments and blanks: old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
 _LONGEST_GAP = 1 << 16
@@ -184,7 +184,7 @@ def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
 
 
 class _Tokens:
-    """The marks of a text and what stands between them; it can be looked at ahead."""
+    """The marks of a text and what is between them; it can be looked at ahead."""
 
     def __init__(self, lines: Iterable[tuple[int, int, bytes]]) -> None:
         self._new = _tokens(lines)
@@ -305,7 +305,7 @@ def _without_sections(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What stands between two tags: where they begin and end, and it."""
+    """What is between two tags: where they begin and end, and it."""
 
     start: int
     end: int
@@ -313,7 +313,7 @@ class _Part:
 
 
 def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
-    """What stands between these tags, in order; one that is not closed is none.
+    """What is between these tags, in order; one that is not closed is none.
 
     One search for both tags would look to the end of the text for each that is not closed.
     """

@@ -313,9 +313,9 @@ def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow
 
 
 def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
-    """The error for an id that stands twice."""
+    """The error for an id that occurs twice."""
     return FormatError(
-        f"id {key!r} stands in line {lines[0]}, too", path=name, line=lines[1],
+        f"id {key!r} is already in line {lines[0]}, too", path=name, line=lines[1],
         fix="keep one text of each id",
     )  # fmt: skip
 
@@ -436,14 +436,14 @@ class HashIndex:
         return len(self._order)
 
     def places(self, key: str) -> list[int]:
-        """Where it may stand, from 0."""
+        """Where it may be, from 0."""
         wanted = np.uint64(_hash(key))
         low = int(np.searchsorted(self._hashes, wanted, side="left"))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
         return [int(place) for place in self._order[low:high]]
 
     def suspects(self) -> frozenset[int]:
-        """Places whose hash stands at another place, too: the same id, or by chance."""
+        """Places whose hash is at another place, too: the same id, or by chance."""
         equal = np.flatnonzero(self._hashes[1:] == self._hashes[:-1])
         return frozenset(self._order[np.union1d(equal, equal + 1)].tolist())
 
@@ -484,7 +484,7 @@ class StoredTexts(Streamed[TextRow]):
         self._next = len(self._index)
 
     def _repeats(self, numbers: array[int], faults: Faults | None) -> frozenset[int]:
-        """The places of texts whose id stood before."""
+        """The places of texts whose id was before."""
         suspects = self._index.suspects()
         if not suspects:
             return frozenset()

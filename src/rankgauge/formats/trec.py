@@ -194,7 +194,7 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         return table
     strange = _uncounted(table)
     if strange is None or form == "msmarco":
-        said = f"{name}: the third column is read as a rank: the documents stand in that order"
+        said = f"{name}: the third column is read as a rank: documents are in that order"
         if form is None:
             said = (
                 f"{name}: the third column counts 1 to n in every query, so it is read as a rank "

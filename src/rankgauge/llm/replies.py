@@ -76,7 +76,7 @@ class ChatRequest:
     Attributes:
         messages: A text (one message of the user), or messages with ``role`` and ``content``.
         schema: The JSON schema of the reply, an object without ``$ref``; None for plain text.
-        sample: Another number asks again for the same messages: the cache tells samples apart,
+        sample: Another number asks again for the same messages: the cache distinguishes samples,
             and the number is added to the seed.
 
     Raises:

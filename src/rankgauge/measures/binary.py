@@ -46,7 +46,7 @@ def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     Undefined without a relevant document.
 
     Use: a later step (a reranker, a language model) reads the first k, and what is missing is lost.
-    Beware: it cannot reach 1 where k < R; it says nothing about order; it trusts the judgments to
+    Beware: it cannot reach 1 where k < R; it ignores order; it trusts the judgments to
     be complete.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
@@ -85,7 +85,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
     0 where nothing relevant is in the first k; undefined without a relevant document.
 
     Use: one number for a fixed window where both false hits and misses cost.
-    Beware: at a fixed k its best possible value depends on R; prefer P and R beside each other.
+    Beware: at a fixed k its best possible value depends on R; prefer P and R side by side.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
     found = run.found(rel, k)
@@ -94,7 +94,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
 
 @measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), tie_mean=chance_of_success)
 def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
-    r"""Success (hit rate): 1 if a relevant document stands in the first k ranks, else 0.
+    r"""Success (hit rate): 1 if a relevant document is in the first k ranks, else 0.
 
     $$ Success@k = [\, \exists\, i \le k : g_i \ge rel \,] $$
 
@@ -119,7 +119,7 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     highest grade of the query. Undefined without a relevant document.
 
     Use: the reader wants one document: known-item search, question answering.
-    Beware: a mean of .5 does not say that the first relevant document stands at rank 2: half the
+    Beware: a mean of .5 does not say that the first relevant document is at rank 2: half the
     queries at rank 1 and half with nothing give .5 too. Look at the first ranks (FirstRel).
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """

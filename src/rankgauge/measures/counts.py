@@ -95,7 +95,7 @@ def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     tie_mean="linear",
 )
 def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
-    """How many relevant documents stand in the first k; the mean is the sum over queries.
+    """How many relevant documents are in the first k; the mean is the sum over queries.
 
     Use: recall as a count.
     Beware: queries with many relevant documents decide it.

@@ -55,7 +55,7 @@ class Declaration(NamedTuple):
         required: Parameters that must be given.
         kernel: Values from what it reads: ``(data, *, parameters) -> (Q,) float64``, NaN where
             undefined. None if the values come from elsewhere.
-        at: The parameter that stands behind ``@``.
+        at: The parameter that is behind ``@``.
         trec: Names of the same measure in trec_eval, with the parameters that they stand for;
             ``{k}`` stands for the cut-off.
         also: Other names that are read, with the parameters that they stand for.

@@ -22,7 +22,7 @@ _GREEDY = math.e / (math.e - 1)
 _ALMOST = 1 - TOLERANCE
 # Two to the minus so many, added to 1, is 1.
 _BITS = 54
-# The ideal ranking is made for so many ranks at least: cut-offs beside each other share it.
+# The ideal ranking is made for so many ranks at least: cut-offs side by side share it.
 _LEAST = 32
 _DEEPEST = 10**6
 
@@ -203,7 +203,7 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
     S are the subtopics with a relevant document. Undefined without one.
 
     Use: each side of a question should be answered somewhere in what is read.
-    Beware: it says nothing about order within the first k, nor about a second document of a
+    Beware: it ignores order within the first k, nor about a second document of a
     subtopic.
     Source: Zhai, Cohen and Lafferty (2003), Beyond independent relevance: methods and evaluation
     metrics for subtopic retrieval, SIGIR.
@@ -218,7 +218,7 @@ def _share(gained: Values, best: Values) -> Values:
 
 
 def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:
-    """(Q, J) what each document brings where it stands: less for each one above it."""
+    """(Q, J) what each document brings where it is: less for each one above it."""
     return run.once(("gains", alpha, rel), lambda: _novelty(run.hits(rel), alpha))
 
 

@@ -149,7 +149,7 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
     document brings a gain.
 
     Use: graded recall of a first stage: what a reranker can work with, whatever the order.
-    Beware: it says nothing about order within the first k.
+    Beware: it ignores order within the first k.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
     """
@@ -224,7 +224,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     g* are the judged documents by descending gain; past the last of them each rank costs 1.
     Undefined where no judged document brings a gain.
 
-    Use: the worth of a document should depend on what stands above it, and not on its rank alone.
+    Use: the worth of a document should depend on what is above it, and not on its rank alone.
     Beware: hardly used outside of trec_eval.
     Source: trec_eval, measure G (called experimental there).
     """

@@ -23,7 +23,7 @@ _EPSILON = 0.00001
 
 @measure(trec="bpref", judged_only=False, tie_mean=expected_bpref)
 def Bpref(run: JudgedRun, *, rel: Level = 1) -> Values:
-    r"""Binary preference: how rarely a judged non-relevant document stands above a relevant one.
+    r"""Binary preference: how rarely a judged non-relevant document is above a relevant one.
 
     $$ bpref = \frac{1}{R} \sum_{r} \left( 1 - \frac{\min(n_r, R)}{\min(N, R)} \right) $$
 

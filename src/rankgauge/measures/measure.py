@@ -291,7 +291,7 @@ class Measure:
     def best(self, values: Sequence[float]) -> tuple[int, ...]:
         """The places of the best of these values: more than one where some are the same.
 
-        NaN is never best; of a measure that has no better side none is.
+        NaN is never best; of a measure that has no better direction none is.
 
         Example:
             >>> parse("AP").best([0.25, 0.5, 0.5])

@@ -178,13 +178,13 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
 def PairAcc(
     run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged"
 ) -> Values:
-    r"""Pairwise accuracy: how likely a relevant document stands above one that is not relevant.
+    r"""Pairwise accuracy: how likely a relevant document is above one that is not relevant.
 
     $$ PairAcc = \frac{1}{R N} \sum_{r} | \{ n : rank(r) < rank(n) \} | $$
 
     Pairs are made of the R relevant and the N documents judged not relevant. What is not in the
-    first k (all ranks if left out) stands below what is; a relevant document that is not there
-    stands above none. With ``among=retrieved`` pairs are made of the documents in the first k,
+    first k (all ranks if left out) is below what is; a relevant document that is not there
+    is above none. With ``among=retrieved`` pairs are made of the documents in the first k,
     where what nobody judged counts as not relevant. Undefined without a pair.
 
     Use: to see how well scores tell relevant documents from others, as in training.

@@ -52,8 +52,8 @@ _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
              "compare where grades are 0 and 1 only"),
     Spelling("rbp_resid", "RBP(p=0.9,residual=true)", cut=False,
              why="version 10 has 0 where all that was retrieved is judged"),
-    *_why("it is the name of the run", "it stands at the head of its column", "runid"),
-    *_why("it is the number of queries", "it stands under every table", "num_q"),
+    *_why("it is the name of the run", "it is the column header", "runid"),
+    *_why("it is the number of queries", "it is printed below every table", "num_q"),
     *_why("it is a text, the grades of the first documents, and has no mean",
           "rankgauge diff --query and rankgauge diagnose show rankings", "relstring"),
     *_why("it is a property of the judgments alone", "DCG divided by nDCG gives it",
@@ -66,7 +66,7 @@ _IR_MEASURES = Tool("ir_measures", "{name}@{k}", (
     Spelling("NumRet(rel)", "NumRelRet"),
     Spelling("Accuracy", "PairAcc(among=retrieved)"),
     Spelling("MAP_IA", "AP_IA", cut=False),
-    *_why("it is the number of queries", "it stands under every table", "NumQ"),
+    *_why("it is the number of queries", "it is printed below every table", "NumQ"),
 ))  # fmt: skip
 
 _RANX = Tool("ranx", "{name}@{k}", (

@@ -50,7 +50,7 @@ def _first_group(run: JudgedRun, rel: Level) -> _Groups:
 
 
 def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
-    """How likely a relevant document stands in the first k."""
+    """How likely a relevant document is in the first k."""
     first, size, relevant = _first_group(run, rel)
     slots = np.clip(k - first + 1, 0, size)
     # None of `slots` drawn ones is relevant: both numbers may change places, so the lower counts.
@@ -69,7 +69,7 @@ def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
 def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: Level) -> Values:
     """The mean reciprocal of the rank of the first relevant document, if it is in the first k."""
     first, size, relevant = _first_group(run, rel)
-    # It can stand as far down as all that is not relevant allows.
+    # It can be as far down as all that is not relevant allows.
     upto = np.where(relevant > 0, size - relevant + 1, 0)
     if k is not None:
         upto = np.clip(k - first + 1, 0, upto)
@@ -161,7 +161,7 @@ def _precisions_in(  # noqa: PLR0917 - six numbers of each group
         first: The first rank of the group.
         size: How many documents it has.
         slots: How many of its places are looked at.
-        above: How many relevant documents stand above it.
+        above: How many relevant documents are above it.
         members: How many are in it.
         inverse: The sum of 1 / rank over those places, by n.
     """
@@ -183,7 +183,7 @@ class _Split(NamedTuple):
     relevant: IntArray
 
     def least(self) -> IntArray:
-        """The fewest relevant documents that can stand above the cut-off."""
+        """The fewest relevant documents that can be above the cut-off."""
         return np.maximum(self.slots - (self.size - self.relevant), 0)
 
     def steps(self) -> IntArray:
@@ -212,7 +212,7 @@ def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
     """The mean of the sum of precisions over the number of relevant documents found.
 
     In most queries that number does not depend on the order. Where a group reaches past k, it is
-    gone through how many of its relevant documents stand above.
+    gone through how many of its relevant documents are above.
     """
     hits = run.hits(rel)
     above, members = run.in_groups(hits)

@@ -150,7 +150,7 @@ def _worths(name: str, given: str) -> tuple[str, ...] | None:
     return (f"{TREC[name][0]}(hit={hit},miss={miss},noise={noise})",)
 
 
-# What stands behind the point of these is no list of cut-offs.
+# What is behind the point of these is no list of cut-offs.
 _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
     "G": _gains,
     "dcg": _gains,
@@ -188,7 +188,7 @@ def _readings(text: str) -> Iterator[ParsedName]:
 
 
 def _looked_up(text: str, spelled: ParsedName, tool: str | None) -> str | None:
-    """Our name for what was taken apart; None if it stands in no table."""
+    """Our name for what was taken apart; None if it is in no table."""
     key, params = plain_key(spelled.name), dict(spelled.params)
     for (of, word), names in FLAGS.items():
         if key == of and word in params:
@@ -348,7 +348,7 @@ def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
         tool = TOOLS[name]
         has_cut = "{k}" in tool.shown
         for row in filter(is_offered, tool.spellings):
-            # What stands in parentheses is a condition, not a part of the name.
+            # What is in parentheses is a condition, not a part of the name.
             cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
             shown = row.name
             if cut and has_cut:

@@ -164,7 +164,7 @@ def BPM(
     gained 1: $BPM_{unjudged = 1} - BPM$.
 
     Use: both what is wanted and how much work is spent have a limit.
-    Beware: what stands behind the goal does not count at all.
+    Beware: what is behind the goal does not count at all.
     Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
     """
@@ -430,7 +430,7 @@ def _insistent(goal: float) -> _Model:
 def _repeated(chance: Values, ranks: Values) -> _Leaps:
     """The same chance at each rank."""
     through, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
-    # By repeated multiplication: the same bits wherever a number stands in memory.
+    # By repeated multiplication: the same bits wherever a number is in memory.
     while left.any():
         through = np.where(left & 1, through * power, through)
         power, left = power * power, left >> 1

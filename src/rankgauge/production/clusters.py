@@ -100,7 +100,7 @@ class QuestionCluster:
 
 @dataclass(frozen=True)
 class MarkingWord:
-    """A frequent word that tells the two sets apart.
+    """A frequent word that distinguishes the two sets.
 
     Attributes:
         word: The word.

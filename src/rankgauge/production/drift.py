@@ -78,7 +78,7 @@ class Distinction:
 
     Attributes:
         classifier: Its name.
-        area: The area under the ROC curve: 0.5 if it cannot tell them apart, 1 if it always can.
+        area: The area under the ROC curve: 0.5 if it cannot distinguish them, 1 if it always can.
         low: The lower bound of the 95% interval.
         high: The upper bound.
         z: The area in standard deviations of its permutation distribution.
@@ -139,7 +139,7 @@ class DriftReport(Result):
         p: The p-value that both sets are samples of the same questions.
         permutations: The number of permutations behind it.
         within: The area of the linear classifier over pairs of the same cluster; NaN without any.
-        words: Frequent words that tell the sets apart, the largest difference first.
+        words: Frequent words that distinguish the sets, the largest difference first.
         p_without_words: The p-value without these words; NaN if there are none, or more than a
             fifth of the questions would be left with fewer than two words.
         detectable: How often missing topics of several sizes would have been detected.
@@ -339,7 +339,7 @@ class DriftReport(Result):
             )
             without = f"; without these p = {self.p_without_words:.3f}"
             notes.append(
-                f"words that tell them apart: {', '.join(shown)}"
+                f"words that distinguish them: {', '.join(shown)}"
                 + ("" if math.isnan(self.p_without_words) else without)
             )
         if self.outliers:

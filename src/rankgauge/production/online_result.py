@@ -25,7 +25,7 @@ _STRICT_INCONCLUSIVE = 3
 _WIDTH = 80
 _FEW = 2  # metrics of which a note says why they are not defined
 _ROWS = 10  # groups that fit below each other
-_COLUMNS = 4  # metrics that fit beside each other
+_COLUMNS = 4  # metrics that fit side by side
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class OnlineMetrics(Result):
         clusters: The number of users (else sessions, else questions).
         first: The time of the first question; None without questions.
         last: The time of the last one.
-        checks: What became of each threshold.
+        checks: The result of each threshold.
         changes: How each metric changes over days or weeks; empty if groups are others.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.

@@ -311,5 +311,5 @@ def _json_object(text: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    """A value as text; None if it says nothing."""
+    """A value as text; None if it is empty."""
     return None if value is None or value == "" else str(value)

@@ -58,7 +58,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class ThresholdCheck:
-    """What became of a threshold.
+    """The result of a threshold.
 
     Attributes:
         threshold: The threshold.

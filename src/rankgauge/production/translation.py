@@ -84,7 +84,7 @@ def _items(text: str, separator: str = "") -> str:
 
 
 def _known(text: str) -> str:
-    """A text, or NULL if it says nothing."""
+    """A text, or NULL if it is empty."""
     return f"nullif(trim({text}), '')"
 
 

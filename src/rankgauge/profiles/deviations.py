@@ -100,13 +100,13 @@ class Profile:
 
     Attributes:
         name: What it is asked for by: ``pytrec_eval``.
-        tool: The tool, and the versions that it was held against.
+        tool: The tool, and the versions it was verified against.
         steps: The deviations of a measure that the tool has, in the order in which it takes them.
         offer: The measures that it has.
         digits: The decimals that its means are rounded to; None where they are not. Ours never are.
         unrounded: The measures whose means it does not round all the same.
         beware: What of its numbers cannot be reproduced, or what it takes to get them; empty where
-            there is nothing to say.
+            there is none.
 
     Example:
         >>> from rankgauge import parse

@@ -57,7 +57,7 @@ _OFFER = Offer(
         **dict.fromkeys(("INST", "INSQ", "NERR11"), "goal top!"),
     },
     {
-        "F": "it has SetF, and P@k and R@k beside each other",
+        "F": "it has SetF, and P@k and R@k side by side",
         "DCG": "it has nDCG and nDCG@k",
         "GMAP": "it has AP; geometric means are in the profile trec_eval-9",
         "RBP": "ask for RBP(p=0.8), without a cut-off",

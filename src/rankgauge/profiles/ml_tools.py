@@ -104,7 +104,7 @@ SENTENCE_TRANSFORMERS = Profile(
     _sentence_transformers,
     _ST,
     beware="what its InformationRetrievalEvaluator says of the same scores; before version 6 "
-    "equal scores stood as its heap left them, which nothing here reproduces",
+    "ties are in the order of its heap, which nothing here reproduces",
 )
 TORCHMETRICS = Profile(
     "torchmetrics",

@@ -69,5 +69,5 @@ RANX = Profile(
     _deviations,
     _OFFER,
     beware="as Qrels and Run objects with make_comparable=True; its sort is stable up to 15 "
-    "documents only, so ties in longer rankings may stand otherwise there",
+    "documents only, so ties in longer rankings may be differently there",
 )

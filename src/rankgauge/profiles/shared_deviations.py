@@ -106,7 +106,7 @@ NO_FIRST = of_run(
 )
 POSITIVE_SCORES = of_run(
     "only scores above 0",
-    "a document whose score is 0 or less never counts as relevant, wherever it stands",
+    "a document whose score is 0 or less never counts as relevant, wherever it is",
     lambda table: table.keep(np.flatnonzero(table.values > 0)),
 )
 
@@ -116,7 +116,7 @@ POSITIVE_SCORES = of_run(
 
 INPUT_TIES = of_policy(
     "ties as given",
-    "equal scores stand in the order in which they are given (a stable sort)",
+    "ties keep the input order (a stable sort)",
     ties="input",
 )
 EXPECTED_TIES = of_policy(

@@ -32,7 +32,7 @@ _WORDS = {
 }
 _NEAR = {
     "RR": "it has RR without a cut-off, and P@k",
-    "F": "it has SetF, and P@k and R@k beside each other",
+    "F": "it has SetF, and P@k and R@k side by side",
     "DCG": "it has nDCG and nDCG@k",
     "FirstRel": "it has RR, which is 1 divided by that rank",
     "Judged": "version 10 has unj_k, the unjudged; the profile ir_measures has Judged@k",

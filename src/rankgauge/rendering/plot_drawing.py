@@ -2,7 +2,7 @@
 
 A plot knows nothing of measures: it has panels, and panels have series of numbers. Matplotlib draws
 it, through its objects only, so that no state of a notebook is touched. The same plot gives the
-same bytes. Colours are told apart by colour-blind eyes, and nothing is told by colour alone: lines
+same bytes. Colours suit colour-blind readers, and nothing is encoded by colour alone: lines
 have markers and dashes, bars have hatches, cells have their number.
 """
 
@@ -79,10 +79,10 @@ class Series:
     Attributes:
         name: What they are, for the legend.
         y: The values; NaN where there is none.
-        x: Where they stand: 0, 1, 2, ... if left out.
+        x: Where they are: 0, 1, 2, ... if left out.
         low: Lower ends of their intervals, or nothing.
         high: Upper ends.
-        texts: What is written beside each value, or nothing; of ``steps`` what stands above zero,
+        texts: What is written beside each value, or nothing; of ``steps`` what is above zero,
             and what below.
     """
 

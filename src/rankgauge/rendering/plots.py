@@ -61,7 +61,7 @@ class Compared(Protocol):
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a plot is made of: runs, the one they are held against, the measure that decides."""
+    """What a plot is made of: runs, the one they are compared with, the measure that decides."""
 
     kind: str
     runs: tuple[Measured, ...]
@@ -145,7 +145,7 @@ def plot(
             ``precision-recall``, ``cutoffs``, ``first-ranks`` or ``heat-map``.
         measure: The measure of ``per-query`` and ``heat-map``: the primary one, or the first, if
             left out.
-        baseline: The run that others are held against; that of the comparison, or the first, if
+        baseline: The run that others are compared with; that of the comparison, or the first, if
             left out.
 
     Returns:
@@ -498,7 +498,7 @@ def _cutoff(measure: Measure) -> float:
 
 
 def _thinned(places: Sequence[float]) -> tuple[str, ...]:
-    """Names of cut-offs; where they stand close on a logarithmic axis some have none."""
+    """Names of cut-offs; where they are close on a logarithmic axis some have none."""
     names, last = [], 0.0
     for place in places:
         near = last and place / last < (places[-1] / places[0]) ** 0.05
@@ -566,7 +566,7 @@ def _heat_map(shown: _Shown) -> Plot:
         "grid", series, across="query", ticks=tuple(queries[p] for p in drawn),
         limits=_UNIT if unit else None,
     )  # fmt: skip
-    caption = "Stronger is higher; queries stand by their mean over runs, lowest first."
+    caption = "Stronger is higher; queries are ordered by their mean over runs, lowest first."
     if len(drawn) < len(queries):
         which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
         caption += f" Drawn are {len(drawn)} of {len(queries)} queries: those {which}."

@@ -47,7 +47,7 @@ class Table:
         digits: Decimals of numbers that are not whole by kind (``int``).
         best: (row, column) of cells to be marked: bold, where letters can be.
         starred: Whether they have a star on a terminal, too; a note then says what it means.
-        marks: (row, column) to what stands behind a cell, such as a mark of significance that a
+        marks: (row, column) to what is behind a cell, such as a mark of significance that a
             note explains; CSV and JSON leave it out.
         right: Columns that stand to the right although their numbers are written as text, with as
             many figures as each can bear.

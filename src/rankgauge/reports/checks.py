@@ -124,7 +124,7 @@ def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
     elif clean:
         yield f"nothing wrong found in {', '.join(clean)}"
     if any(found.evidence.effects for found in result.findings):
-        yield "effect: the mean as it is → as it would be with what stands behind it"
+        yield "effect: the mean as it is → as it would be with what is behind it"
     yield from result.notes
     safe, asked = (
         ", ".join(code for code in result.codes if FINDING_KINDS[code].automatic == word)

@@ -154,7 +154,7 @@ def _relevant(diff: RunDiff, at: DocumentDiff | None) -> bool:
 
 
 def _documents(ranking: Sequence[DocumentDiff], *, narrow: bool) -> list[tuple[str, str]]:
-    """Ids with their titles: beside each other if there is room, else on a second line."""
+    """Ids with their titles: side by side if there is room, else on a second line."""
     if not narrow:
         return [(f"{at.document}: {at.text}" if at.text else at.document, "") for at in ranking]
     longest = max((len(at.document) for at in ranking), default=0)
@@ -176,7 +176,7 @@ def _grade(at: DocumentDiff | None) -> str:
 
 
 def _moved(at: DocumentDiff | None) -> str:
-    """Where it stands in the other ranking, with an arrow from A to B."""
+    """Where it is in the other ranking, with an arrow from A to B."""
     if at is None:
         return ""
     if at.move == "same":

@@ -73,7 +73,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         measures: What is shown, the first is the primary one. As `compare` has them if left out.
         result: What `evaluate` (for one run) or `compare` said of these runs, where other choices
             than the usual were made; measures and baseline are then its own.
-        baseline: The name of the run the others are held against; the first if left out.
+        baseline: The name of the run the others are compared with; the first if left out.
         collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
         diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
             ``best`` and ``worst`` are those with the best and the worst mean.
@@ -194,7 +194,7 @@ def _texts(collection: Any) -> Collection:
 
 
 def _named(runs: Any) -> dict[str, Run]:
-    """Runs by name; files of the same name are told apart by their whole path."""
+    """Runs by name; files of the same name are distinguished by their full path."""
     if isinstance(runs, Mapping):
         named = [(str(name), Run.of(run, name=str(name))) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
@@ -234,7 +234,7 @@ def _measured(
     (name, run), *_ = runs.items()
     if baseline not in {None, name}:
         raise InputError(
-            f"there is one run, {name!r}, and nothing to hold against {baseline!r}",
+            f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
             where="baseline", fix="give both runs, or leave the baseline out",
         )  # fmt: skip
     return evaluate(truth, run, COMPARED if measures is None else measures)

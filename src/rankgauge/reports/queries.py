@@ -83,7 +83,7 @@ class Queries:
     """Runs query by query, by one measure."""
 
     evaluations: Sequence[Evaluation]  # of the same queries, one a run
-    base: str  # the run the others are held against
+    base: str  # the run the others are compared with
     measure: Measure  # the measure that decides
     truth: Qrels  # the judgments
     runs: Mapping[str, Run]  # the runs by name
@@ -261,7 +261,7 @@ class Queries:
 
 
 def _script_safe(data: object) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot end the script element it is in."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
 
 

@@ -198,7 +198,7 @@ def parted(ours: Explanation, theirs: Explanation) -> str:
         if left.ranked.document != right.ranked.document:
             tie = " (a tie here)" if left.ranked.tied else ""
             tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
-            return f"they part at rank {rank}: another document stands there{tie}{also}"
+            return f"they part at rank {rank}: another document is there{tie}{also}"
         if left.ranked.grade != right.ranked.grade:
             grades = f"grade {_graded(left)} here, {_graded(right)} there"
             return f"they part at rank {rank}: {grades}{also}"
@@ -261,7 +261,7 @@ def _fit_notes(found: Reproduction) -> Iterator[str]:
         if found.best.same:
             more = len(found.best.same) - _SAME
             names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
-            yield f"the same values here, so nothing tells them apart: {names}"
+            yield f"the same values here, so nothing distinguishes them: {names}"
     yield f"{found.tried} ways were tried: other tools, and up to three known deviations at once"
 
 

@@ -37,7 +37,7 @@ class Section:
 
     Attributes:
         title: Its heading.
-        parts: What stands below it: texts (a paragraph each, escaped), tables (as `table()` of an
+        parts: What is below it: texts (a paragraph each, escaped), tables (as `table()` of an
             evaluation gives them), plots, and a :class:`Details` of them.
 
     Example:

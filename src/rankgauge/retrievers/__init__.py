@@ -1,8 +1,8 @@
 """Retrievers to measure others against, and adapters of those you have.
 
-Each stands in a file of its own and needs the library of one extra at most, loaded when the
+Each is in a file of its own and needs the library of one extra at most, loaded when the
 retriever is made. All have the two methods of :class:`rankgauge.Retriever`, and ``settings`` that
-tell them apart.
+distinguish them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Chroma(VectorStore):
     Args:
         location: The path of a folder, or the URL of a server; None for a folder that is removed
             by ``close()``.
-        id_field: Where the document id stands in the metadata; None for Chroma's own id.
+        id_field: Where the document id is in the metadata; None for Chroma's own id.
         ef_search: How many candidates the graph is searched for; 100 in Chroma.
         ef_construction: The same while it is made; 100 in Chroma.
         max_neighbors: Edges of a node; 16 in Chroma.

@@ -106,7 +106,7 @@ class Chunked(CompositeRetriever):
         if has_index(self._retriever):
             index_documents(self._retriever, places)
         if not places.complete:
-            # It is a callable, or has the chunks from before: where they stand has to be known.
+            # It is a callable, or has the chunks from before: where they are has to be known.
             for _ in places:
                 pass
         self._chunks = places
@@ -136,7 +136,7 @@ class Chunked(CompositeRetriever):
 
 
 class _Places:
-    """Chunks as they pass by, and where they stand: document, start and end by the chunk's id."""
+    """Chunks as they pass by, and where they are: document, start and end by the chunk's id."""
 
     def __init__(self, chunks: Iterable[Document]) -> None:
         self._source = chunks

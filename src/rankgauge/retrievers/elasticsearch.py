@@ -40,7 +40,7 @@ class Elasticsearch:
 
     Documents become ``{"id": ..., "title": ..., "text": ...}`` in an index of one shard, by BM25 as
     the server has it unless `definition` says otherwise. An index that is there and that this
-    object has not made is never touched without ``replace=True``. Equal scores stand by document
+    object has not made is never touched without ``replace=True``. Ties are broken by document
     id, ascending; with a `body` of your own, or an index of your own, as the server has them.
 
     Args:

@@ -14,7 +14,7 @@ class Haystack(FrameworkRetriever):
     """A pipeline of Haystack, or one component of it, asked as one of ours.
 
     The document store is as you filled it. The order of the documents counts; their scores are
-    kept where they descend. Equal scores stand as the framework has them. An empty query finds
+    kept where they descend. Ties keep the order of the framework. An empty query finds
     nothing; it is not passed on, for many components fail on one.
 
     Args:

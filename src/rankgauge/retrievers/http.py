@@ -35,15 +35,15 @@ class HTTPRetriever:
 
     What is sent is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
     documents are wanted, ``{id}`` for the id of the query. A value that is exactly ``"{k}"``
-    becomes a number. A path says where something stands in a response: ``result.hits[0].name``; an
-    empty path is the whole of it. Equal scores stand in the order of the server.
+    becomes a number. A path says where something is in a response: ``result.hits[0].name``; an
+    empty path is the whole of it. Ties keep the order of the server.
 
     Args:
         url: Where to ask. Parameters behind ``?`` may hold placeholders.
         method: ``POST`` or ``GET``.
         body: What is sent as JSON, with placeholders in its values at any depth. Without one (and
             without placeholders elsewhere) POST sends ``{"query": "{query}", "k": "{k}"}``.
-        params: What stands behind ``?``, with placeholders.
+        params: What is behind ``?``, with placeholders.
         headers: Sent with every request.
         key_env: The environment variable that holds a key. See :class:`Endpoint`.
         key_header: The header the key is sent in.
@@ -203,7 +203,7 @@ def _bare(url: Any) -> tuple[Any, dict[str, str]]:
     parts = urlsplit(url)
     if _places(parts.path) or _places(parts.netloc):
         raise InputError(
-            "a placeholder stands in the path of the URL", where="http",
+            "there is a placeholder in the path of the URL", where="http",
             fix="put it into params or body",
         )  # fmt: skip
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -299,7 +299,7 @@ def steps(path: Any, name: str) -> tuple[str | int, ...]:
 
 
 def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
-    """What stands at the end of a path."""
+    """What is at the end of a path."""
     for place, step in enumerate(path):
         known = isinstance(answer, Mapping) and step in answer
         if isinstance(step, int):

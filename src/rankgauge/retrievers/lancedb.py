@@ -22,7 +22,7 @@ class LanceDB(VectorStore):
     """Vectors in LanceDB, compared with every one: without an index its search is exact.
 
     An existing table that has an index is searched by it. Ties: document id ascending; which of
-    several equals stand at rank k is the store's choice.
+    several equals are at rank k is the store's choice.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 

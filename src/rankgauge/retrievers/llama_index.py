@@ -14,9 +14,9 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 class LlamaIndex(FrameworkRetriever):
     """A retriever of LlamaIndex, asked as one of ours.
 
-    It returns nodes, which are documents or chunks of them; a document stands once, at the place of
+    It returns nodes, which are documents or chunks of them; a document occurs once, at the rank of
     its best node. The index is as you made it. Where the retriever has a ``similarity_top_k``
-    (which is 2 if nobody says), it is asked for `k`. Equal scores stand as the framework has them.
+    (which is 2 if nobody says), it is asked for `k`. Ties keep the order of the framework.
     An empty query finds nothing; it is not passed on, for a vector of nothing is an error there.
 
     Args:

@@ -19,7 +19,7 @@ _LONGEST_ID = 65_535
 
 
 class Milvus(VectorStore):
-    """Vectors in Milvus. Ties: document id ascending; which equals stand at rank k is its choice.
+    """Vectors in Milvus. Ties: document id ascending; which equals are at rank k is its choice.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 

@@ -25,7 +25,7 @@ class Qdrant(VectorStore):
 
     Args:
         location: ``":memory:"``, the path of a folder, or the URL of a server.
-        id_field: Where the document id stands in the payload; None for the id of the point.
+        id_field: Where the document id is in the payload; None for the id of the point.
         vector_field: The name of the vector, where an existing collection has several.
         exact: Have a server compare with every vector.
         key_env: The environment variable that holds the API key.

@@ -23,7 +23,7 @@ class SavedRun:
         missing: What a query that is not in the run gets: ``error``, or an ``empty`` ranking.
 
     Raises:
-        InputError: If this is no run, or a document stands twice in a ranking.
+        InputError: If this is no run, or a document occurs twice in a ranking.
 
     Example:
         >>> saved = SavedRun({"q1": {"d1": 0.5, "d2": 0.75}})

@@ -251,7 +251,7 @@ class Tantivy:
         return list(rows.items())
 
     def _words(self, text: str) -> list[tuple[Any, Any]]:
-        """A query for each word, which may match or not, weighted by how often it stands there."""
+        """A query for each word, which may match or not, weighted by how often it is there."""
         kind = self._tantivy.Query
         return [
             (

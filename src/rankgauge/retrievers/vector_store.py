@@ -1,7 +1,7 @@
 """What all vector stores have in common: documents go in as vectors, and the nearest come out.
 
 A store of its own is filled by ``index()``; one that exists is searched as it is. What a store
-itself has to know, how to make, fill and ask a collection, stands in a file for each.
+itself has to know, how to make, fill and ask a collection, is in a file for each.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ class VectorStore(CompositeRetriever, ABC):
     def _groups(
         self, queries: Sequence[Query], places: npt.NDArray[np.intp]
     ) -> list[tuple[Any, list[int]]]:
-        """The places of queries that are asked alike, by what they filter by."""
+        """The places of queries that are asked in the same way, by what they filter by."""
         groups: dict[tuple[type, Any], list[int]] = {}
         for place in places.tolist():
             given = queries[place].fields.get(self._filter_field) if self._filter_field else None

@@ -52,7 +52,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Reliability(Result):
-    """What came of leaving out each run's own judgments.
+    """Effect of leaving out the judgments that only one run contributed.
 
     Made by :func:`reliability`. Shows itself as a table in a notebook.
 

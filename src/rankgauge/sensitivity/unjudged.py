@@ -92,7 +92,7 @@ class UnjudgedReport(Result):
 
     Attributes:
         none_relevant: No unjudged document is relevant, as usual.
-        all_relevant: (Q, M) each that stands above the cut-off has the grade `top`.
+        all_relevant: (Q, M) each that is above the cut-off has the grade `top`.
         condensed: They are removed from the rankings.
         judged: For each measure the mean share of judged documents down to its cut-off.
         bootstrapped: The nDCG measures, with grades drawn at random.

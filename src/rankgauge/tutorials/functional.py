@@ -519,7 +519,7 @@ def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
     if len(set(docs)) < len(docs):
         twice, count = next((doc, n) for doc, n in Counter(docs).items() if n > 1)
         many = "twice" if count == 2 else f"{count} times"
-        raise InputError(f"document {show_id(twice)!r} stands {many}", where=where, fix=fix)
+        raise InputError(f"document {show_id(twice)!r} occurs {many}", where=where, fix=fix)
     return docs
 
 

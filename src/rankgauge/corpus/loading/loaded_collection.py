@@ -20,7 +20,7 @@ class Loaded:
     qrels: Qrels | None = None  # the judgments, if there are any
     name: str = "collection"  # what it is called
     notes: tuple[str, ...] = ()  # what the reader has to say about how it read
-    # Whether the judgments stood beside the queries: they are for these queries alone.
+    # Whether the judgments was with the queries: they are for these queries alone.
     beside: bool = False
 
 

@@ -67,7 +67,7 @@
   let sorted = null;
   let most = step;
 
-  /** What stands in each column of a query, by the measure chosen. */
+  /** What is in each column of a query, by the measure chosen. */
   const cellsOf = (query) => [
     data.queries[query],
     ...(texts ? [data.texts[query]] : []),
