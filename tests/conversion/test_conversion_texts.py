@@ -164,7 +164,7 @@ def test_documents_larger_than_memory_are_read_twice_and_kept_nowhere(tmp_path, 
     assert done.rows == 500
     assert texts(tmp_path / "docs.csv.gz") == texts(source)
     source.write_text(source.read_text() + json.dumps(rows[3]) + "\n")
-    with pytest.raises(InputError, match="id 'd3' is in line 4, too"):
+    with pytest.raises(InputError, match="id 'd3' is also in line 4"):
         convert(source, tmp_path / "docs.csv")
     assert not (tmp_path / "docs.csv").exists()
 

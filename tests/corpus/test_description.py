@@ -109,7 +109,7 @@ def test_lines_that_do_not_fit_are_counted_and_do_not_stop_it(tmp_path):
     count, of, examples = remarks(describe_collection(path))["lines or files that were passed over"]
     assert (count, of) == (2, 3)
     assert "line 2: not valid JSON" in examples[0]
-    assert "line 3: id 'd' is in line 1, too" in examples[1]
+    assert "line 3: id 'd' is also in line 1" in examples[1]
     with pytest.raises(FormatError):
         Collection.load(path)
     with pytest.raises(InputError):

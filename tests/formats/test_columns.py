@@ -66,7 +66,7 @@ def test_a_score_decides_beside_a_rank_which_decides_alone(rank: str, tmp_path: 
     path.write_text(f"query_id,doc_id,{rank}\nq1,d1,1\nq1,d2,2\n")
     run = read_run(path)
     assert run["q1"] == {"d1": -1.0, "d2": -2.0}
-    assert "in order of their rank" in run.table.notes[1]
+    assert "ordered by their rank" in run.table.notes[1]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ KINDS = (
     ("formats/topics_*", "queries", rb"<topic "),
     ("formats/beir-mini.zip", "archive", "qrels/test.tsv"),
     # Queries for drift.
-    ("drift/ecommerce-queryset-vs-ubi-log/production.jsonl", "a log", "is in line 202, too"),
+    ("drift/ecommerce-queryset-vs-ubi-log/production.jsonl", "a log", "is also in line 202"),
     ("drift/*/NOTE.txt", "refused", "fields, wanted"),
     ("drift/*.jsonl*", "queries", "lines"),
     # Neither judgments nor runs.

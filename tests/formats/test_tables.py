@@ -103,7 +103,7 @@ def test_a_hundred_thousand_columns_are_no_burden(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"qid,docno,score,{names}\n" + f"q1,d1,1{',' * 100_000}\n" * 3)
     start = time.process_time()
-    with pytest.raises(ValueError, match="document 'd1' stands 3 times"):
+    with pytest.raises(ValueError, match="document 'd1' occurs 3 times"):
         read_qrels(path)
     assert time.process_time() - start < 5
     path.write_text(f"{names}\n")

@@ -71,7 +71,7 @@ def test_what_stays_in_a_file_is_what_is_read_into_memory(tmp_path, name, data):
 def test_an_id_that_stands_twice_is_refused_with_both_lines(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(JSONL + '\n\n{"_id": "d7", "text": "again"}')
-    with pytest.raises(FormatError, match="'d7' is in line 8, too") as caught:
+    with pytest.raises(FormatError, match="'d7' is also in line 8") as caught:
         stored(path)
     assert caught.value.line == 52
 
@@ -190,4 +190,4 @@ def test_what_is_not_closed_ends_where_the_next_one_begins(tmp_path):
     found = stored(path, faults)
     assert (list(found), found["d0"].text) == ([f"d{n}" for n in range(50)], "ä 0")
     assert "line 1: <DOC> is not closed" in faults.first[0]
-    assert "line 303: id 'd0' is in line 3, too" in faults.first[1]
+    assert "line 303: id 'd0' is also in line 3" in faults.first[1]

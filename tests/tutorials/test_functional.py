@@ -441,7 +441,7 @@ def test_counting_a_document_twice_would_push_recall_above_one():
     retrieved, relevant = ["d1", "d1", "d1"], ["d1", "d2"]
     # As many scripts have it.
     assert sum(1 for doc in retrieved[:3] if doc in relevant) / len(relevant) == 1.5
-    with pytest.raises(InputError, match="stands 3 times"):
+    with pytest.raises(InputError, match="occurs 3 times"):
         fn.recall_at_k(retrieved, relevant, 3)
 
 

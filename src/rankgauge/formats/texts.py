@@ -315,7 +315,7 @@ def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow
 def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
     """The error for an id that occurs twice."""
     return FormatError(
-        f"id {key!r} is already in line {lines[0]}, too", path=name, line=lines[1],
+        f"id {key!r} is also in line {lines[0]}", path=name, line=lines[1],
         fix="keep one text of each id",
     )  # fmt: skip
 
