@@ -49,23 +49,22 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
     parts: list[Part] = [_causes(found.blame)]
     if len(found.blame.by_group()) > 1:
         parts.append(_groups(found.blame))
-    yield Section("What limits the answers", tuple(parts))
+    yield Section("Causes of failures", tuple(parts))
     worst = tuple(_examples(found))
     if worst:
-        yield Section("The worst answers of each cause", worst)
+        yield Section("Worst answers by cause", worst)
 
 
 def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
     """Yield headings and conclusions of a diagnosis of answers, the next step last."""
-    yield "Result", found.summary()
-    for reason in found.retrieval_first[1:]:
-        yield "Also", reason
-    yield "Judge", found.answers.stamp
+    yield "Limiting stage", "; ".join((found.summary(), *found.retrieval_first[1:]))
     yield "Next step", _next_step(found)
 
 
 def _stages(found: AnswerDiagnosis) -> Table:
-    return replace(found.table(), title="Measures of both stages", notes=tuple(_doubts(found)))
+    # The head of the page names the judge.
+    _, *doubts = _doubts(found)
+    return replace(found.table(), title="Measures of both stages", notes=tuple(doubts))
 
 
 def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
@@ -88,7 +87,7 @@ def _causes(blame: Blame) -> Table:
         for row in blame.table().rows
     )
     return Table(
-        columns=("cause", "stage", "questions", "", "gain at most", "fix"),
+        columns=("cause", "stage", "questions", "", "gain at most", "suggested fix"),
         rows=rows,
         title=f"First step that failed, of {many(len(blame.answers), 'question')}",
         notes=(
