@@ -48,6 +48,7 @@ from rankgauge.reports.templating import asset, environment, script_digest
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
+_SURE = ("better", "worse")
 _LOOKED = 10
 _DRAWS = 100
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
@@ -370,19 +371,18 @@ class _Report:
         first = found.first_cause
         if first is None:
             return
-        pair = self.comparison and deciding_difference(self.comparison)
-        sure = pair is not None and pair.verdict in {"better", "worse"}
         name = found.run_name
-        worse = sure and pair is not None and name in {pair.run, pair.baseline}
-        queries = first.queries if first.systematic else first.primary
+        pair = None if self.comparison is None else deciding_difference(self.comparison)
+        sure = pair is not None and pair.verdict in _SURE
+        if pair is not None and sure and name in {pair.run, pair.baseline}:
+            heading = f"Why {name} is worse"
+        else:
+            heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
+        missed = f"{found.failing} of {many(found.queries, 'query')} miss a relevant document"
+        queries = many(first.queries if first.systematic else first.primary, "query")
         yield (
-            f"Why {name} is worse"
-            if worse
-            else f"Likely cause in {name}"
-            if self.comparison
-            else "Likely cause",
-            f"{found.failing} of {many(found.queries, 'query')} miss a relevant document in the top "
-            f"{found.k}; likely cause: {first.cause.name} ({many(queries, 'query')})",
+            heading,
+            f"{missed} in the top {found.k}; likely cause: {first.cause.name} ({queries})",
         )
         more = "" if pair is None or sure else "Judge more queries before choosing a run. "
         where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
