@@ -55,6 +55,7 @@ docs: .venv/dev.stamp ## build the pages into build/docs (works without a networ
 	@echo "open build/docs/index.html"
 
 sessions: .venv/dev.stamp ## rewrite what the shell sessions on the pages print
+	.venv/bin/python docs/_scripts/notebooks.py --write
 	.venv/bin/python docs/_scripts/consoles.py --write
 
 bench: .venv-bench/bench.stamp ## speed beside light peers, and beside our last release

@@ -95,6 +95,25 @@ found = {each.metric.name: each.value for each in online_metrics(log).overall if
 from rankgauge.production import online_metrics
 found = online_metrics(log, by="day").questions
 """,
+    # What the metrics of this log need of each question, written for DuckDB by hand.
+    "plain, all needed": """
+import duckdb
+connection = duckdb.connect(config={"threads": 2})
+connection.execute("SET enable_progress_bar = false")
+found = connection.execute('''SELECT count(*), sum((clicks > 0)::INT), sum(impressions), sum(rr),
+    sum(distinct_clicks), sum((thumbs > 0)::INT), sum((retrieved > 0)::INT), sum((gap < 600)::INT)
+    FROM (SELECT *, epoch(lead(time) OVER (PARTITION BY session_id ORDER BY time)) - epoch(time)
+    AS gap FROM (SELECT question_id, min(session_id) AS session_id, min(user_id) AS user_id,
+    min(time) AS time, min(text) FILTER (kind = 'question') AS text,
+    max(len(documents)) FILTER (kind = 'retrieval') AS retrieved,
+    sum(len(documents)) FILTER (kind = 'impression') AS impressions,
+    count(*) FILTER (kind = 'click') AS clicks, max(1 / ranks[1]) FILTER (kind = 'click') AS rr,
+    len(list_distinct(list(documents[1]) FILTER (kind = 'click'))) AS distinct_clicks,
+    arg_min(ranks[1], time) FILTER (kind = 'click') AS first_rank,
+    arg_max(value, time) FILTER (kind = 'thumbs') AS thumbs,
+    bool_or(kind = 'answer') AS answered FROM read_parquet(?) GROUP BY question_id))''',
+    [log + "/*.parquet"]).fetchall()
+""",
     "plain aggregate": """
 import duckdb
 connection = duckdb.connect(config={"threads": 2})

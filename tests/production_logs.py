@@ -7,7 +7,7 @@ _LOG = """
 COPY (
     WITH asked AS (
         SELECT i, 'q' || i AS question_id, 'u' || (i % 37) AS user_id,
-            TIMESTAMPTZ '2026-05-04 08:00+00'
+            TIMESTAMPTZ '2026-05-04 08:00:00+00'
                 + INTERVAL (i * 7 * {weeks} * 1440 / 620) MINUTE AS time,
             ['renew', 'return', 'reserve', 'find', 'lose', 'buy', 'copy', 'print'][i % 8 + 1]
                 || ' my ' ||

@@ -33,11 +33,13 @@ README = ROOT / "README.md"
 
 # Pages whose sessions are compared to the letter, besides the README: those read first.
 EXACT = (
-    "tutorial/first-evaluation.md", "howto/compare-runs.md", "howto/diagnose.md",
-    "howto/gate-in-ci.md",
+    "tutorial/measure-rag.md", "tutorial/first-evaluation.md", "howto/compare-runs.md",
+    "howto/diagnose.md", "howto/gate-in-ci.md",
 )  # fmt: skip
 
 consoles = docs_script("consoles")
+gallery = docs_script("gallery")
+notebooks = docs_script("notebooks")
 generated = docs_script("measures", "_ext")
 checks = docs_script("checks")
 formats = docs_script("formats")
@@ -372,7 +374,44 @@ def test_a_page_about_collections_has_what_its_script_prints(data_folder, script
     assert f"\n{done.stdout}".count("\n## ") == sections
 
 
+# ---- the tutorials
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorial").glob("*.md")), ids=lambda p: p.stem)
+def test_a_tutorial_and_its_notebook_show_what_their_code_prints(page):
+    for path, updated in notebooks.updated(page).items():
+        assert path.read_text(encoding="utf-8") == updated, path
+
+
+def test_a_notebook_has_the_code_the_files_and_the_output_of_its_page(tmp_path):
+    page = (
+        "# T\n\n```toml\n# file: a.txt\none\n```\n\n```python\nprint(open('a.txt').read())\n```\n"
+    )
+    outputs = notebooks.run(page, str(tmp_path))
+    assert outputs == ["", "one\n\n"]
+    assert notebooks.with_output(page, outputs) == f"{page}\n```text\none\n\n```\n"
+    made = json.loads(notebooks.notebook(page, outputs))
+    assert [cell["cell_type"] for cell in made["cells"]] == ["markdown", "code", "code"]
+    assert "".join(made["cells"][1]["source"]) == "%%writefile a.txt\none"
+    assert "".join(made["cells"][2]["outputs"][0]["text"]) == "one\n\n"
+
+
+def test_the_gallery_shows_every_kind_of_plot_with_its_numbers():
+    page = text("gallery.md")
+    assert gallery.with_alternative_texts(page, gallery.plots()) == page
+    for kind in rankgauge.rendering.PLOTS:
+        assert f"](_static/plot-{kind}.svg)" in page
+
+
 # ---- the README
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_package():
+    page = README.read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 130
+    assert f"[{len(rankgauge.list_measures())} measures]" in page
+    assert f"our {len(rankgauge.fusion.FUSION_METHODS)}," in page
 
 
 def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():

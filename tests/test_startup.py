@@ -35,7 +35,8 @@ EVALUATION = {
     "formats", "formats.columns", "formats.decimals", "formats.detection", "formats.fast_trec",
     "formats.frames", "formats.lines", "formats.mappings", "formats.numbers", "formats.readers",
     "formats.registry", "formats.rows", "formats.trec", "measures",
-    "measures.answers", "measures.binary", "measures.counts", "measures.declaration",
+    "measures.answers", "measures.binary", "measures.compiled", "measures.counts",
+    "measures.declaration",
     "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
     "measures.preferences", "measures.tie_means", "measures.user_models",
     "core.native", *(["core._native"] if native.core is not None else []),
@@ -168,6 +169,15 @@ def test_of_a_command_nobody_knows_all_are_there_to_be_meant():
     fresh = type(cli)("fresh")
     assert fresh.get_command(None, "evalute") is None
     assert list(fresh.commands) == fresh.list_commands(None)
+
+
+def test_help_says_of_each_command_what_its_own_help_says_first():
+    found, said = command("--help")
+    assert not {name for name in ours(found) if name.startswith("cli.")} & {
+        f"cli.{name}" for name in cli.list_commands(None)
+    }
+    for name in cli.list_commands(None):
+        assert cli.get_command(None, name).get_short_help_str(80) in " ".join(said.split())
 
 
 def test_words_that_stand_in_help_are_those_that_are_known():

@@ -3,7 +3,8 @@
 A session is a block of the kind ``console``; a line that begins with ``$`` is a command, lines that
 begin with ``>`` continue it, what follows is what it printed, on both channels. The sessions of a
 page share a folder that holds copies of the bundled sample: ``sample``, ``src/rankgauge/sample``,
-and ``handbook``, which has Markdown files and a table of questions.
+and ``handbook``, which has Markdown files and a table of questions. On a page that writes files in
+Python (see notebooks.py) the sessions follow its Python in the same folder.
 
     python docs/_scripts/consoles.py           say which pages are no longer true
     python docs/_scripts/consoles.py --write   make them true
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import notebooks
 
 from rankgauge import Collection, sample_path
 
@@ -42,6 +45,8 @@ def run_again(text: str) -> str:
         for place in ("sample", "src/rankgauge/sample"):
             shutil.copytree(sample, Path(folder, place))
         _write_markdown(Collection.load(sample), Path(folder, "handbook"))
+        if "\n# file: " in text:
+            notebooks.run(text, folder)
         return _BLOCK.sub(lambda block: _session(block["session"], folder), text)
 
 

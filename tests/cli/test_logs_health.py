@@ -44,6 +44,23 @@ def test_a_held_measure_beside_angry_users_asks_for_a_new_evaluation_set(tmp_pat
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("verdict", "drift"), [("missing", True), ("mixed", False), ("cannot tell", None)]
+)
+def test_a_report_of_drift_is_read(tmp_path, verdict, drift):
+    store = history(tmp_path / "h.db", ("a", ["a", "b"]), ("a", ["a", "c"]))
+    events = log(tmp_path / "log.parquet", **ANGRY)
+    finding = dict.fromkeys(("code", "message", "effect", "fix"), "x") | {"severity": "warning"}
+    report = tmp_path / "drift.json"
+    report.write_text(
+        json.dumps({"schema": "rankgauge/drift/1", "verdict": verdict, "finding": finding})
+    )
+    options = ("--history", store, "-m", "RR", "--drift", report, "--as", "json")
+    assert json.loads(run("logs", "health", events, *options).stdout)["drift"] is drift
+    report.write_text("{}")
+    assert "this is not a report of drift" in run("logs", "health", events, *options).stderr
+
+
 def test_several_runs_need_a_name(tmp_path):
     store = history(tmp_path / "h.db", ("a", ["a"]), ("b", ["a"]))
     events = log(tmp_path / "log.parquet", days=1, **ANGRY)

@@ -44,6 +44,14 @@ def test_a_log_becomes_a_set_a_refresh_and_questions_to_judge(tmp_path, log):
     assert pooled.returncode == 0, pooled.stderr
 
 
+def test_without_a_project_no_set_is_written(tmp_path, log):
+    path = tmp_path / "set.jsonl"
+    done = run("logs", "sample", log, "-n", 2, "--into", path, "--project", tmp_path / "none.db")
+    assert done.returncode == 2
+    assert "there is no judging project yet" in done.stderr
+    assert not path.exists()
+
+
 def _collection(folder):
     file = folder / "documents.jsonl"
     words = ("cards", "wifi", "rooms", "print", "hours", "fees", "login")

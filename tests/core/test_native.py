@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rankgauge as rg
+from rankgauge import functional
 from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
 MEASURES = ["nDCG@3", "AP", "RR", "P@2", "R@5", "ERR@4", "Bpref"]
@@ -24,21 +26,21 @@ JUDGMENTS = st.dictionaries(
 TIES = st.sampled_from(["trec", "input", "best", "worst", "mean"])
 
 
-def outcome(judgments, run, ties="trec"):
+def outcome(judgments, run, ties="trec", measures=MEASURES):
     """What an evaluation gives: values and notes, or the text of its error."""
     try:
-        found = rg.evaluate(judgments, run, MEASURES, ties=ties)
+        found = rg.evaluate(judgments, run, measures, ties=ties)
     except rg.RankgaugeError as error:
         return str(error)
-    return found.per_query.tobytes(), found.notes, found.counts
+    return found.per_query.tobytes(), found.findings, found.counts, found.coverage
 
 
-def both(judgments, run, ties="trec"):
+def both(judgments, run, ties="trec", measures=MEASURES):
     """The outcomes with and without the compiled core."""
-    compiled = outcome(judgments, run, ties)
+    compiled = outcome(judgments, run, ties, measures)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "core", None)
-        return compiled, outcome(judgments, run, ties)
+        return compiled, outcome(judgments, run, ties, measures)
 
 
 @given(JUDGMENTS, RUNS, TIES)
@@ -47,6 +49,103 @@ def test_dicts_are_joined_alike(judgments, run, ties):
         judgments.setdefault(query, dict.fromkeys(list(run[query])[::2] or ["a"], 1))
     compiled, plain = both(judgments, run, ties)
     assert compiled == plain
+
+
+LEVELS = st.sampled_from([1, 2, 0.5])
+CUTOFFS = st.sampled_from([1, 2, 3, 10, 10**9])
+USUAL = st.one_of(
+    st.builds(
+        lambda name, k, rel: name(rel=rel) @ k,
+        st.sampled_from([rg.P, rg.R, rg.Success, rg.RR, rg.AP]),
+        CUTOFFS,
+        LEVELS,
+    ),
+    st.builds(lambda k, beta: rg.F(beta=beta) @ k, CUTOFFS, st.sampled_from([1, 0.5, 2, 0.3])),
+    st.builds(lambda k: rg.nDCG @ k, CUTOFFS),
+    st.builds(lambda rel: rg.RR(rel=rel), LEVELS),
+    st.sampled_from(
+        [
+            "AP",
+            "RR",
+            "nDCG",
+            "SetP",
+            "SetR",
+            "SetF",
+            "NumRet",
+            "NumRel",
+            "FirstRel",
+            "SetF(beta=0.3)",
+        ]
+    ),
+)
+GRADES = st.sampled_from([0, 1, 2, 3, -1, 0.5, 1.5, 0.1, 1e300, 5e-324, -0.0, 7])
+
+
+@given(st.data(), RUNS, st.sampled_from(["trec", "input"]))
+def test_usual_measures_are_computed_alike(data, run, ties):
+    docs = st.sampled_from(sorted({doc for ranking in run.values() for doc in ranking} | {"a"}))
+    grades = st.dictionaries(st.one_of(docs, IDS), GRADES, min_size=1, max_size=12)
+    queries = st.one_of(st.sampled_from(sorted(run)), IDS)
+    judgments = data.draw(st.dictionaries(queries, grades, min_size=1, max_size=5))
+    measures = data.draw(st.lists(USUAL, min_size=1, max_size=8))
+    compiled, plain = both(judgments, run, ties, measures)
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("size", [5, 900, 3_000])
+def test_usual_measures_of_many_rankings_are_computed_alike(size):
+    rng = random.Random(size)
+    run = {
+        f"q{q}": {f"d{rng.randrange(2 * size)}": float(rng.randrange(size)) for _ in range(size)}
+        for q in rng.sample(range(70), 70)
+    }
+    judgments = {
+        f"q{q}": {f"d{rng.randrange(2 * size)}": rng.randrange(-1, 4) for _ in range(q + 1)}
+        for q in range(80)
+    }
+    for measures in (None, ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"]):
+        compiled, plain = both(judgments, run, "trec", measures)
+        assert compiled == plain
+
+
+@given(
+    st.lists(st.sampled_from("abcdefgh12"), max_size=8),
+    st.dictionaries(st.sampled_from("abcdefxy"), GRADES, max_size=8),
+    CUTOFFS,
+)
+def test_functions_and_evaluators_give_the_same_alike(retrieved, grades, k):
+    relevant = [doc for doc in grades if grades[doc] > 0]
+
+    def found():
+        results = []
+        for call in (
+            lambda: functional.ndcg_at_k(retrieved, grades, k),
+            lambda: functional.precision_at_k(tuple(retrieved), set(relevant), k),
+            lambda: functional.average_precision(retrieved, grades, rel=2),
+            lambda: functional.ndcg_at_k([*map(ord, retrieved)], [*map(ord, relevant)]),
+            lambda: functional.dcg_at_k(retrieved, grades, k, gain={1: 5}),
+            lambda: RetrievalEvaluator([1, 3]).evaluate_single("q", retrieved, relevant),
+        ):
+            try:
+                results.append(call())
+            except rg.RankgaugeError as error:
+                results.append(str(error))
+        return results
+
+    compiled = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        assert found() == compiled
+
+
+def test_findings_are_those_of_the_run_when_it_was_evaluated():
+    judgments = {f"q{q}": {f"d{d}": 1 for d in range(5)} for q in range(12)}
+    run = {f"q{q}": {f"x{d}": 9.0 - d for d in range(5)} for q in range(12)}
+    before, later = (rg.evaluate(judgments, run, ["AP", "P@5"]) for _ in range(2))
+    assert any(found.severity == "error" for found in before.findings)
+    run["q1"].clear()
+    assert later == before
+    assert later.coverage == before.coverage
 
 
 @given(JUDGMENTS, RUNS, TIES)
@@ -173,6 +272,26 @@ def test_a_repeated_document_is_found(rankings):
     table = PairTable(queries, offsets, Ids.of(docs), np.zeros(len(docs)))
     repeated = [ranking for ranking in rankings if len(set(ranking)) < len(ranking)]
     assert bool(table.repeats()) == bool(repeated)
+
+
+def test_arguments_of_the_wrong_size_are_refused():
+    grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0]])
+    bounds, pools = np.array([0, 1]), [("d",)]
+    columns = (grades, bounds, grades, bounds, np.zeros(9))
+    run, rest = {"q": {"d": 1.0}}, ((1, 1), True)
+    assert native.core.measure_dicts(run, {"q": 0}, pools, columns, program, *rest)
+    for names, given_pools, rows, message in (
+        ({"q": 1}, pools, program, "no such query"),
+        ({"q": 0}, [("d", "e")], program, "not a grade for each"),
+        ({"q": 0}, [], program, "no judgments"),
+        ({"q": 0}, pools, -program, "no measures"),
+        ({"q": 0}, pools, program[0, :3], "no measures"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            native.core.measure_dicts(run, names, given_pools, columns, rows, *rest)
+    with pytest.raises(TypeError):
+        native.core.measure_grades(["1"], [], np.zeros(9), program)
+    assert native.core.measure_grades([1.0] * 9, [], np.zeros(9), program) is None
 
 
 def test_arrays_of_the_wrong_size_are_refused():

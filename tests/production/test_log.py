@@ -44,6 +44,21 @@ def questions(log):
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "cosine"),
+    [
+        ("late fees", "Fees, late?", 1), ("late fees", "late", 0.5**0.5),
+        ("a b c d", "d e f g", 0.25),
+        ("late", "wifi", 0), ("", "late", None), ("?!", "late", None), (None, "late", None),
+    ],
+)  # fmt: skip
+def test_words_of_two_questions_are_compared(tmp_path, one, other, cosine):
+    with EventLog(write(tmp_path / "log.parquet")).connection() as connection:
+        query = "SELECT word_similarity(?::VARCHAR, ?::VARCHAR)"
+        (found,) = connection.execute(query, [one, other]).fetchone()
+    assert found == (None if cosine is None else pytest.approx(cosine))
+
+
 def test_questions_have_one_row_for_each_question(tmp_path):
     first, second = questions(write(tmp_path / "log.parquet"))
     assert first["retrieved"] == 3
@@ -52,7 +67,7 @@ def test_questions_have_one_row_for_each_question(tmp_path):
     assert (first["thumbs_up"], first["thumbs_down"]) == (1, 0)
     assert first["cluster"] == "u1"
     assert first["next_question_seconds"] == 30.5
-    assert first["next_similarity"] == pytest.approx(1)
+    assert first["next_text"] == second["text"]
     assert second["retrieved"] is None
     assert second["next_question_seconds"] is None
     assert not second["answered"]

@@ -389,6 +389,23 @@ def test_a_row_can_tell_of_several_events(tmp_path):
     assert report.rows == 2
 
 
+def test_a_row_with_none_of_its_events_is_refused(tmp_path):
+    mapping = {
+        "columns": {"time": "ts", "question_id": "id"},
+        "events": [{"kind": "question", "text": "question"}, {"kind": "thumbs", "value": "rating"}],
+    }
+    asked = {"id": "q1", "ts": "2026-05-01T12:00:00Z", "question": "why?"}
+    source = tmp_path / "chats.jsonl"
+    source.write_text(
+        f"{json.dumps(asked)}\n{json.dumps(asked | {'question': None})}\n{json.dumps(asked)[:40]}\n"
+    )
+    report = import_log(source, tmp_path / "log", mapping=mapping)
+    assert report.events == {"question": 1}
+    assert {each.reason: each.rows for each in report.refused} == {
+        "none of the events": 1, "not a JSON object": 1,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [

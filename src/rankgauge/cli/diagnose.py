@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import click
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.inputs import drift_finding, read_drift
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -107,27 +105,6 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             bands=bands,
             group_by=group_by,
             also=None if also is None else rankgauge.read_run(also, format=run_format),
-            drift=None if drift is None else _drift_finding(drift),
+            drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     print_result(diagnosis, format, rankgauge.reports.Options(full=full))
-
-
-def _drift_finding(path: str) -> rankgauge.Finding:
-    """The finding in a file that rankgauge logs drift wrote."""
-    try:
-        data = json.loads(Path(path).read_bytes())
-        if str(data["schema"]).startswith("rankgauge/drift/"):
-            found = data["finding"]
-            names = ("code", "severity", "message", "effect", "fix")
-            return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
-    except OSError as error:
-        raise rankgauge.InputError(
-            f"cannot be read: {error.strerror}", where=path,
-            fix="write it: rankgauge logs drift EVAL LOG -o drift.json",
-        ) from None  # fmt: skip
-    except (ValueError, LookupError, TypeError):
-        pass
-    raise rankgauge.FormatError(
-        "this is not a report of drift", path=path,
-        fix="write it: rankgauge logs drift EVAL LOG -o drift.json",
-    )  # fmt: skip

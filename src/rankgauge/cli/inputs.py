@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "chat_model", "encoder_of", "located", "queries_of", "read_evaluations",
-    "read_runs", "settings_of", "told_apart",
+    "chat_model", "drift_finding", "encoder_of", "located", "queries_of", "read_drift",
+    "read_evaluations", "read_runs", "settings_of", "told_apart",
 ]  # fmt: skip
 
 _MARK = '"rankgauge/evaluation/'
@@ -86,6 +86,33 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
     from pathlib import Path
 
     return Path(text)
+
+
+def read_drift(path: str) -> dict[str, Any]:
+    """Read what rankgauge logs drift wrote."""
+    import json
+    from pathlib import Path
+
+    fix = "write it: rankgauge logs drift EVAL LOG -o drift.json"
+    try:
+        data = json.loads(Path(path).read_bytes())
+        if str(data["schema"]).startswith("rankgauge/drift/"):
+            drift_finding(data)
+            return dict(data)
+    except OSError as error:
+        raise rankgauge.InputError(
+            f"cannot be read: {error.strerror}", where=path, fix=fix
+        ) from None
+    except (ValueError, LookupError, TypeError):
+        pass
+    raise rankgauge.FormatError("this is not a report of drift", path=path, fix=fix)
+
+
+def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
+    """The finding of a report of drift."""
+    found = data["finding"]
+    names = ("code", "severity", "message", "effect", "fix")
+    return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -6,10 +6,14 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.inputs import read_drift
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["health"]
+
+# Whether a verdict on drift says that users ask other questions; what is not here does.
+_DRIFT = {"mixed": False, "cannot tell": None}
 
 
 @click.command(short_help="Saved evaluations beside what users show, week by week.")
@@ -17,8 +21,8 @@ __all__ = ["health"]
 @options.measure("The measure of the saved evaluations.")
 @click.option("--run", metavar="NAME", help="Only evaluations of this run.")
 @click.option(
-    "--drift", type=click.Choice(["found", "none"]),
-    help="What rankgauge logs drift says of the evaluation set.",
+    "--drift", metavar="FILE",
+    help="What rankgauge logs drift -o drift.json found about the evaluation set.",
 )  # fmt: skip
 @click.option(
     "--margin", type=float, default=0.05, show_default=True, metavar="N",
@@ -56,7 +60,7 @@ def health(  # noqa: PLR0913, PLR0917 - one parameter an option
     \b
     Examples:
       rankgauge logs health log --history history.db -m nDCG@10
-      rankgauge logs health log --run bm25 --drift found --since 2026-05-01
+      rankgauge logs health log --run bm25 --drift drift.json --since 2026-05-01
     """  # noqa: D301 - click reads the \b
     from rankgauge.production import production_health
 
@@ -70,10 +74,11 @@ def health(  # noqa: PLR0913, PLR0917 - one parameter an option
             )  # fmt: skip
         start = max(trend.breaks, default=0)
         points = [(p.entry.time, kept.load(p.entry)) for p in trend.points[start:]]
+    drifted = None if drift is None else _DRIFT.get(read_drift(drift)["verdict"], True)
     with working("reading the log"):
         found = production_health(
-            log, points, measure, drift=None if drift is None else drift == "found", margin=margin,
-            offline_margin=offline_margin, since=since, until=until,
+            log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin,
+            since=since, until=until,
         )  # fmt: skip
     print_result(found, format, rankgauge.reports.Options(full=full))
     if start:

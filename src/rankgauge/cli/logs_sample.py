@@ -72,10 +72,15 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge logs sample log -n 50 --by strata --into questions.jsonl --part core
       rankgauge logs sample log -n 30 --into questions.jsonl --project judging.db
     """  # noqa: D301 - click reads the \b
+    from rankgauge.judging import JudgingProject, questions_of
     from rankgauge.production import QuestionSet, sample_questions
 
     if into is None and (sentinels is not None or part != "rotating"):
         raise click.UsageError("--part and --sentinels are for a question set: add --into SET")
+    known: set[str] = set()
+    if project is not None:
+        with JudgingProject(project) as opened:  # before the set is changed: it may not exist
+            known = set(opened.questions)
     with working(f"reading {log}"):
         before = _set(into)
         fixed = [] if sentinels is None else list(QuestionSet.read(sentinels).questions)
@@ -99,10 +104,8 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
         change.after.write(into)
         tell(drawn.summary())
     if project is not None:
-        from rankgauge.judging import JudgingProject, questions_of
-
+        new = [each for each in added if each.id not in known]
         with JudgingProject(project) as opened:
-            new = [each for each in added if each.id not in opened.questions]
             opened.add_questions(questions_of(new))
         tell(f"{len(new)} questions added to {project}; next: rankgauge judge pool {project} ...")
     print_result(result, format)

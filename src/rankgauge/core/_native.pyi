@@ -34,6 +34,22 @@ def join_dicts(
     pools: list[tuple[str, ...]],
     by_id: bool,
 ) -> tuple[bytearray, bytearray] | None: ...
+def measure_dicts(
+    run: Mapping[str, Mapping[str, float]],
+    names: dict[str, int],
+    pools: list[tuple[str, ...]],
+    columns: tuple[_Floats, _Ints, _Floats, _Ints, _Floats],
+    program: _Floats,
+    limits: tuple[int, int],
+    by_id: bool,
+    /,
+) -> (
+    tuple[bytearray, bytearray, bytearray, tuple[int, ...], list[str], dict[int, list[str | bytes]]]
+    | None
+): ...
+def measure_grades(
+    grades: list[float], ideal: list[float], discounts: _Floats, program: _Floats, /
+) -> list[float] | None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
 def scan(

@@ -1,6 +1,6 @@
 /* The compiled core of rankgauge: what NumPy does in many passes, in one.
 
-   Five functions, each with a twin in Python that gives the same results to the last bit and is
+   Seven functions, each with a twin in Python that gives the same results to the last bit and is
    its oracle in the tests:
 
    scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
@@ -8,6 +8,8 @@
    all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
    join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
    join_dicts    the same for dicts of Python                           (data/dict_runs.py)
+   measure_dicts, measure_grades
+                 the usual measures of dicts and of one ranking         (measures/compiled.py)
 
    What is unusual is declined (None), never an error: the twin then reads it, and says what is
    wrong. Arrays come as buffers; every size is checked before it is used. Stable ABI of Python
@@ -30,6 +32,7 @@
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
 #define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
 #define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
+#define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
 
 typedef struct {
@@ -1086,6 +1089,120 @@ score_of(PyObject *object, double *score)
     return isfinite(*score);
 }
 
+/* The scores and ids of one ranking, and memory for ranking it. */
+typedef struct {
+    Bytes values, ids, lengths, found, scratch;
+    Py_ssize_t size;
+} Dict;
+
+static void
+free_dict(Dict *dict)
+{
+    PyMem_Free(dict->values.data);
+    PyMem_Free(dict->ids.data);
+    PyMem_Free(dict->lengths.data);
+    PyMem_Free(dict->found.data);
+    PyMem_Free(dict->scratch.data);
+}
+
+/* The text of an id; NULL without an exception if it is not plain, or no id. */
+static const char *
+text_of(PyObject *object, Py_ssize_t *length)
+{
+    const char *text = PyUnicode_CheckExact(object) ? PyUnicode_AsUTF8AndSize(object, length) : NULL;
+    if (text == NULL) {
+        PyErr_Clear(); /* a lone surrogate */
+        return NULL;
+    }
+    return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
+}
+
+/* Read a ranking, in the order of its table. 1; 0 with an exception; -1 if it is declined. */
+static int
+read_dict(Dict *dict, PyObject *ranking)
+{
+    Py_ssize_t size = dict->size = PyDict_Size(ranking), position = 0, i = 0;
+    dict->values.used = dict->ids.used = dict->lengths.used = 0;
+    double *value = grow(&dict->values, (size_t)size * sizeof(double));
+    const char **id = grow(&dict->ids, (size_t)size * sizeof(char *));
+    int64_t *length = grow(&dict->lengths, (size_t)size * sizeof(int64_t));
+    if (value == NULL || id == NULL || length == NULL) {
+        return 0;
+    }
+    PyObject *key, *object;
+    while (PyDict_Next(ranking, &position, &key, &object)) {
+        Py_ssize_t bytes;
+        if (i >= size || !score_of(object, &value[i])) {
+            return -1;
+        }
+        id[i] = text_of(key, &bytes);
+        if (id[i] == NULL) {
+            return -1;
+        }
+        length[i++] = bytes;
+    }
+    return 1;
+}
+
+/* Rank the documents of a pool that the ranking has: their ranks, in the order of the pool, behind
+   `ranks`, and in `flags` which they are. 1; 0 with an exception; -1 if it is declined. */
+static int
+rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *flags, Bytes *ranks)
+{
+    Py_ssize_t judged = PyTuple_Size(pool), size = dict->size;
+    const double *value = (const double *)dict->values.data;
+    const char **id = (const char **)dict->ids.data;
+    const int64_t *length = (const int64_t *)dict->lengths.data;
+    int64_t count = 0;
+    dict->found.used = 0;
+    for (Py_ssize_t k = 0; k < judged; k++) {
+        PyObject *doc = PyTuple_GetItem(pool, k);
+        PyObject *score = PyUnicode_CheckExact(doc) ? PyDict_GetItemWithError(ranking, doc) : NULL;
+        if (PyErr_Occurred()) {
+            return 0;
+        }
+        flags[k] = score != NULL;
+        if (score == NULL) {
+            continue;
+        }
+        Py_ssize_t bytes;
+        const char *text = PyUnicode_AsUTF8AndSize(doc, &bytes);
+        Document *document = grow(&dict->found, sizeof(Document));
+        if (text == NULL || document == NULL) {
+            return 0;
+        }
+        *document = (Document){0.0, (const uint8_t *)text, bytes, -1};
+        if (!score_of(score, &document->value)) {
+            return -1;
+        }
+        count++;
+    }
+    if (!count) {
+        return 1;
+    }
+    Document *documents = (Document *)dict->found.data;
+    if (!ids_decide) {
+        /* Places are needed inside groups of equal scores. */
+        if ((int64_t)size * count > MOST) {
+            return -1;
+        }
+        for (int64_t k = 0; k < count; k++) {
+            for (Py_ssize_t j = 0; documents[k].place < 0 && j < size; j++) {
+                if (value[j] == documents[k].value && length[j] == documents[k].length &&
+                    memcmp(id[j], documents[k].id, (size_t)length[j]) == 0) {
+                    documents[k].place = j;
+                }
+            }
+        }
+    }
+    Ranks *places = grow(ranks, (size_t)count * sizeof(Ranks));
+    if (places == NULL) {
+        return 0;
+    }
+    Ranking given = {value, size, (const uint8_t *const *)id, NULL, NULL, length, ids_decide};
+    return rank_documents(&given, documents, count, places, &dict->scratch);
+}
+
 PyDoc_STRVAR(join_dicts_doc,
 "join_dicts(rankings, pools, by_id) -> None | (retrieved, ranks)\n\n"
 "Rank the judged documents of rankings, which are dicts of text and number.\n\n"
@@ -1107,90 +1224,24 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "there is not a pool for each ranking");
         return NULL;
     }
-    Bytes retrieved = {0}, ranks = {0}, found = {0}, scratch = {0}, values = {0}, ids = {0}, lengths = {0};
+    Bytes retrieved = {0}, ranks = {0};
+    Dict dict = {0};
     PyObject *result = NULL;
     for (Py_ssize_t q = 0; q < queries; q++) {
         PyObject *ranking = PyList_GetItem(rankings, q), *pool = PyList_GetItem(pools, q);
         if (!PyDict_Check(ranking) || !PyTuple_CheckExact(pool) || (!ids_decide && !PyDict_CheckExact(ranking))) {
             goto declined; /* the order of an OrderedDict is not that of its table */
         }
-        Py_ssize_t size = PyDict_Size(ranking), position = 0, i = 0;
-        values.used = ids.used = lengths.used = found.used = 0;
-        double *value = grow(&values, (size_t)size * sizeof(double));
-        const char **id = grow(&ids, (size_t)size * sizeof(char *));
-        int64_t *length = grow(&lengths, (size_t)size * sizeof(int64_t));
-        if (value == NULL || id == NULL || length == NULL) {
+        int done = read_dict(&dict, ranking);
+        if (done > 0) {
+            char *flags = grow(&retrieved, (size_t)PyTuple_Size(pool));
+            done = flags == NULL ? 0 : rank_pool(&dict, ranking, pool, ids_decide, flags, &ranks);
+        }
+        if (!done) {
             goto done;
         }
-        PyObject *key, *object;
-        while (PyDict_Next(ranking, &position, &key, &object)) {
-            Py_ssize_t bytes;
-            if (i >= size || !PyUnicode_CheckExact(key) || !score_of(object, &value[i])) {
-                goto declined;
-            }
-            id[i] = PyUnicode_AsUTF8AndSize(key, &bytes);
-            if (id[i] == NULL) {
-                PyErr_Clear(); /* a lone surrogate */
-                goto declined;
-            }
-            if (bytes == 0 || memchr(id[i], 0, (size_t)bytes) != NULL) {
-                goto declined;
-            }
-            length[i++] = bytes;
-        }
-        Py_ssize_t judged = PyTuple_Size(pool);
-        char *flags = grow(&retrieved, (size_t)judged);
-        if (flags == NULL) {
-            goto done;
-        }
-        int64_t count = 0;
-        for (Py_ssize_t k = 0; k < judged; k++) {
-            PyObject *doc = PyTuple_GetItem(pool, k);
-            PyObject *score = PyUnicode_CheckExact(doc) ? PyDict_GetItemWithError(ranking, doc) : NULL;
-            if (PyErr_Occurred()) {
-                goto done;
-            }
-            flags[k] = score != NULL;
-            if (score == NULL) {
-                continue;
-            }
-            Py_ssize_t bytes;
-            const char *text = PyUnicode_AsUTF8AndSize(doc, &bytes);
-            Document *document = grow(&found, sizeof(Document));
-            if (text == NULL || document == NULL) {
-                goto done;
-            }
-            *document = (Document){0.0, (const uint8_t *)text, bytes, -1};
-            if (!score_of(score, &document->value)) {
-                goto declined;
-            }
-            count++;
-        }
-        if (!count) {
-            continue;
-        }
-        Document *documents = (Document *)found.data;
-        if (!ids_decide) {
-            /* Places are needed inside groups of equal scores. */
-            if ((int64_t)size * count > MOST) {
-                goto declined;
-            }
-            for (int64_t k = 0; k < count; k++) {
-                for (Py_ssize_t j = 0; documents[k].place < 0 && j < size; j++) {
-                    if (value[j] == documents[k].value && length[j] == documents[k].length &&
-                        memcmp(id[j], documents[k].id, (size_t)length[j]) == 0) {
-                        documents[k].place = j;
-                    }
-                }
-            }
-        }
-        Ranks *places = grow(&ranks, (size_t)count * sizeof(Ranks));
-        if (places == NULL) {
-            goto done;
-        }
-        Ranking given = {value, size, (const uint8_t *const *)id, NULL, NULL, length, ids_decide};
-        if (!rank_documents(&given, documents, count, places, &scratch)) {
-            goto done;
+        if (done < 0) {
+            goto declined;
         }
     }
     PyObject *first = as_bytes(&retrieved), *second = as_bytes(&ranks);
@@ -1205,11 +1256,463 @@ declined:
 done:
     PyMem_Free(retrieved.data);
     PyMem_Free(ranks.data);
-    PyMem_Free(found.data);
-    PyMem_Free(scratch.data);
-    PyMem_Free(values.data);
-    PyMem_Free(ids.data);
-    PyMem_Free(lengths.data);
+    free_dict(&dict);
+    return result;
+}
+
+/* ---- measures ---- */
+
+/* The numbers of the families are those of measures/compiled.py. */
+enum { P, R, F, SUCCESS, RR, AP, NDCG, SETP, SETR, SETF, NUMRET, NUMREL, NUMRELRET, FIRSTREL, JUDGED, BEYOND };
+
+/* A measure: `k` is infinite without a cut-off. */
+typedef struct {
+    double family, k, level, beta;
+} Step;
+
+typedef struct {
+    int64_t rank, first, last;
+    double grade;
+} Entry;
+
+/* One query: its judged documents that were retrieved, best first; all grades >= 0, descending. */
+typedef struct {
+    const Entry *entries;
+    int64_t count, retrieved;
+    const double *ideal;
+    int64_t pool;
+    const double *discounts; /* of the ranks 0, 1 ... */
+} Query;
+
+static int
+by_rank(const void *left, const void *right)
+{
+    const Entry *a = left, *b = right;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+/* The value of a measure. Numbers are added from the best rank to the last, as the kernels do. */
+static double
+value_of(const Step *step, const Query *query)
+{
+    double k = step->k, level = step->level, weight = step->beta * step->beta, sum = 0.0, best = 0.0;
+    int64_t relevant = 0, found = 0, known = 0, first = 0;
+    int family = (int)step->family;
+    if (family == NDCG) {
+        for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= k; i++) {
+            double grade = query->entries[i].grade;
+            sum += (grade >= 0 ? grade : 0.0) * query->discounts[query->entries[i].rank];
+        }
+        for (int64_t i = 0; i < query->pool && (double)i < k; i++) {
+            best += query->ideal[i] * query->discounts[i + 1];
+        }
+        return query->pool && query->ideal[0] > 0 ? sum / best : NAN;
+    }
+    while (relevant < query->pool && query->ideal[relevant] >= level) {
+        relevant++;
+    }
+    for (int64_t i = 0; i < query->count && (double)query->entries[i].rank <= k; i++) {
+        known++;
+        if (query->entries[i].grade >= level) {
+            found++;
+            first = first ? first : query->entries[i].rank;
+            sum += (double)found / (double)query->entries[i].rank;
+        }
+    }
+    double all = relevant ? (double)relevant : NAN, retrieved = (double)query->retrieved;
+    switch (family) {
+    case P:
+        return (double)found / k;
+    case R:
+    case SETR:
+        return (double)found / all;
+    case F:
+    case SETF:
+        return relevant ? (1 + weight) * (double)found / (weight * (double)relevant + (family == F ? k : retrieved))
+                        : NAN;
+    case SUCCESS:
+        return found > 0;
+    case RR:
+        return !relevant ? NAN : first ? 1.0 / (double)first : 0.0;
+    case AP:
+        return sum / all;
+    case SETP:
+        return retrieved > 0 ? (double)found / retrieved : NAN;
+    case NUMRET:
+        return retrieved;
+    case NUMREL:
+        return (double)relevant;
+    case NUMRELRET:
+        return (double)found;
+    case FIRSTREL:
+        return first ? (double)first : NAN;
+    case JUDGED:
+        return retrieved > 0 ? (double)known / (retrieved < k ? retrieved : k) : NAN;
+    default:
+        return (double)relevant > k;
+    }
+}
+
+/* Whether these are steps that `value_of` knows; else 0 with an exception. */
+static int
+are_steps(const Array *program)
+{
+    const Step *steps = program->items;
+    int valid = program->count % 4 == 0;
+    for (Py_ssize_t i = 0; valid && i < program->count / 4; i++) {
+        valid = steps[i].family >= P && steps[i].family <= BEYOND && steps[i].k >= 1 && steps[i].level > 0;
+    }
+    if (!valid) {
+        PyErr_SetString(PyExc_ValueError, "these are no measures");
+    }
+    return valid;
+}
+
+/* Whether all grades are either above 0 or plainly 0 or below: -0.0 is left to NumPy. */
+static int
+are_plain(const double *grades, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (grades[i] == 0 && signbit(grades[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(measure_grades_doc,
+"measure_grades(grades, ideal, discounts, program) -> None | list[float]\n\n"
+"Measure one ranking, every document of which has a grade: below 0 if it is not judged.\n\n"
+"ideal: all grades >= 0, descending. program: for each measure its family, k, level and beta. None:\n"
+"there are too few discounts, or a grade is -0.0.");
+
+static PyObject *
+measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *grades, *pool, *objects[2];
+    if (!PyArg_ParseTuple(args, "O!O!OO:measure_grades", &PyList_Type, &grades, &PyList_Type, &pool,
+                          &objects[0], &objects[1])) {
+        return NULL;
+    }
+    Array arrays[2] = {0};
+    Bytes entries = {0}, ideal = {0};
+    PyObject *result = NULL;
+    if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0) ||
+        !are_steps(&arrays[1])) {
+        goto done;
+    }
+    Py_ssize_t count = PyList_Size(grades), size = PyList_Size(pool);
+    Entry *entry = grow(&entries, (size_t)count * sizeof(Entry));
+    double *best = grow(&ideal, (size_t)size * sizeof(double));
+    if (entry == NULL || best == NULL) {
+        goto done;
+    }
+    int plain = count < arrays[0].count && size < arrays[0].count;
+    for (Py_ssize_t i = 0; plain && i < count; i++) {
+        entry[i] = (Entry){i + 1, i + 1, i + 1, PyFloat_AsDouble(PyList_GetItem(grades, i))};
+        plain = are_plain(&entry[i].grade, 1);
+    }
+    for (Py_ssize_t i = 0; plain && i < size; i++) {
+        best[i] = PyFloat_AsDouble(PyList_GetItem(pool, i));
+        plain = are_plain(&best[i], 1);
+    }
+    if (PyErr_Occurred()) {
+        goto done;
+    }
+    if (!plain) {
+        result = Py_NewRef(Py_None);
+        goto done;
+    }
+    Query query = {entry, count, count, best, size, arrays[0].items};
+    Py_ssize_t steps = arrays[1].count / 4;
+    result = PyList_New(steps);
+    for (Py_ssize_t i = 0; result != NULL && i < steps; i++) {
+        PyObject *value = PyFloat_FromDouble(value_of((const Step *)arrays[1].items + i, &query));
+        if (value == NULL || PyList_SetItem(result, i, value) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+done:
+    PyMem_Free(entries.data);
+    PyMem_Free(ideal.data);
+    close_arrays(arrays, 2);
+    return result;
+}
+
+/* ---- measure_dicts ---- */
+
+/* A query of a run: its number in the judgments (-1 without), its place in the run. */
+typedef struct {
+    int64_t number, place;
+    PyObject *name, *ranking; /* owned: what collects garbage may change the run */
+} Asked;
+
+static int
+by_number(const void *left, const void *right)
+{
+    const Asked *a = left, *b = right;
+    if (a->number != b->number) {
+        return a->number < b->number ? -1 : 1;
+    }
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Counts of a run, as evaluation/input_summary.py has them. */
+typedef struct {
+    int64_t documents, rising, varied, longer, uneven, tied;
+} Tally;
+
+static void
+count_ranking(const Dict *dict, Tally *tally)
+{
+    const double *value = (const double *)dict->values.data;
+    int falls = 0, differs = 0;
+    for (Py_ssize_t i = 1; i < dict->size && !falls; i++) {
+        falls = value[i - 1] > value[i];
+        differs |= value[i - 1] != value[i];
+    }
+    tally->documents += dict->size;
+    tally->longer |= dict->size > 1;
+    tally->uneven |= differs;
+    if (dict->size >= LEAST) {
+        tally->varied += differs;
+        tally->rising += differs && !falls;
+    }
+}
+
+/* Where judged documents are in a ranking: `InputSummary.ends`. */
+static void
+fill_ends(const Query *query, double *ends)
+{
+    ends[0] = (double)query->retrieved;
+    ends[1] = (double)query->count;
+    for (int64_t i = 0; i < query->count; i++) {
+        const Entry *entry = &query->entries[i];
+        if (entry->grade >= 0) {
+            double *at = ends + (entry->grade > 0 ? 2 : 4);
+            at[0] += 1;
+            at[1] += (double)entry->rank;
+        }
+        if (entry->grade > 0) {
+            double end = (double)(query->retrieved + 1 - entry->last + entry->rank - entry->first);
+            ends[7] = ends[6] && ends[7] < end ? ends[7] : end;
+            ends[6] = ends[6] ? ends[6] : (double)entry->rank;
+        }
+    }
+}
+
+/* Whether another order of equal scores could change a value: no grade counts as 0. */
+static int
+is_tied(const Query *query)
+{
+    for (int64_t i = 0, next; i < query->count; i = next) {
+        const Entry *entry = &query->entries[i];
+        double lowest = INFINITY, highest = 0.0;
+        for (next = i; next < query->count && query->entries[next].first == entry->first; next++) {
+            double grade = query->entries[next].grade;
+            grade = grade > 0 ? grade : 0.0;
+            lowest = grade < lowest ? grade : lowest;
+            highest = grade > highest ? grade : highest;
+        }
+        if (next - i < entry->last - entry->first + 1) {
+            lowest = 0.0;
+        }
+        if (highest > lowest) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The first documents of a ranking, in the order given. */
+static PyObject *
+first_of(PyObject *ranking, Py_ssize_t most)
+{
+    PyObject *list = PyList_New(0), *key, *object;
+    Py_ssize_t position = 0, count = 0;
+    while (list != NULL && count++ < most && PyDict_Next(ranking, &position, &key, &object)) {
+        if (PyList_Append(list, key) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+PyDoc_STRVAR(measure_dicts_doc,
+"measure_dicts(run, names, pools, columns, program, limits, by_id)\n"
+"    -> None | (numbers, values, ends, tally, unknown, rankings)\n\n"
+"Join a dict of dicts with judgments and measure its queries.\n\n"
+"names: the number of each query by its text; pools: the judged documents of each; columns: grades,\n"
+"their offsets, all grades >= 0 descending within each query, their offsets, and discounts by rank.\n"
+"program: for each measure its family, k, level and beta. limits: of how many rankings how many\n"
+"first documents are returned. The result is by number, ascending: values has a row for each measure,\n"
+"ends a row for each query; unknown are the queries without judgments.\n"
+"None: the run is not as plain as that.");
+
+static PyObject *
+measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *run, *names_of, *pools, *objects[6];
+    Py_ssize_t most_rankings, most_documents;
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "OO!O!(OOOOO)O(nn)p:measure_dicts", &run, &PyDict_Type, &names_of,
+                          &PyList_Type, &pools, &objects[0], &objects[1], &objects[2], &objects[3],
+                          &objects[4], &objects[5], &most_rankings, &most_documents, &ids_decide)) {
+        return NULL;
+    }
+    if (!PyDict_CheckExact(run)) {
+        return Py_NewRef(Py_None);
+    }
+    Array arrays[6] = {0};
+    Bytes asked = {0}, numbers = {0}, flags = {0}, ranks = {0}, entries = {0};
+    Py_ssize_t place = 0;
+    Dict dict = {0};
+    Tally tally = {0};
+    PyObject *result = NULL, *values = NULL, *ends = NULL, *unknown = PyList_New(0), *rankings = PyDict_New();
+    if (unknown == NULL || rankings == NULL) {
+        goto done;
+    }
+    for (int i = 0; i < 6; i++) {
+        if (!open_array(objects[i], &arrays[i], 8, 0)) {
+            goto done;
+        }
+    }
+    const double *grades = arrays[0].items, *ideal = arrays[2].items;
+    const int64_t *offsets = arrays[1].items, *of_ideal = arrays[3].items;
+    Py_ssize_t judged = PyList_Size(pools), steps = arrays[5].count / 4, queries = PyDict_Size(run);
+    if (arrays[1].count != judged + 1 || !are_offsets(offsets, judged + 1, arrays[0].count) ||
+        arrays[3].count != judged + 1 || !are_offsets(of_ideal, judged + 1, arrays[2].count)) {
+        PyErr_SetString(PyExc_ValueError, "these are no judgments");
+        goto done;
+    }
+    if (!are_steps(&arrays[5])) {
+        goto done;
+    }
+    Asked *query = grow(&asked, (size_t)queries * sizeof(Asked));
+    if (query == NULL) {
+        goto done;
+    }
+    Py_ssize_t position = 0, known = 0;
+    PyObject *key, *ranking;
+    while (PyDict_Next(run, &position, &key, &ranking)) {
+        Py_ssize_t bytes;
+        if (place >= queries || text_of(key, &bytes) == NULL || !PyDict_CheckExact(ranking)) {
+            goto declined;
+        }
+        PyObject *number = PyDict_GetItemWithError(names_of, key);
+        if (PyErr_Occurred()) {
+            goto done;
+        }
+        query[place] = (Asked){number ? PyLong_AsLongLong(number) : -1, place, Py_NewRef(key),
+                                 Py_NewRef(ranking)};
+        place++;
+        if (number && (query[place - 1].number < 0 || query[place - 1].number >= judged)) {
+            PyErr_SetString(PyExc_ValueError, "there is no such query");
+            goto done;
+        }
+        known += number != NULL;
+    }
+    qsort(query, (size_t)place, sizeof(Asked), by_number);
+    values = PyByteArray_FromStringAndSize(NULL, known * steps * (Py_ssize_t)sizeof(double));
+    ends = PyByteArray_FromStringAndSize(NULL, known * 8 * (Py_ssize_t)sizeof(double));
+    if (values == NULL || ends == NULL) {
+        goto done;
+    }
+    double *value = (double *)PyByteArray_AsString(values), *end = (double *)PyByteArray_AsString(ends);
+    memset(end, 0, (size_t)known * 8 * sizeof(double));
+    for (Py_ssize_t i = 0, row = 0; i < place; i++) {
+        int done = read_dict(&dict, query[i].ranking);
+        if (!done) {
+            goto done;
+        }
+        if (done < 0) {
+            goto declined;
+        }
+        count_ranking(&dict, &tally);
+        int64_t number = query[i].number;
+        if (number < 0) {
+            if (PyList_Append(unknown, query[i].name) < 0) {
+                goto done;
+            }
+            continue;
+        }
+        PyObject *pool = PyList_GetItem(pools, number);
+        int64_t start = offsets[number], size = offsets[number + 1] - start;
+        if (!PyTuple_CheckExact(pool) || PyTuple_Size(pool) != size) {
+            PyErr_SetString(PyExc_ValueError, "there is not a grade for each document");
+            goto done;
+        }
+        flags.used = ranks.used = entries.used = 0;
+        char *flag = grow(&flags, (size_t)size);
+        Entry *entry = grow(&entries, (size_t)size * sizeof(Entry));
+        int64_t *number_at = grow(&numbers, sizeof(int64_t));
+        if (flag == NULL || entry == NULL || number_at == NULL) {
+            goto done;
+        }
+        *number_at = number;
+        done = rank_pool(&dict, query[i].ranking, pool, ids_decide, flag, &ranks);
+        if (!done) {
+            goto done;
+        }
+        int64_t count = 0, deepest = of_ideal[number + 1] - of_ideal[number];
+        const Ranks *rank = (const Ranks *)ranks.data;
+        if (done < 0 || !are_plain(grades + start, size) || !are_plain(ideal + of_ideal[number], deepest)) {
+            goto declined;
+        }
+        for (int64_t k = 0; k < size; k++) {
+            if (flag[k]) {
+                entry[count] = (Entry){rank[count].rank, rank[count].first, rank[count].last, grades[start + k]};
+                deepest = entry[count].rank > deepest ? entry[count].rank : deepest;
+                count++;
+            }
+        }
+        if (deepest >= arrays[4].count) {
+            goto declined;
+        }
+        qsort(entry, (size_t)count, sizeof(Entry), by_rank);
+        Query this = {entry, count, dict.size, ideal + of_ideal[number],
+                      of_ideal[number + 1] - of_ideal[number], arrays[4].items};
+        for (Py_ssize_t step = 0; step < steps; step++) {
+            value[step * known + row] = value_of((const Step *)arrays[5].items + step, &this);
+        }
+        fill_ends(&this, end + 8 * row);
+        tally.tied += is_tied(&this);
+        if (row++ < most_rankings) {
+            PyObject *as_int = PyLong_FromLongLong(number), *docs = first_of(query[i].ranking, most_documents);
+            int kept = as_int == NULL || docs == NULL ? -1 : PyDict_SetItem(rankings, as_int, docs);
+            Py_XDECREF(as_int);
+            Py_XDECREF(docs);
+            if (kept < 0) {
+                goto done;
+            }
+        }
+    }
+    PyObject *of_judgments = as_bytes(&numbers);
+    if (of_judgments != NULL) {
+        result = Py_BuildValue("(OOO(LLLLLL)OO)", of_judgments, values, ends, (long long)tally.documents,
+                               (long long)tally.rising, (long long)tally.varied, (long long)tally.longer,
+                               (long long)tally.uneven, (long long)tally.tied, unknown, rankings);
+        Py_DECREF(of_judgments);
+    }
+    goto done;
+declined:
+    result = Py_NewRef(Py_None);
+done:
+    Py_XDECREF(values);
+    Py_XDECREF(ends);
+    Py_XDECREF(unknown);
+    Py_XDECREF(rankings);
+    for (Py_ssize_t i = 0; i < place; i++) {
+        Py_DECREF(((Asked *)asked.data)[i].name);
+        Py_DECREF(((Asked *)asked.data)[i].ranking);
+    }
+    PyMem_Free(asked.data);
+    PyMem_Free(numbers.data);
+    PyMem_Free(flags.data);
+    PyMem_Free(ranks.data);
+    PyMem_Free(entries.data);
+    free_dict(&dict);
+    close_arrays(arrays, 6);
     return result;
 }
 
@@ -1221,6 +1724,8 @@ static PyMethodDef METHODS[] = {
     {"join", join, METH_VARARGS, join_doc},
     {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},
     {"judgments", judgments, METH_VARARGS, judgments_doc},
+    {"measure_dicts", measure_dicts, METH_VARARGS, measure_dicts_doc},
+    {"measure_grades", measure_grades, METH_VARARGS, measure_grades_doc},
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"scan", scan, METH_VARARGS, scan_doc},

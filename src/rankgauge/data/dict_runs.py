@@ -101,7 +101,7 @@ def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
         return None
     queries, rankings = list(run), list(run.values())
-    if set(map(type, queries)) != {str} or not _are_ids("\n".join(queries), run):
+    if set(map(type, queries)) != {str} or not are_ids("\n".join(queries), run):
         return None
     known, documents = qrels.texts
     numbers = [known.get(query, -1) for query in queries]
@@ -168,7 +168,7 @@ def _ranks(
             scores += [None] * len(pool)
             continue
         ids = "\n".join(ranking)
-        if not (_all_plain(ranking) and _are_ids(ids, ranking)):
+        if not (_all_plain(ranking) and are_ids(ids, ranking)):
             return None
         ordered = _ascending(ranking)
         if ordered is None:
@@ -228,8 +228,8 @@ def _groups(ranking: Mapping[str, float], equal: set[float]) -> Iterator[list[st
         yield [docs[row] for row in np.flatnonzero(scores == score).tolist()]
 
 
-def _are_ids(text: str, ids: Container[str]) -> bool:
-    """Whether these ids, joined to a text, are sound: none is empty, no NUL, no lone surrogate."""
+def are_ids(text: str, ids: Container[str]) -> bool:
+    """Return whether these ids, joined to a text, are sound: not empty, no NUL, no surrogate."""
     if "" in ids or "\0" in text:
         return False
     if text.isascii():

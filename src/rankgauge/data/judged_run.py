@@ -58,6 +58,11 @@ def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
     return _of_ranks(ranks, _discounts_of(b).upto)
 
 
+def discount_table(ranks: int) -> FloatArray:
+    """The discounts of the ranks 0, 1 ... up to this one, or further."""
+    return _discounts_of(None).upto(ranks)
+
+
 def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
     """The entry of each rank; that of 0 for padding."""
     ranked = np.where(ranks < UNRANKED, ranks, 0)

@@ -188,6 +188,11 @@ class Qrels(Pairs):
         freeze(grades, offsets)
         return grades, offsets
 
+    @cached_property
+    def largest_pool(self) -> int:
+        """The most documents that any query has."""
+        return int(np.diff(self.table.offsets).max(initial=0))
+
 
 def _decoded(ids: Ids) -> list[str]:
     """Every id as text; `_NO_TEXT` where it is none."""

@@ -92,6 +92,9 @@ class InputChecks:
         self.queries = len(summary.numbers)
         self.documents = int(summary.ends[:, 0].sum())
         self.matched = int(summary.ends[:, 1].sum())
+        # What is a file now may be none when the findings are read.
+        sources = (qrels.table.source, "QRELS"), (summary.source, "RUN")
+        self._paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -337,9 +340,7 @@ class InputChecks:
 
     def _command(self, options: str = "") -> str:
         """The command that looks closer, with the paths as far as they are known."""
-        sources = (self.qrels.table.source, "QRELS"), (self.summary.source, "RUN")
-        paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
-        return " ".join(filter(None, ["rankgauge check", *paths, options]))
+        return " ".join(filter(None, ["rankgauge check", *self._paths, options]))
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:

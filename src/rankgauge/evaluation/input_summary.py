@@ -76,9 +76,16 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
         found.joined.numbers,
         _ends(found.joined),
         InputCounts(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
-        _first_ids(unknown),
+        first_ids(unknown),
         found.first_documents(RANKINGS, DOCUMENTS),
     )
+
+
+def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return `InputSummary.unknown` of these queries."""
+    different = set(ids)
+    few = len(different) <= UNKNOWN
+    return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
 
 
 def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
@@ -92,7 +99,7 @@ def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
         joined.numbers,
         _ends(joined),
         tally,
-        _first_ids(unknown),
+        first_ids(unknown),
         _first_documents(table, joined),
         run.table.source,
         {note: place for place, note in enumerate(run.table.notes)},
@@ -111,7 +118,7 @@ def merge_summaries(parts: Sequence[InputSummary]) -> InputSummary:
         numbers[order],
         np.concatenate([part.ends for part in parts])[order],
         InputCounts(*map(sum, zip(*(part.tally for part in parts), strict=True))),
-        _first_ids(query for part in parts for query in part.unknown),
+        first_ids(query for part in parts for query in part.unknown),
         dict(rankings[:RANKINGS]),
         min(filter(None, (part.source for part in parts)), default=""),
         notes,
@@ -138,12 +145,6 @@ def _ends(joined: Joined) -> Values:
         end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
         ends[found, 6], ends[found, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
     return ends
-
-
-def _first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
-    different = set(ids)
-    few = len(different) <= UNKNOWN
-    return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
 
 
 def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rankgauge.core import native
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
@@ -21,20 +22,24 @@ from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.core.text import SHOWN, many, some
 from rankgauge.data.dict_runs import join_dicts
 from rankgauge.data.join import Joined, join
-from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
+from rankgauge.data.judged_run import BoolArray, JudgedRun, Values, discount_table
 from rankgauge.data.qrels import Qrels, judged_number
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
 from rankgauge.evaluation.input_checks import InputChecks
 from rankgauge.evaluation.input_summary import (
+    DOCUMENTS,
+    RANKINGS,
+    InputCounts,
     InputSummary,
+    first_ids,
     merge_summaries,
     summarize_dicts,
     summarize_table,
 )
 from rankgauge.evaluation.plan import JUDGED_AT, Plan
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, describe_later
 from rankgauge.measures.counts import judged_shares
 from rankgauge.measures.measure import Measure
 
@@ -44,6 +49,8 @@ if TYPE_CHECKING:
 
 # Weights up to here can be added without overflow.
 _MOST_WEIGHT = 1e100
+# Orders of equal scores that do not depend on grades.
+_PLAIN_TIES = ("trec", "input")
 # With fewer queries without ties, they are measured like those with ties.
 _FEW = 300
 
@@ -130,6 +137,9 @@ class Partial(NamedTuple):
 def measure_block(block: Any, context: Context) -> Partial:
     """Join a block of a run with the judgments, and measure its queries."""
     if context.graded is context.qrels:
+        compiled = _measure_compiled(block, context)
+        if compiled is not None:
+            return compiled
         # A run of plain dicts is joined without a table of it.
         found = join_dicts(context.qrels, block, ties=context.policies.ties)
         if found is not None:
@@ -143,6 +153,54 @@ def measure_block(block: Any, context: Context) -> Partial:
     summary = summarize_table(run, table, joined)
     measured, tied = _measure_joined(joined, graded, context)
     return Partial(measured, tied, summary, run.name, dict(run.settings))
+
+
+def _measure_compiled(block: Any, context: Context) -> Partial | None:
+    """Join and measure a run of plain dicts in the compiled core; None if it cannot."""
+    plan, policies, qrels = context.plan, context.policies, context.qrels
+    if (
+        native.core is None
+        or type(block) is not dict
+        or policies.ties not in _PLAIN_TIES
+        or policies.unjudged == "removed"
+        or plan.program is None
+        or not context.wanted.all()
+        or not all(type(ranking) is dict for ranking in block.values())
+    ):
+        return None
+    names, pools = qrels.texts
+    deepest = max(qrels.largest_pool, max(map(len, block.values()), default=0))
+    columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
+    limits = (RANKINGS, DOCUMENTS)
+    found = native.core.measure_dicts(
+        block, names, pools, columns, plan.program, limits, policies.ties == "trec"
+    )
+    if found is None:
+        return None
+    numbered, cells, ends, tally, unknown, rankings = found
+    numbers = np.frombuffer(numbered, np.int64)
+    # A row for each column of `Measured`.
+    rows = np.frombuffer(cells, np.float64).reshape(len(plan.program), len(numbers))
+    judged = len(plan.measures)
+    firsts = judged + len(plan.depths)
+    beyond = firsts + len(plan.first_ranks)
+    measured = Measured(
+        numbers,
+        values=rows[:judged].T,
+        judged=rows[judged:firsts].T,
+        first_ranks=rows[firsts:beyond].T,
+        errors=np.zeros((len(numbers), 0)),
+        beyond=rows[beyond:].T != 0,
+    )
+    documents, rising, varied, longer, uneven, tied = tally
+    summary = InputSummary(
+        numbers,
+        np.frombuffer(ends, np.float64).reshape(-1, 8),
+        InputCounts(documents, 0, len(unknown), rising, varied, longer, uneven, 1),
+        first_ids(query.encode() for query in unknown),
+        rankings,
+    )
+    return Partial(measured, tied, summary)
 
 
 def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[Measured, int]:
@@ -290,15 +348,7 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         "documents": summary.tally.documents,
         "duplicates_removed": summary.tally.removed,
     }
-    coverage = _coverage(measured, context.plan)
-    wanted = int(np.count_nonzero(context.wanted))
-    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), wanted, absent))
-    empties: tuple[Finding, ...] = ()
-    if not explaining(faults):
-        without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
-        faults += checks.fair_zero()
-        empties = checks.empties(len(query_ids), without, len(missing))
-    return Evaluation(
+    made = Evaluation(
         run_name=partial.name,
         query_ids=query_ids,
         measures=context.plan.measures,
@@ -306,16 +356,27 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         undefined=np.isnan(measured.values),
         policies=policies,
         counts=counts,
-        coverage=coverage,
-        findings=(
+        settings=partial.settings,
+    )
+
+    def describe() -> tuple[dict[int, float], tuple[Finding, ...]]:
+        coverage = _coverage(measured, context.plan)
+        wanted = int(np.count_nonzero(context.wanted))
+        faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), wanted, absent))
+        empties: tuple[Finding, ...] = ()
+        if not explaining(faults):
+            without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
+            faults += checks.fair_zero()
+            empties = checks.empties(len(query_ids), without, len(missing))
+        return coverage, (
             *faults,
             *empties,
             notes.queries_note(counts, policies),
             notes.ties_note(counts["tied"], policies.ties),
             *_notes(measured, coverage, partial, context),
-        ),
-        settings=partial.settings,
-    )
+        )
+
+    return describe_later(made, describe)
 
 
 def _notes(

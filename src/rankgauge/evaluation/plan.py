@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError
+from rankgauge.measures.compiled import program, step, step_of
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure, parse
 
@@ -63,6 +65,23 @@ class Plan:
     def open(self) -> tuple[int, ...]:
         """The numbers of those without a closed form for the mean over all orders of ties."""
         return tuple(n for n in self.columns if not self.measures[n].has_tie_mean)
+
+    @cached_property
+    def program(self) -> Values | None:
+        """What the compiled core computes: the measures, and what the notes tell besides.
+
+        The columns of `Measured`, one after the other; None if it does not know all measures.
+        """
+        if self.special:
+            return None
+        return program(
+            [
+                *map(step_of, self.measures),
+                *(step("Judged", depth) for depth in self.depths),
+                *(step("FirstRel", level=first.level) for first in self.first_ranks),
+                *(step("Beyond", recall.k, recall.level) for recall in self.recalls),
+            ]
+        )
 
     def refuse_special(self, ties: str) -> None:
         """Refuse measures of more than grades where only grades say what comes first."""

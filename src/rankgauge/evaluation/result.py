@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
+_DESCRIBED = ("coverage", "findings")
 _OF_ANSWERS = ("verdicts", "answers")  # what measures of generated answers read
 
 
@@ -116,12 +117,25 @@ class Evaluation(Result):
     coverage: Mapping[int, float] = field(default_factory=dict)
     profile: AppliedProfile | None = None
     left_out: BoolArray | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = field(default_factory=tuple)
 
     def __post_init__(self) -> None:
         freeze(self.per_query, self.undefined, self.left_out)
         for name in _MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Make coverage and findings when they are read; most evaluations only need means."""
+            make = self.__dict__.get("_describe")
+            if name not in _DESCRIBED or (make is None and name not in self.__dict__):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if name not in self.__dict__:
+                coverage, findings = make()
+                self.__dict__.update(coverage=MappingProxyType(coverage), findings=findings)
+                self.__dict__.pop("_describe", None)
+            return self.__dict__[name]
 
     def __getstate__(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -467,6 +481,16 @@ class Evaluation(Result):
         return True
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
+
+
+def describe_later(
+    made: Evaluation, describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
+) -> Evaluation:
+    """Let coverage and findings be what this returns, once one of them is read."""
+    for name in _DESCRIBED:
+        del vars(made)[name]
+    vars(made)["_describe"] = describe
+    return made
 
 
 def evaluation_class(data: Collection[str]) -> type[Evaluation]:

@@ -292,11 +292,10 @@ class DriftReport(Result):
     def limitation(self) -> str:
         """Return which difference could not have been detected."""
         least = self.detected_from
+        topic = "A further missing topic" if self.p <= _ALPHA else "A missing topic"
         if least is None:
-            return "At this size not even a missing topic of half of the log is detectable."
-        return (
-            f"A missing topic of less than {least:.0%} of the log may go undetected at this size."
-        )
+            return f"{topic} may go undetected at this size, even with half of the log."
+        return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
 
     def table(self, *, full: bool = False) -> Table:
         """One line for each cluster, those that differ first."""

@@ -346,11 +346,12 @@ def _count(number: float) -> str:
 
 
 _PAIRS = """
-SELECT DISTINCT attributes['interleaving.a'] AS a, attributes['interleaving.b'] AS b
+SELECT DISTINCT map_extract(attributes, 'interleaving.a')[1] AS a,
+  map_extract(attributes, 'interleaving.b')[1] AS b
 FROM events
-WHERE kind = 'impression' AND attributes['interleaving'] IS NOT NULL
-  AND ($a IS NULL OR attributes['interleaving.a'] = $a)
-  AND ($b IS NULL OR attributes['interleaving.b'] = $b)
+WHERE kind = 'impression' AND map_extract(attributes, 'interleaving')[1] IS NOT NULL
+  AND ($a IS NULL OR map_extract(attributes, 'interleaving.a')[1] = $a)
+  AND ($b IS NULL OR map_extract(attributes, 'interleaving.b')[1] = $b)
 ORDER BY ALL
 """
 _USABLE = """
@@ -359,13 +360,14 @@ SELECT *, coalesce(
   len(teams) = len(documents) AND len(coalesce(shares, teams)) = len(documents), false
 ) AS fits
 FROM (
-  SELECT question_id, attributes['interleaving'] AS method, documents,
-    string_split(attributes['interleaving.teams'], '') AS teams,
-    string_split(attributes['interleaving.shares'], ',') AS shares
+  SELECT question_id, map_extract(attributes, 'interleaving')[1] AS method, documents,
+    string_split(map_extract(attributes, 'interleaving.teams')[1], '') AS teams,
+    string_split(map_extract(attributes, 'interleaving.shares')[1], ',') AS shares
   FROM events
   WHERE kind = 'impression' AND question_id IS NOT NULL
-    AND attributes['interleaving'] IS NOT NULL
-    AND attributes['interleaving.a'] = $a AND attributes['interleaving.b'] = $b
+    AND map_extract(attributes, 'interleaving')[1] IS NOT NULL
+    AND map_extract(attributes, 'interleaving.a')[1] = $a
+    AND map_extract(attributes, 'interleaving.b')[1] = $b
 )
 """
 _TOTALS = """
@@ -375,7 +377,7 @@ FROM usable
 _CREDITED = """
 WITH shown AS (
   SELECT question_id, unnest(documents) AS document, unnest(teams) AS team,
-    unnest(coalesce(shares, list_transform(teams, lambda x: NULL::VARCHAR))) AS share
+    unnest(coalesce(shares, [NULL::VARCHAR FOR t IN teams])) AS share
   FROM usable
   WHERE fits
 ), clicked AS (

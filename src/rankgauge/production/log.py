@@ -6,7 +6,7 @@ import glob
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,7 +60,7 @@ QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     "preference_label": ("VARCHAR", "The last preference in the words of the source."),
     "latency_ms": ("DOUBLE", "Of the answer, else of the retrieval; NULL if unknown."),
     "next_question_seconds": ("DOUBLE", "Until the next question of the session; NULL if none."),
-    "next_similarity": ("DOUBLE", "Cosine of the words of this and the next question; 0 to 1."),
+    "next_text": ("VARCHAR", "The next question of the session; NULL if none, or unknown."),
 }
 _QUESTIONS = """
 WITH grouped AS (
@@ -108,19 +108,10 @@ WITH grouped AS (
 ), followed AS (
   SELECT
     *,
-    lead(time) OVER following AS next_time,
-    lead(text) OVER following AS next_text
+    CASE WHEN session_id IS NOT NULL THEN lead(time) OVER following END AS next_time,
+    CASE WHEN session_id IS NOT NULL THEN lead(text) OVER following END AS next_text
   FROM grouped
   WINDOW following AS (PARTITION BY session_id ORDER BY time, question_id)
-), compared AS (
-  SELECT
-    *,
-    CASE WHEN session_id IS NOT NULL THEN epoch(next_time) - epoch(time) END
-      AS next_question_seconds,
-    list_distinct(regexp_extract_all(lower(text), '[\\pL\\pN]+')) AS words,
-    CASE WHEN session_id IS NOT NULL
-      THEN list_distinct(regexp_extract_all(lower(next_text), '[\\pL\\pN]+')) END AS next_words
-  FROM followed
 )
 SELECT
   question_id, user_id, session_id, coalesce(user_id, session_id, question_id) AS "cluster",
@@ -128,10 +119,16 @@ SELECT
   first_click_rank, click_rr, answered, abstained, answer_text, answerable, citations_shown,
   citations_clicked, coalesce(thumbs > 0, false)::INTEGER AS thumbs_up,
   coalesce(thumbs < 0, false)::INTEGER AS thumbs_down, handed_over, preference, preference_label,
-  latency_ms, next_question_seconds,
-  len(list_intersect(words, next_words)) / nullif(sqrt(len(words) * len(next_words)), 0)
-    AS next_similarity
-FROM compared
+  latency_ms, epoch(next_time) - epoch(time) AS next_question_seconds, next_text
+FROM followed
+"""
+# The cosine of the sets of words of two texts, from 0 to 1; NULL where one has no words.
+_SIMILARITY = """
+CREATE MACRO words_of(question) AS
+  list_distinct(regexp_extract_all(lower(question), '[\\pL\\pN]+'));
+CREATE MACRO word_similarity(one, other) AS
+  len(list_intersect(words_of(one), words_of(other)))
+  / nullif(sqrt(len(words_of(one)) * len(words_of(other))), 0);
 """
 
 
@@ -211,7 +208,8 @@ class EventLog:
         """Open a connection of DuckDB in memory with the views ``events`` and ``questions``.
 
         ``events`` has one row for each event, with the columns of `COLUMNS`; ``questions`` one row
-        for each question, with the columns of `QUESTION_COLUMNS`. Times are a ``TIMESTAMP`` in UTC
+        for each question, with the columns of `QUESTION_COLUMNS`, and ``word_similarity(a, b)`` the
+        cosine of the words of two texts. Times are a ``TIMESTAMP`` in UTC
         in both. Results larger than the memory go to temporary files.
 
         Args:
@@ -234,6 +232,7 @@ class EventLog:
             connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
             connection.execute(f"CREATE VIEW questions AS {_QUESTIONS}")
+            connection.execute(_SIMILARITY)
         except BaseException:
             connection.close()
             raise
@@ -304,10 +303,13 @@ class EventLog:
     def _events(self, connection: Any) -> str:
         """The SELECT of all events."""
         if not self.files:
-            return f"SELECT {_columns(())} WHERE false"
+            return f"SELECT {_columns({})} WHERE false"
         source = f"read_parquet({_literal(self.files)}, union_by_name => true)"
         try:
-            found = {row[0] for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
+            found = {
+                name: "TIMESTAMPTZ" if kind == "TIMESTAMP WITH TIME ZONE" else kind
+                for name, kind, *_ in connection.execute(f"DESCRIBE FROM {source}").fetchall()
+            }
         except _duckdb().Error as error:
             reason = next(iter(str(error).splitlines()), "")
             raise FormatError(
@@ -327,11 +329,13 @@ def _duckdb() -> ModuleType:
     return library("duckdb", extra="production", of="a log of production")
 
 
-def _columns(found: Collection[str]) -> str:
+def _columns(found: Mapping[str, str]) -> str:
     """The columns of the view of events; NULL for those that a file lacks."""
-    return ", ".join(
-        f"{name if name in found else 'NULL'}::{kind} AS {name}" for name, kind in _VIEW.items()
-    )
+    columns = {name: f"{name if name in found else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
+    if found.get("time") == COLUMNS["time"]:
+        # In UTC, as a cast gives it, but without a look at the calendar for each row.
+        columns["time"] = "make_timestamp(epoch_us(time))"
+    return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 
 
 def _files(path: str) -> tuple[str, ...]:

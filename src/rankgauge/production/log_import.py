@@ -470,10 +470,10 @@ class _Importer:
             }
         )  # fmt: skip
         self._connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-        self._connection.execute("CREATE TABLE known (hash UHUGEINT)")
+        self._connection.execute("CREATE TABLE known AS SELECT md5_number('') AS hash WHERE false")
         if store.files:
             self._connection.execute(
-                "INSERT INTO known SELECT md5_number(event_id)::UHUGEINT FROM read_parquet(?)",
+                "INSERT INTO known SELECT md5_number(event_id) FROM read_parquet(?)",
                 [store.files],
             )
 
@@ -633,7 +633,7 @@ class _Importer:
         """Make the table ``fresh`` of events whose identifiers are not known."""
         connection = self._connection
         connection.execute(
-            "CREATE OR REPLACE TEMP TABLE fresh AS SELECT *, md5_number(event_id)::UHUGEINT AS hash"
+            "CREATE OR REPLACE TEMP TABLE fresh AS SELECT *, md5_number(event_id) AS hash"
             " FROM new WHERE problem IS NULL"
         )
         before, distinct = connection.execute(

@@ -123,7 +123,9 @@ _DECLARED = (
         "reformulation_rate", "questions", "reformulated",
         "questions followed in the same session within {minutes:g} minutes by one whose words "
         "have a cosine of {similarity:g} or more / questions in sessions", "lower", ("question",),
-        "next_question_seconds <= {minutes} * 60 AND next_similarity >= {similarity}",
+        # Words are compared only where it is asked soon enough.
+        "CASE WHEN next_question_seconds <= {minutes} * 60 "
+        "THEN coalesce(word_similarity(text, next_text) >= {similarity}, false) ELSE false END",
         "session_id IS NOT NULL",
     ),
     _metric(

@@ -104,6 +104,15 @@ def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
     return f"SELECT {columns} FROM {source} WHERE {where}"
 
 
+def _texts_at(row: str, paths: str) -> str:
+    """The values of a JSON object at paths; for a null DuckDB before 1.2 has the text null."""
+    import duckdb
+
+    found = f"json_extract_string({row}, {paths})"
+    old = duckdb.__version__.startswith("1.1.")
+    return f"[nullif(v, 'null') FOR v IN {found}]" if old else found
+
+
 def _json_rows(paths: Sequence[str]) -> str:
     """The values at some paths of the JSON objects of a batch, as ``f``, parsed once."""
     wanted = "[" + ", ".join(literal(path) for path in paths) + "]"
@@ -119,8 +128,8 @@ def _json_rows(paths: Sequence[str]) -> str:
     SELECT line, CASE
       WHEN NOT valid THEN NULL
       WHEN starts_with(raw, '{{"_index"')
-        THEN json_extract_string(coalesce(json_extract(raw, '$._source'), raw), {wanted})
-      ELSE json_extract_string(raw, {wanted})
+        THEN {_texts_at("coalesce(json_extract(raw, '$._source'), raw)", wanted)}
+      ELSE {_texts_at("raw", wanted)}
     END AS f
     FROM told
     """
@@ -253,7 +262,8 @@ def mapped(
             for name in named
         }
         before, source, valid = [], "batch", "true"
-    drafts = []
+    drafts: list[str] = []
+    presences: list[str] = []
     for part, own in enumerate(mapping.events or [{}]):
         fields = {**mapping.columns, **own}
         kind = literal(own["kind"]) if "kind" in own else _kinds(at[fields["kind"]], mapping.kinds)
@@ -286,14 +296,24 @@ def mapped(
             else _given_attributes(columns)
         )
         parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object' END"
-        present = " OR ".join(
-            f"{at[column]} IS NOT NULL" if column in lists else f"{_known(at[column])} IS NOT NULL"
-            for key, column in own.items()
-            if key != "kind"
-        )
-        drafts.append(_draft(parts, source, f"({present})" if present else "true"))
+        presences.append(_presence(own, at, lists))
+        drafts.append(_draft(parts, source, presences[-1]))
+    # A row without any of the events is refused, not lost.
+    reason = f"CASE WHEN {valid} THEN 'none of the events' ELSE 'not a JSON object' END"
+    parts = {"line": "line", "part": "0", "fault": reason}
+    drafts.append(_draft(parts, source, f"NOT coalesce({' OR '.join(presences)}, false)"))
     made = " UNION ALL ".join(drafts)
     return [*before, f"CREATE OR REPLACE TEMP TABLE draft AS {made}"]
+
+
+def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[str]) -> str:
+    """Whether a row has any of the columns of an event."""
+    known = (
+        f"{at[column]} IS NOT NULL" if column in lists else f"{_known(at[column])} IS NOT NULL"
+        for key, column in own.items()
+        if key != "kind"
+    )
+    return f"({' OR '.join(known) or 'true'})"
 
 
 def _given_attributes(columns: Collection[str] | None) -> str:

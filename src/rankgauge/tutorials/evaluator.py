@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from math import isnan
 from typing import Any
 
 import numpy as np
 
 from rankgauge.core.arguments import of_kind
+from rankgauge.data.dict_runs import are_ids
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import DEFAULT_CUTOFFS, evaluate
 from rankgauge.evaluation.result import Evaluation
+from rankgauge.measures.compiled import grades_of, measure_grades
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 
@@ -32,6 +35,8 @@ _SYNONYMS = {
     "mrr": "MRR", "reciprocal_rank": "MRR", "rr": "MRR",
 }  # fmt: skip
 _WHOLE = ("AP", "RR", "SetP", "SetR", "SetF", "nDCG", "NumRet", "NumRel", "NumRelRet", "FirstRel")
+
+_FIRST = parse("FirstRel")
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,16 @@ class RetrievalEvaluator:
             raise InputError(
                 "there is no cut-off", where="k_values", fix="write k_values=[1, 3, 5, 10]"
             )
+        at_k = {
+            attribute: [(k, parse(f"{measure}@{k}")) for k in self.k_values]
+            for attribute, _, measure, _ in _AT_K
+        }
+        every = [measure for pairs in at_k.values() for _, measure in pairs]
+        self._measures = (*every, *map(parse, _WHOLE))
+        self._names = {
+            attribute: [(k, str(measure)) for k, measure in pairs]
+            for attribute, pairs in at_k.items()
+        }
 
     def evaluate_single(
         self,
@@ -173,6 +188,14 @@ class RetrievalEvaluator:
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> QueryEvaluation:
         """Return values of one query: at each cut-off, over the whole ranking, and counts."""
+        plain = (
+            type(query_id) is str and are_ids(query_id, (query_id,)) and relevance_scores is None
+        )
+        found = None
+        if plain and type(relevant_ids) is not dict:
+            found = self._measured(retrieved_ids, relevant_ids)
+        if found is not None:
+            return self._of_query(query_id, *found)
         record = {
             "id": query_id,
             "retrieved": retrieved_ids,
@@ -180,10 +203,21 @@ class RetrievalEvaluator:
             "relevance_scores": relevance_scores,
         }
         done = self._evaluated([record])
-        means = done.mean()
-        first = done.value(done.query_ids[0], "FirstRel")
+        return self._of_query(query_id, done.mean(), done.value(done.query_ids[0], "FirstRel"))
+
+    def _measured(self, retrieved: Any, relevant: Any) -> tuple[dict[str, float], float] | None:
+        """The values of one query, without an evaluation; None where only that can have them."""
+        grades = grades_of(retrieved, relevant)
+        found = None if grades is None else measure_grades(self._measures, *grades)
+        if found is None:
+            return None
+        first = found[self._measures.index(_FIRST)]
+        values = (0.0 if isnan(value) else value for value in found)
+        return dict(zip(map(str, self._measures), values, strict=True)), first
+
+    def _of_query(self, query_id: Any, means: dict[str, float], first: float) -> QueryEvaluation:
         return QueryEvaluation(
-            **self._at_k(done),
+            **self._at_k(means, 1),
             query_id=query_id,
             precision=means["SetP"],
             recall=means["SetR"],
@@ -194,7 +228,7 @@ class RetrievalEvaluator:
             retrieved_count=int(means["NumRet"]),
             relevant_count=int(means["NumRel"]),
             relevant_retrieved=int(means["NumRelRet"]),
-            first_relevant_position=None if np.isnan(first) else int(first),
+            first_relevant_position=None if isnan(first) else int(first),
         )
 
     def evaluate_single_query(
@@ -213,7 +247,8 @@ class RetrievalEvaluator:
 
     def evaluate_dataset(self, results: Any) -> MetricValues:
         """Return the mean over many queries of each measure at each cut-off."""
-        return MetricValues(**self._at_k(self._evaluated(results)))
+        done = self._evaluated(results)
+        return MetricValues(**self._at_k(done.mean(), len(done.query_ids)))
 
     def evaluate_batch(self, queries: Any) -> dict[str, float]:
         """Return the means over many queries in one flat dictionary.
@@ -329,16 +364,14 @@ class RetrievalEvaluator:
         return "\n".join(parts)
 
     def _evaluated(self, records: Any, *more: str) -> Evaluation:
-        names = [f"{measure}@{k}" for k in self.k_values for _, _, measure, _ in _AT_K]
-        return evaluate(records, measures=[*names, *_WHOLE, *more])
+        return evaluate(records, measures=[*self._measures, *more])
 
-    def _at_k(self, done: Evaluation) -> dict[str, Any]:
-        means = done.mean()
+    def _at_k(self, means: Mapping[str, float], count: int) -> dict[str, Any]:
         at: dict[str, Any] = {
-            attribute: {k: means[str(parse(f"{measure}@{k}"))] for k in self.k_values}
-            for attribute, _, measure, _ in _AT_K
+            attribute: {k: means[name] for k, name in names}
+            for attribute, names in self._names.items()
         }
-        return {**at, "count": len(done.query_ids), "map": means["AP"], "mrr": means["RR"]}
+        return {**at, "count": count, "map": means["AP"], "mrr": means["RR"]}
 
     def _values(self, results: Any) -> tuple[dict[str, float], int | None]:
         """Means by name, and of how many queries they are."""

@@ -53,6 +53,7 @@ from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.frames import listed, short
 from rankgauge.formats.mappings import is_list, labelled
 from rankgauge.formats.numbers import finite_numbers
+from rankgauge.measures.compiled import UNJUDGED, grades_of, measure_grades
 from rankgauge.measures.measure import Measure, parse
 
 if TYPE_CHECKING:
@@ -86,8 +87,6 @@ Judgments: TypeAlias = Mapping[Any, float] | Iterable[Any]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# An unjudged document: no hit and no gain, whatever the gains are.
-_UNJUDGED = -1.0
 # A cut-off that is below every ranking.
 _LONGEST = 1_000_000_000
 
@@ -122,7 +121,7 @@ def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: floa
         >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
         0.5
     """
-    return _value(Measure("P")(k=k, rel=rel), retrieved, relevant)
+    return _value(_measure("P", k=k, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -133,7 +132,7 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
         >>> recall_at_k([3, 1, 7, 2, 5, 8, 4], {1, 2, 4, 6}, 3)
         0.25
     """
-    return _value(Measure("R")(k=k, rel=rel), retrieved, relevant)
+    return _value(_measure("R", k=k, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -146,7 +145,7 @@ def f1_at_k(
         >>> round(f1_at_k([1, 2, 3, 4, 5], {1, 3, 6, 7}, 5), 4)
         0.4444
     """
-    return _value(Measure("F")(k=k, beta=beta, rel=rel), retrieved, relevant)
+    return _value(_measure("F", k=k, beta=beta, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -157,7 +156,7 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
         >>> hit_rate_at_k(["d4", "d1"], {"d1"}, 1), hit_rate_at_k(["d4", "d1"], {"d1"}, 2)
         (0.0, 1.0)
     """
-    return _value(Measure("Success")(k=k, rel=rel), retrieved, relevant)
+    return _value(_measure("Success", k=k, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -187,7 +186,7 @@ def reciprocal_rank(
         >>> reciprocal_rank(["d3", "d1", "d2"], {"d1", "d2"})
         0.5
     """
-    return _value(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+    return _value(_measure("RR", k=k, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -211,7 +210,7 @@ def average_precision(
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}, norm="retrieved"), 4)
         0.75
     """
-    return _value(Measure("AP")(k=k, norm=norm, rel=rel), retrieved, relevant)
+    return _value(_measure("AP", k=k, norm=norm, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -224,7 +223,7 @@ def dcg_at_k(
         >>> round(dcg_at_k(list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), 2)
         4.14
     """
-    return _value(Measure("DCG")(k=k, gain=gain), retrieved, relevant)
+    return _value(_measure("DCG", k=k, gain=gain), retrieved, relevant)
 
 
 @_with_other_names
@@ -249,7 +248,7 @@ def ndcg_at_k(
         >>> round(ndcg_at_k(list("abcde"), grades, 5, ideal="retrieved"), 4)
         0.7059
     """
-    return _value(Measure("nDCG")(k=k, gain=gain, ideal=ideal), retrieved, relevant)
+    return _value(_measure("nDCG", k=k, gain=gain, ideal=ideal), retrieved, relevant)
 
 
 @_with_other_names
@@ -266,7 +265,7 @@ def expected_reciprocal_rank(
         >>> round(expected_reciprocal_rank(list("cadbe"), grades, top=3), 4)
         0.5198
     """
-    return _value(Measure("ERR")(k=k, top=top), retrieved, grades)
+    return _value(_measure("ERR", k=k, top=top), retrieved, grades)
 
 
 def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") -> float:
@@ -276,8 +275,8 @@ def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") 
         >>> round(dcg([2, 0, 2, 1]), 4)
         3.4307
     """
-    run = JudgedRun.from_grades(_grades(grades, "grades"))
-    return _number(Measure("DCG")(k=k, gain=gain), run)
+    found = _grades(grades, "grades")
+    return _number(_measure("DCG", k=k, gain=gain), found, found)
 
 
 def ndcg(
@@ -303,8 +302,7 @@ def ndcg(
     pool = None if ideal is None else _grades(ideal, "ideal")
     if pool is not None:
         _contained(found, pool)
-    run = JudgedRun.from_grades(found, pool)
-    return _number(Measure("nDCG")(k=k, gain=gain), run)
+    return _number(_measure("nDCG", k=k, gain=gain), found, found if pool is None else pool)
 
 
 @_with_other_names
@@ -319,7 +317,7 @@ def mean_reciprocal_rank(
         >>> mean_reciprocal_rank([(["d3", "d1"], {"d1"}), (["d1", "d2"], {"d1", "d2"})])
         0.75
     """
-    return _mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+    return _mean(_measure("RR", k=k, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -345,7 +343,7 @@ def mean_hit_rate(
             )
         # After records the cut-off stands second.
         k, relevant = int(relevant), None
-    return _mean(Measure("Success")(k=k, rel=rel), retrieved, relevant)
+    return _mean(_measure("Success", k=k, rel=rel), retrieved, relevant)
 
 
 @_with_other_names
@@ -360,7 +358,7 @@ def hit_rate(
         >>> hit_rate([["d4", "d1"], ["d2"]], [{"d1"}, {"d1"}])
         0.5
     """
-    measure = Measure("Success")(k=_LONGEST if k is None else k, rel=rel)
+    measure = _measure("Success", k=_LONGEST if k is None else k, rel=rel)
     return _one_or_mean(measure, retrieved, relevant)
 
 
@@ -372,7 +370,7 @@ def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: floa
         >>> mrr(["d3", "d1"], {"d1"}), mrr([["d3", "d1"], ["d1"]], [{"d1"}, {"d1"}])
         (0.5, 0.75)
     """
-    return _one_or_mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+    return _one_or_mean(_measure("RR", k=k, rel=rel), retrieved, relevant)
 
 
 calculate_ndcg_at_k = ndcg_at_k
@@ -441,8 +439,26 @@ def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
     return _value(measure, docs, relevant)
 
 
+def _measure(name: str, **params: Any) -> Measure:
+    """A measure; kept where its parameters are plain, since a loop asks for the same each time."""
+    if all(type(value) in _PLAIN for value in params.values()):
+        return _kept_measure(name, tuple(params), *params.values())
+    return Measure(name)(**params).complete()
+
+
+_PLAIN = (int, float, str, type(None))
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _kept_measure(name: str, words: tuple[str, ...], *values: Any) -> Measure:
+    return Measure(name)(**dict(zip(words, values, strict=True))).complete()
+
+
 def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
     """The value of one query."""
+    plain = grades_of(retrieved, relevant)
+    if plain is not None:
+        return _number(measure, *plain)
     grades, docs = _judgments(relevant), _ranking(retrieved)
     if grades.keys().isdisjoint(docs):
         near = near_match(docs, grades)
@@ -453,13 +469,16 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
                 "or case",
                 fix="use the same ids in both",
             )
-    ranking = [grades.get(doc, _UNJUDGED) for doc in docs]
-    return _number(measure, JudgedRun.from_grades(ranking, list(grades.values())))
+    ranking = [grades.get(doc, UNJUDGED) for doc in docs]
+    return _number(measure, ranking, list(grades.values()))
 
 
-def _number(measure: Measure, run: JudgedRun) -> float:
-    value = float(measure.complete().values(run)[0])
-    return 0.0 if math.isnan(value) else value
+def _number(measure: Measure, grades: list[float], pool: list[float]) -> float:
+    """The value of a ranking with these grades; `pool` has all grades of the query."""
+    found = measure_grades((measure,), grades, pool)
+    if found is None:
+        found = measure.values(JudgedRun.from_grades(grades, pool)).tolist()
+    return 0.0 if math.isnan(found[0]) else found[0]
 
 
 def _ranking(retrieved: Ranking) -> list[bytes]:

@@ -1,0 +1,116 @@
+"""The measures that the compiled core computes; the kernels are its oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankgauge.core import native
+from rankgauge.core.grammar import Value
+from rankgauge.data.dict_runs import are_ids
+from rankgauge.data.judged_run import Values, discount_table
+from rankgauge.measures.measure import Measure
+
+# The number of a family is its place, as in `native.c`; Beyond is whether more than k documents
+# are relevant.
+_FAMILIES = (
+    "P", "R", "F", "Success", "RR", "AP", "nDCG", "SetP", "SetR", "SetF", "NumRet", "NumRel",
+    "NumRelRet", "FirstRel", "Judged", "Beyond",
+)  # fmt: skip
+# Those that are measures here: Judged tells documents judged not relevant from those not judged.
+_MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
+# Up to here a whole number is the same as a float.
+_EXACT = 2.0**53
+# A document without a judgment: no hit and no gain, whatever the gains are.
+UNJUDGED = -1.0
+
+Step: TypeAlias = tuple[float, float, float, float]
+
+
+def step(
+    family: str, k: Value | None = None, level: Value | None = 1, beta: Value | None = 1
+) -> Step | None:
+    """Return a row of a program: the number of a family, a cut-off, a relevance level, beta.
+
+    None for a level that the compiled core does not know, such as that of the best document.
+    """
+    numbers = (math.inf if k is None else k, level, beta)
+    if not all(isinstance(number, int | float) for number in numbers) or level <= 0:  # type: ignore[operator]
+        return None
+    cutoff, *others = map(float, numbers)  # type: ignore[arg-type] # numbers
+    return float(_FAMILIES.index(family)), cutoff, others[0], others[1]
+
+
+def step_of(measure: Measure) -> Step | None:
+    """Return the row of a measure; None if the compiled core does not know it."""
+    params = dict(measure.params)
+    known = {"k"} if measure.name == "nDCG" else {"k", "rel", "beta"}
+    if measure.name not in _MEASURES or not params.keys() <= known:
+        return None
+    return step(measure.name, params.get("k"), params.get("rel", 1), params.get("beta", 1))
+
+
+def program(steps: Iterable[Step | None]) -> Values | None:
+    """Return the rows as an array; None if one is."""
+    rows = list(steps)
+    return None if None in rows else np.array(rows, dtype=np.float64)
+
+
+def grades_of(retrieved: Any, relevant: Any) -> tuple[list[float], list[float]] | None:
+    """Return the grades of a ranking, and all grades; None if anything is not plain.
+
+    Plain are ids that are all text or all whole numbers, each once, and finite grades. A ranking
+    without any of the judged documents is not: its ids may be written in another way.
+    """
+    if type(retrieved) not in _LISTS or type(relevant) not in _JUDGMENTS:
+        return None
+    docs = set(retrieved) if _are_plain(retrieved) and _are_plain(relevant) else set()
+    if type(next(iter(docs), None)) is not type(next(iter(relevant), None)):
+        return None
+    grades = relevant if type(relevant) is dict else dict.fromkeys(relevant, 1.0)
+    if len(docs) < len(retrieved) or len(grades) < len(relevant) or docs.isdisjoint(grades):
+        return None
+    pool = list(grades.values())
+    if not all(type(grade) in _NUMBERS and -_EXACT < grade < _EXACT for grade in pool):
+        return None
+    return [grades.get(doc, UNJUDGED) for doc in retrieved], pool
+
+
+_LISTS = (list, tuple)
+_JUDGMENTS = (set, frozenset, list, tuple, dict)
+_NUMBERS = (int, float)
+
+
+def _are_plain(ids: Iterable[Any]) -> bool:
+    """Whether these ids are all whole numbers, or all sound text."""
+    kinds = set(map(type, ids))
+    if kinds == {str}:
+        return are_ids("\n".join(ids), ids)  # type: ignore[arg-type] # a collection
+    return kinds == {int}
+
+
+def measure_grades(
+    measures: tuple[Measure, ...], grades: list[float], pool: list[float]
+) -> list[float] | None:
+    """Return the values of one ranking; None if the compiled core does not compute them.
+
+    Args:
+        measures: The measures.
+        grades: The grades in rank order; below 0 for a document that is not judged.
+        pool: All grades of the query, in any order.
+    """
+    rows = None if native.core is None else _program_of(measures)
+    if native.core is None or rows is None:
+        return None
+    ideal = sorted([grade for grade in pool if grade >= 0], reverse=True)
+    discounts = discount_table(max(len(grades), len(ideal)))
+    return native.core.measure_grades(grades, ideal, discounts, rows)
+
+
+@lru_cache(maxsize=256)
+def _program_of(measures: tuple[Measure, ...]) -> Values | None:
+    return program(map(step_of, measures))
