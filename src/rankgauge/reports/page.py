@@ -500,7 +500,7 @@ class _Report:
     def _sections(self) -> Iterator[Section]:
         if self.comparison:
             means = self.comparison.table()
-            legend = ("★ the best of the runs",) if means.best else ()
+            legend = ("★ best run",) if means.best else ()
             table = replace(means, title="Means by measure and run", notes=(*legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
             said = self.comparison.sentences[len(self.comparison.withheld) :]
