@@ -171,6 +171,15 @@ def test_of_a_command_nobody_knows_all_are_there_to_be_meant():
     assert list(fresh.commands) == fresh.list_commands(None)
 
 
+def test_help_says_of_each_command_what_its_own_help_says_first():
+    found, said = command("--help")
+    assert not {name for name in ours(found) if name.startswith("cli.")} & {
+        f"cli.{name}" for name in cli.list_commands(None)
+    }
+    for name in cli.list_commands(None):
+        assert cli.get_command(None, name).get_short_help_str(80) in " ".join(said.split())
+
+
 def test_words_that_stand_in_help_are_those_that_are_known():
     """They are written out there: to ask for them would load NumPy."""
     formats = next(option for option in evaluate.params if option.name == "format")

@@ -19,26 +19,44 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-# The commands in the order in which they are needed, by what they are for, each with its module.
+# The commands in the order in which they are needed, by what they are for, each with what its help
+# says first: written out, since to ask the commands would load all of them.
 _GROUPS = {
     "Evaluate and compare": {
-        "evaluate": "evaluate", "compare": "compare", "diff": "diff", "report": "report",
+        "evaluate": "Evaluate runs against judgments.",
+        "compare": "Compare runs with a baseline, query by query.",
+        "diff": "Look at the queries that changed from one run to another.",
+        "report": "Write a report as one HTML file.",
     },
     "Understand": {
-        "diagnose": "diagnose", "explain": "explain", "check": "check",
-        "reliability": "reliability", "measures": "measures",
+        "diagnose": "Say why a run is as good or bad as it is.",
+        "explain": "Work out a value by hand.",
+        "check": "Look for what makes numbers wrong: in judgments, runs and texts.",
+        "reliability": "Say whether judgments are fair to a run that came later.",
+        "measures": "List the measures, or explain one.",
     },
-    "Release and follow": {"gate": "gate", "history": "history"},
-    "Judge": {"judge": "judge"},
-    "Evaluate answers": {"answers": "answers"},
-    "Follow production": {"logs": "logs"},
-    "Run retrievers": {"bench": "bench", "explore": "explore"},
+    "Release and follow": {
+        "gate": "Say whether a run may replace the one before.",
+        "history": "List, compare and follow saved evaluations.",
+    },
+    "Judge": {"judge": "Let people judge documents."},
+    "Evaluate answers": {"answers": "Evaluate generated answers; tell retrieval from generation."},
+    "Follow production": {"logs": "Import logs of production and measure them."},
+    "Run retrievers": {
+        "bench": "Run retrievers over a collection and compare them.",
+        "explore": "Try configurations of a retriever and choose one.",
+    },
     "Prepare data": {
-        "collection": "collection", "convert": "convert", "fuse": "fuse", "cut": "subsets",
-        "sample": "subsets",
+        "collection": "Say what is in a collection, and what in it bends numbers.",
+        "convert": "Write judgments, runs or texts in another format.",
+        "fuse": "Fuse runs into one, with or without tuning.",
+        "cut": "Keep the first k documents of each query.",
+        "sample": "Keep a sample of the queries, the same in every file.",
     },
-}  # fmt: skip
-_COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
+}
+_COMMANDS = [name for group in _GROUPS.values() for name in group]
+# Those that are not in a module of their own name.
+_MODULES = {"cut": "subsets", "sample": "subsets"}
 
 
 class _LazyGroup(click.Group):
@@ -50,18 +68,19 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # An unknown name may be meant for any of them.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
-            module = importlib.import_module(f"rankgauge.cli.{_COMMANDS[name]}")
+            module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
             self.add_command(getattr(module, name))
         return super().get_command(ctx, cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         width = max(map(len, _COMMANDS))
         for title, group in _GROUPS.items():
-            commands = {name: self.get_command(ctx, name) for name in group}
             with formatter.section(title):
-                formatter.write_dl(
-                    [(n.ljust(width), c.get_short_help_str(80)) for n, c in commands.items() if c]
-                )
+                formatter.write_dl([(name.ljust(width), said) for name, said in group.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
