@@ -4,15 +4,28 @@ import gzip
 import os
 import random
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from rankgauge import MismatchError, RankgaugeError, evaluate, read_qrels, read_run
+from rankgauge import (
+    MismatchError,
+    Qrels,
+    RankgaugeError,
+    Run,
+    compare,
+    diff,
+    evaluate,
+    gate,
+    read_qrels,
+    read_run,
+)
 from rankgauge.core.ids import Ids
+from rankgauge.data import cut, run as runs
 from rankgauge.data.run import run_blocks
-from rankgauge.evaluation import evaluation as evaluating
 from rankgauge.formats import fast_trec
+from rankgauge.gates import Baseline
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Bpref", "Judged@10", "infAP"]
 
@@ -54,14 +67,17 @@ def small_blocks(monkeypatch):
 def streamed(monkeypatch):
     """Whether a file was read block by block to its end."""
     seen = []
-    taken = evaluating._measure_file  # noqa: SLF001 - only to look at
 
-    def watched(path, context):
-        found = taken(path, context)
-        seen.append(bool(found))
-        return found
+    def watched(path):
+        last, ended = None, False
+        try:
+            for last in run_blocks(path):
+                yield last
+            ended = True
+        finally:
+            seen.append(ended and last is not None)
 
-    monkeypatch.setattr(evaluating, "_measure_file", watched)
+    monkeypatch.setattr(runs, "run_blocks", watched)
     return seen
 
 
@@ -240,3 +256,66 @@ def test_the_sample_of_ids_that_a_mismatch_shows_outlives_its_block(tmp_path):
     with pytest.raises(MismatchError) as other:
         evaluate(judged, read_run(path), "RR")
     assert str(one.value) == str(other.value)
+
+
+def peak_of(call):
+    """Bytes at the peak of a call, beyond those before it."""
+    tracemalloc.start()
+    try:
+        found = call()
+        return tracemalloc.get_traced_memory()[1], found
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Judgments, and two runs with different orders of the same documents."""
+    qrels = {f"q{query}": {f"d{doc}": doc % 3 for doc in range(20)} for query in range(90)}
+    paths = []
+    for seed in (1, 2):
+        rng = random.Random(seed)
+        lines = [
+            f"q{query} Q0 d{doc} 0 {rng.random():.3f} tag\n"
+            for query in range(90)
+            for doc in rng.sample(range(600), 500)
+        ]
+        paths.append(written(tmp_path, lines, f"run{seed}.run"))
+    return qrels, *paths
+
+
+RULES = {
+    "measures": {"nDCG@10": {"margin": 0.001}},
+    "contracts": [{"query": "q3", "must_include": ["d1"], "k": 500}],
+}
+OF_FILES = {
+    "compare": lambda qrels, a, b: compare(qrels, {"a": a, "b": b}, ["nDCG@10", "AP"], draws=100),
+    "compare common": lambda qrels, a, b: compare(
+        qrels, {"a": a, "b": b}, "AP", draws=100, queries="intersection"
+    ),
+    "gate": lambda qrels, a, b: gate(qrels, b, RULES, baseline=Baseline.from_run(qrels, a, RULES)),
+    "diff": lambda qrels, a, b: diff(qrels, a, b, most=2),
+    "cut": lambda qrels, a, b: cut(a, 10),
+}
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+@pytest.mark.usefixtures("small_blocks")
+def test_results_of_files_in_blocks_are_those_of_runs_in_memory(pair, name):
+    qrels, a, b = pair
+    made = OF_FILES[name](*pair), OF_FILES[name](qrels, read_run(a), read_run(b))
+    one, other = (x if isinstance(x, Run) else x.to_json() for x in made)
+    assert one == other
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+def test_a_run_in_a_file_is_never_in_memory_as_a_whole(pair, name, monkeypatch):
+    qrels, a, b = pair
+    OF_FILES[name](qrels, a, b)  # loads what it needs
+    # An array that is let go of at once.
+    monkeypatch.setattr(fast_trec, "_KEPT", 1)
+    whole, _ = peak_of(lambda: read_run(a))
+    monkeypatch.setattr(fast_trec, "_BLOCK", 60_000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 7000)
+    peak, _ = peak_of(lambda: OF_FILES[name](Qrels.of(qrels), a, b))
+    assert peak < 0.7 * whole

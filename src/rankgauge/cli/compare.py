@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_evaluations, read_runs
+from rankgauge.cli.inputs import named_paths, read_evaluations
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -97,7 +97,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
             judgments = rankgauge.read_qrels(qrels, format=qrels_format)
         comparison = rankgauge.compare(
             judgments,
-            None if alone else read_runs(runs, run_format),
+            None if alone else named_paths(runs, run_format),
             measures or None,
             tested=tested or None,
             baseline=baseline,

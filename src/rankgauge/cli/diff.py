@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import located
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -59,7 +59,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
     """  # noqa: D301 - click reads the \b
     with working("looking at 2 runs"):
-        first, second = read_runs([run_a, run_b], run_format)
+        first, second = located(run_a, run_format), located(run_b, run_format)
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.diff(
             truth, first, second, measure, collection=collection,

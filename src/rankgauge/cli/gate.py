@@ -12,7 +12,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_evaluations, read_runs
+from rankgauge.cli.inputs import located, read_evaluations
 from rankgauge.cli.output import print_result, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -110,8 +110,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
         judgments, found = _planned(qrels, run)
     else:
         judgments = rankgauge.read_qrels(qrels, format=qrels_format)
-        found = rankgauge.read_run(run, format=run_format)
-    repeats = read_runs(noise, run_format)
+        found = located(run, run_format)
+    repeats = [located(one, run_format) for one in noise]
     path = baseline or wanted.baseline
     if update_baseline:
         with working("evaluating"):

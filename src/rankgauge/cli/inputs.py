@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "chat_model", "drift_finding", "encoder_of", "located", "queries_of", "read_drift",
-    "read_evaluations", "read_runs", "settings_of", "told_apart",
+    "chat_model", "drift_finding", "encoder_of", "located", "named_paths", "queries_of",
+    "read_drift", "read_evaluations", "read_runs", "settings_of", "told_apart",
 ]  # fmt: skip
 
 _MARK = '"rankgauge/evaluation/'
@@ -42,11 +42,26 @@ def read_runs(
     """The runs of these files, each with a name of its own; only the first k of each ranking."""
     runs = []
     for path in paths:
-        run = rankgauge.read_run(path, format=format)
-        # The rest is let go of before the next is read.
-        runs.append(run if k is None else rankgauge.cut(run, k, duplicates="best"))
+        source = located(path, format)
+        if k is None:
+            runs.append(rankgauge.Run.of(source))
+        else:
+            runs.append(rankgauge.cut(source, k, duplicates="best"))
     names = told_apart([run.name for run in runs], paths)
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
+
+
+def named_paths(
+    paths: Sequence[str], format: str | None = None
+) -> dict[str, str | rankgauge.formats.InFormat]:
+    """These files by the names of their runs, not read yet."""
+    names = told_apart([rankgauge.data.run_name(path) for path in paths], paths)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise rankgauge.InputError(
+            f"two runs are called {twice!r}", where="runs", fix="give each file once"
+        )
+    return {name: located(path, format) for name, path in zip(names, paths, strict=True)}
 
 
 def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:

@@ -9,6 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.inputs import located
 from rankgauge.cli.output import counted, tell
 from rankgauge.cli.progress import working
 
@@ -42,8 +43,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
       rankgauge cut chunks.run -k 1000 --duplicates first -o once.run
     """  # noqa: D301 - click reads the \b
     with working(f"reading {run}"):
-        found = rankgauge.read_run(run, format=run_format)
-        top = rankgauge.cut(found, k, ties=ties, duplicates=duplicates)
+        top = rankgauge.cut(located(run, run_format), k, ties=ties, duplicates=duplicates)
     rankgauge.write_run(top, output)
 
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.comparison.conclusions import (
+    Outline,
     findings_of_evaluations,
     findings_of_inputs,
     sentences,
@@ -29,12 +30,18 @@ from rankgauge.comparison.differences import (
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import show_id
-from rankgauge.core.policies import Duplicates, Ties, Undefined
+from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.core.text import many, some
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, named_runs
+from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
+from rankgauge.evaluation.evaluation import (
+    Queries,
+    evaluate_blocks,
+    prepare_judgments,
+    queries_policy,
+    selected_ids,
+)
 from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
@@ -359,7 +366,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     """
     shown = None if measures is None else _measures(measures)
     declared = None if tested is None else _measures(tested)
-    named: list[Run] = []
+    named: list[tuple[str, Any]] = []
     if runs is None:
         evaluations = _comparable(qrels)
         if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
@@ -369,9 +376,9 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             )  # fmt: skip
         shown = shown or evaluations[0].measures
     else:
-        named, shown = named_runs(runs), shown or _measures(COMPARED)
+        named, shown = named_sources(runs), shown or _measures(COMPARED)
     declared = declared or shown[:1]
-    names = [e.run_name for e in evaluations] if runs is None else [run.name for run in named]
+    names = [e.run_name for e in evaluations] if runs is None else [name for name, _ in named]
     _check_names(names)
     design = Design(
         tested=declared,
@@ -387,18 +394,22 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         return _compared([_by(e, wanted) for e in evaluations], design)
     judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
-    _check_common(truth, named)
-    which = queries
-    if isinstance(queries, str) and queries == "intersection":
-        which = _common(truth, named)
-    evaluations = [
-        evaluate(
-            judged, run, wanted, ties=ties, queries=which, duplicates=duplicates,
-            undefined=undefined,
+    which = selected_ids(queries)
+    word = queries_policy(queries)
+    if word == "intersection":
+        # Which they are has to be known before the first run is evaluated.
+        outlines = [Outline.joined(map_blocks(run, Outline.of, name)) for name, run in named]
+        which, word = _common(truth, outlines), "given"
+    policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
+    evaluations, outlines = [], []
+    for name, run in named:
+        evaluation, parts = evaluate_blocks(
+            judged, run, wanted, Outline.of, name=name, policies=policies, queries=which
         )
-        for run in named
-    ]  # fmt: skip
-    found = findings_of_inputs(truth, named, evaluations, declared[0])
+        evaluations.append(evaluation)
+        outlines.append(Outline.joined(parts))
+    _check_common(truth, outlines)
+    found = findings_of_inputs(truth, outlines, evaluations, declared[0])
     return _compared(evaluations, design, tuple(found))
 
 
@@ -487,9 +498,9 @@ def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
     return d
 
 
-def _check_common(truth: Qrels, runs: Sequence[Run]) -> None:
+def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:
     """Refuse a run whose judged queries are in no other run."""
-    judged = [[q for q in run.query_index if q in truth.query_index] for run in runs]
+    judged = [[q for q in run.queries if q in truth.query_index] for run in runs]
     having = Counter(chain(*judged))
     for run, mine in zip(runs, judged, strict=True):
         others = having.keys() - set(mine)
@@ -503,9 +514,10 @@ def _check_common(truth: Qrels, runs: Sequence[Run]) -> None:
             )
 
 
-def _common(truth: Qrels, runs: Sequence[Run]) -> list[bytes]:
+def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
     """The queries that are judged and in every run."""
-    common = [q for q in truth.query_index if all(q in run.query_index for run in runs)]
+    having = [set(run.queries) for run in runs]
+    common = [q for q in truth.query_index if all(q in queries for queries in having)]
     if not common:
         raise InputError(
             "no judged query is in every run", where="queries",

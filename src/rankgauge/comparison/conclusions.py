@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from rankgauge.comparison.differences import (
     paired_differences,
 )
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
+from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -202,8 +203,30 @@ def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterat
         yield _finding("C111", message, "rely on the interval, or judge more queries")
 
 
+class Outline(NamedTuple):
+    """What is known of a run without its documents."""
+
+    name: str
+    settings: Mapping[str, Any]  # what made it
+    queries: Sequence[bytes]  # its queries
+    sizes: IntArray  # how many documents each has
+
+    @classmethod
+    def of(cls, run: Run) -> Outline:
+        """Return the outline of a run or of a block of it."""
+        queries = run.table.queries.tolist()
+        return cls(run.name, dict(run.settings), queries, np.diff(run.table.offsets))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outline]) -> Outline:
+        """Return the outline of a whole run, of those of its blocks."""
+        queries = [query for part in parts for query in part.queries]
+        sizes = np.concatenate([part.sizes for part in parts])
+        return parts[0]._replace(queries=queries, sizes=sizes)
+
+
 def findings_of_inputs(
-    truth: Qrels, runs: Sequence[Run], evaluations: Sequence[Evaluation], primary: Measure
+    truth: Qrels, runs: Sequence[Outline], evaluations: Sequence[Evaluation], primary: Measure
 ) -> Iterator[Finding]:
     """Yield what unjudged documents and the depth of the rankings say against the comparison."""
     cut: Any = dict(primary.params).get("k")
@@ -221,7 +244,7 @@ def findings_of_inputs(
                 "unjudged documents count as not relevant, which penalizes the run that has more"
             )
             yield _finding("C108", f"Judged@{k} differs ({said}): {effect} of them")
-    sizes = {run.name: np.diff(run.table.offsets) for run in runs}
+    sizes = {run.name: run.sizes for run in runs}
     depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
     deepest = max(depth.values())
     # Who returns fewer, of equally many asked for or in rankings of many lengths, found no more.

@@ -25,15 +25,16 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
-from rankgauge.core.policies import Order
+from rankgauge.core.policies import Order, Policies, order_of
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels, judged_number
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import Run
+from rankgauge.data.run import Run, joined_run, name_of, read_part, readable_again
+from rankgauge.data.subsets import only
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import evaluate_blocks
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.notes import ties_note
 from rankgauge.evaluation.result import Evaluation
@@ -319,25 +320,32 @@ def diff(
     measured = parse(measure)
     k, most = integer("k", k), integer("most", most, least=0)
     truth = Qrels.of(qrels)
-    given = _named(Run.of(run_a), Run.of(run_b))
-    # By score once, for all that follows: what is in order already is not sorted again.
-    runs = ranked(given[0], ties="input"), ranked(given[1], ties="input")
+    sources = readable_again(run_a), readable_again(run_b)
+    names = _names(sources)
     texts = _collection(collection)
     level = 1.0 if measured.level is None else measured.level
     first = parse("FirstRel")(rel=level)
     wanted = list(dict.fromkeys([measured, first]))
-    # The order given may tell of distances.
-    a, b = (evaluate(truth, run, wanted, ties=ties) for run in given)
+    deepest = max(k, _RBO_DEPTH)
+
+    def top(block: Run) -> Run:
+        best = ranked(block, ties=ties, depth=deepest)
+        return replace(best, table=best.table.compact())
+
+    policies = Policies(ties=order_of(ties))
+    (a, tops_a), (b, tops_b) = (
+        evaluate_blocks(truth, source, wanted, top, name=name, policies=policies)
+        for source, name in zip(sources, names, strict=True)
+    )
+    top_a, top_b = joined_run(tops_a), joined_run(tops_b)
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
     changed = query_differences(b, a, measured)
     chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
-    deepest = max(k, _RBO_DEPTH)
-    top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
     shared = find_common_documents(top_a, top_b, truth.table.queries.tolist())
     result = RunDiff(
-        run_a=runs[0].name,
-        run_b=runs[1].name,
+        run_a=names[0],
+        run_b=names[1],
         measure=measured,
         mean_a=a.mean()[str(measured)],
         mean_b=b.mean()[str(measured)],
@@ -352,10 +360,13 @@ def diff(
         same_top=shared.same_top(k),
         shown=(),
         notes=(),
-        findings=tuple(_findings(runs, (a, b), texts)),
+        findings=tuple(_findings((top_a, top_b), (a, b), texts)),
     )
-    names = [truth.table.queries[row] for row in chosen]
-    whole = tuple(_only(run, names, ties) for run in runs)
+    ids = [truth.table.queries[row] for row in chosen]
+    # To read a few rankings again takes less memory than to keep all of them.
+    whole = tuple(
+        read_part(source, lambda block: ranked(only(block, ids), ties=ties)) for source in sources
+    )
     shown = tuple(_query_diff(result, truth, whole, texts=texts, row=row) for row in chosen)
     result = replace(result, shown=shown)
     return replace(result, notes=tuple(_notes(result, (a, b), texts)))
@@ -431,14 +442,6 @@ def _move(old: int | None, new: int | None) -> Literal["same", "up", "down", "ne
     return "same" if old == new else "up" if new < old else "down"
 
 
-def _only(run: Run, queries: Sequence[bytes], ties: Order) -> Run:
-    """These queries of a run, their whole rankings in rank order."""
-    table = run.table
-    wanted = np.array([run.query_index.get(query, -1) for query in queries], dtype=np.int64)
-    kept = np.flatnonzero(np.isin(table.query_numbers(), wanted))
-    return ranked(replace(run, table=table.keep(kept)), ties=ties)
-
-
 def _ranks(run: Run, query: bytes) -> dict[bytes, int] | None:
     """Document to rank; None if the run does not have the query."""
     number = run.query_index.get(query)
@@ -459,11 +462,12 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
     )
 
 
-def _named(run_a: Run, run_b: Run) -> tuple[Run, Run]:
-    """Both runs, told apart if they have one name."""
-    if run_a.name != run_b.name:
-        return run_a, run_b
-    return replace(run_a, name=f"{run_a.name} A"), replace(run_b, name=f"{run_b.name} B")
+def _names(sources: Sequence[Any]) -> list[str]:
+    """The names of both runs, told apart if they have one name."""
+    names = [name_of(source) for source in sources]
+    if len({*names}) < len(names) and not any(isinstance(source, Run) for source in sources):
+        names = [os.fsdecode(source) for source in sources]
+    return names if len({*names}) == len(names) else [f"{names[0]} A", f"{names[1]} B"]
 
 
 def _collection(given: Any) -> Collection:

@@ -69,6 +69,21 @@ class PairTable:
             ranks = None if ranks is None else ranks[order]
         return cls(names, offsets_of(counts), docs, values, lines=lines, ranks=ranks)
 
+    @classmethod
+    def joined(cls, tables: Sequence[PairTable]) -> PairTable:
+        """One table of several with different queries; it has no line numbers and no ranks."""
+        return replace(
+            tables[0],
+            queries=Ids.joined([table.queries for table in tables]),
+            offsets=offsets_of(np.concatenate([np.diff(table.offsets) for table in tables])),
+            docs=Ids.joined([table.docs for table in tables]),
+            values=np.concatenate([table.values for table in tables]),
+            unique=all(table.unique for table in tables),
+            lines=None,
+            ranks=None,
+            notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+        )
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -135,6 +150,13 @@ class PairTable:
             lines=lines,
             ranks=ranks,
         )
+
+    def compact(self) -> PairTable:
+        """The same table over no more bytes of ids than it needs."""
+        return replace(
+            self, queries=self.queries.compact(), docs=self.docs.compact(),
+            offsets=self.offsets.copy(), values=self.values.copy(),
+        )  # fmt: skip
 
     def repeats(self) -> list[list[int]]:
         """Rows of each pair that stands more than once, in the order given."""

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     )
     from rankgauge.data.ranking import ranked as ranked
     from rankgauge.data.records import Records as Records
-    from rankgauge.data.run import Run as Run, read_run as read_run, write_run as write_run
+    from rankgauge.data.run import (
+        Run as Run,
+        read_run as read_run,
+        run_name as run_name,
+        write_run as write_run,
+    )
     from rankgauge.data.sampled_qrels import (
         SampledQrels as SampledQrels,
         SampledRun as SampledRun,
@@ -47,7 +52,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "qrels": "Qrels read_qrels write_qrels",
         "ranking": "ranked",
         "records": "Records",
-        "run": "Run read_run write_run",
+        "run": "Run read_run run_name write_run",
         "sampled_qrels": "SampledQrels SampledRun read_sampled_qrels",
         "subsets": "cut keep_queries sample_queries",
         "subtopic_qrels": "SubtopicQrels SubtopicRun read_subtopic_qrels",

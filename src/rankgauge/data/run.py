@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
 
+_T = TypeVar("_T")
 _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 
@@ -194,6 +195,60 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
         yield None if table is None else Run(table, name=name)
 
 
+def map_blocks(source: Any, function: Callable[[Run], _T], name: str | None = None) -> list[_T]:
+    """Call a function with each block of a run.
+
+    A block has whole queries, and is good during the call only. A file comes in one block where it
+    has to be read whole, and so does anything else that :meth:`Run.of` takes. What a function that
+    was called with blocks has to refuse, it is asked once more with the whole run, so that messages
+    name lines.
+    """
+    if isinstance(source, str | os.PathLike):
+        found: list[_T] = []
+        try:
+            for block in run_blocks(source):
+                if block is None:
+                    break
+                found.append(function(block if name is None else replace(block, name=name)))
+            else:
+                if found:
+                    return found
+        except InputError:
+            pass
+    return [function(Run.of(source, name=name))]
+
+
+def read_part(source: Any, part: Callable[[Run], Run]) -> Run:
+    """Keep a part of a run; of a file the rest is then never in memory as a whole."""
+    in_file = isinstance(source, str | os.PathLike)
+
+    def kept(block: Run) -> Run:
+        some = part(block)
+        return replace(some, table=some.table.compact()) if in_file else some
+
+    return joined_run(map_blocks(source, kept))
+
+
+def joined_run(parts: Sequence[Run]) -> Run:
+    """One run of several with different queries."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(parts[0], table=PairTable.joined([part.table for part in parts]))
+
+
+def readable_again(source: Any) -> Any:
+    """The path of a file, which can be read as often as needed; else the run."""
+    path = source.path if isinstance(source, InFormat) else source
+    if isinstance(path, str | os.PathLike) and os.path.isfile(path):  # noqa: PTH113 - may be "-"
+        return source
+    return Run.of(source)
+
+
+def name_of(source: Any) -> str:
+    """What a run or the run of a file (see :func:`readable_again`) is called."""
+    return source.name if isinstance(source, Run) else run_name(source)
+
+
 def run_name(path: Source) -> str:
     """What a run of this file is called: its name without endings."""
     path = path.path if isinstance(path, InFormat) else path
@@ -206,10 +261,16 @@ def run_name(path: Source) -> str:
 
 def named_runs(runs: Any) -> list[Run]:
     """Return two runs or more, given as a mapping of name to run or as runs with names."""
+    return [Run.of(run, name=name) for name, run in named_sources(runs)]
+
+
+def named_sources(runs: Any) -> list[tuple[str, Any]]:
+    """Return two runs or more with their names; of a run in a file its path."""
     if isinstance(runs, Mapping):
-        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
+        named = [(str(name), readable_again(run)) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
-        named = [Run.of(run) for run in runs]
+        sources = [readable_again(run) for run in runs]
+        named = [(name_of(one), one) for one in sources]
     else:
         raise InputError(
             f"got {type(runs).__name__} where runs were wanted", where="runs",

@@ -17,7 +17,7 @@ from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.policies import Duplicates, Order, Policies, order_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import Run
+from rankgauge.data.run import Run, read_part
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.readers import read_ids
 
@@ -45,9 +45,12 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
     """
     deepest: Any = VOCABULARY["k"].check(k, "cut")
     Policies(ties=order_of(ties), duplicates=duplicates)
-    whole = Run.of(run)
-    once = replace(whole, table=whole.without_repeats(duplicates))
-    return ranked(once, ties=ties, depth=deepest)
+
+    def top(block: Run) -> Run:
+        once = replace(block, table=block.without_repeats(duplicates))
+        return ranked(once, ties=ties, depth=deepest)
+
+    return read_part(run, top)
 
 
 def sample_queries(

@@ -7,15 +7,15 @@ the run block by block (`partial.measure_block`), merge the blocks and finish (`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import Run, run_blocks
+from rankgauge.data.run import Run, map_blocks
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.partial import (
     Context,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rankgauge.data.special_qrels import SpecialQrels
     from rankgauge.profiles.deviations import Profile
 
+_T = TypeVar("_T")
 Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
 
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
@@ -252,24 +253,28 @@ def _read_records(
 def _measure_blocks(run: Any, context: Context) -> list[Partial]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
-        return _measure_file(run, context) or [measure_block(run, context)]
+        return map_blocks(run, lambda block: measure_block(block, context))
     return [measure_block(block, context) for block in _blocks_of(run)]
 
 
-def _measure_file(path: Any, context: Context) -> list[Partial]:
-    """Measure a file block by block; an empty list where it has to be read whole.
+def evaluate_blocks(
+    judged: Qrels | SpecialQrels,
+    run: Any,
+    measures: Sequence[Measure],
+    look: Callable[[Run], _T],
+    *,
+    name: str | None = None,
+    policies: Policies = Policies(),  # noqa: B008 - cannot be changed
+    queries: list[Any] | None = None,
+) -> tuple[Evaluation, list[_T]]:
+    """Evaluate a run, and look at its blocks on the way: so a file is read once."""
+    context = _read_context(judged, make_plan(measures), policies, queries)
 
-    Whatever is wrong with the file, reading all of it says: then the first line at fault is named.
-    """
-    found: list[Partial] = []
-    try:
-        for block in run_blocks(path):
-            if block is None:
-                return []
-            found.append(measure_block(block, context))
-    except InputError:
-        return []
-    return found
+    def each(block: Run) -> tuple[Partial, _T]:
+        return measure_block(block, context), look(block)
+
+    pairs = map_blocks(run, each, name)
+    return finish(merge(partial for partial, _ in pairs), context), [seen for _, seen in pairs]
 
 
 def _blocks_of(run: Any) -> Iterator[Any]:

@@ -6,11 +6,11 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
-from itertools import combinations
-from typing import Any
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 from rankgauge.errors import FormatError, InputError
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
@@ -38,6 +38,21 @@ _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _RENEW = "write it anew: rankgauge gate QRELS RUN --update-baseline"
 # At the root of a parsed file, so that a query called like a key of ours is still a query.
 _KEYS = ("schema", "rankgauge", "run", "depth", "measures", "fingerprints", "noise", "queries")
+
+
+class FirstDocuments(NamedTuple):
+    """The first documents of each query of a run, or of a block of it."""
+
+    documents: Mapping[str, tuple[str, ...]]
+    depth: int  # the length of its longest ranking
+
+    @classmethod
+    def of(cls, run: Run, top: int = 10) -> FirstDocuments:
+        """Take so many documents of each query."""
+        best = ranked(run, depth=top)
+        docs, parts = best.table.docs.shown(), pairwise(best.table.offsets.tolist())
+        documents = {q: tuple(docs[a:b]) for q, (a, b) in zip(best.query_ids, parts, strict=True)}
+        return cls(documents, int(np.diff(run.table.offsets).max(initial=0)))
 
 
 @dataclass(frozen=True)
@@ -169,15 +184,16 @@ class Baseline:
                 values, or an input cannot be worked with.
         """
         wanted = GateRules.of(rules)
-        truth, found = Qrels.of(qrels), Run.of(run)
+        truth = Qrels.of(qrels)
         if top < 1:
             raise InputError(f"top={top!r} is not possible", fix="write a whole number from 1 on")
-        evaluations = [
-            evaluate(truth, one, [gated.measure for gated in wanted.measures])
-            for one in (found, *map(Run.of, noise))
-        ]
-        made = cls.of_values(evaluations[0], truth, ranked(found), top)
-        return _finished(made, evaluations[0], wanted.max_failed, repeats=evaluations[1:])
+        measures = [gated.measure for gated in wanted.measures]
+        evaluation, firsts = evaluate_blocks(
+            truth, run, measures, lambda block: FirstDocuments.of(block, top)
+        )
+        repeats = [evaluate(truth, one, measures) for one in noise]
+        made = cls.of_values(evaluation, truth, firsts)
+        return _finished(made, evaluation, wanted.max_failed, repeats=repeats)
 
     @classmethod
     def from_evaluation(
@@ -210,10 +226,9 @@ class Baseline:
         cls,
         evaluation: Evaluation,
         truth: Qrels | None = None,
-        run: Run | None = None,
-        top: int = 10,
+        firsts: Sequence[FirstDocuments] = (),
     ) -> Baseline:
-        """Make a baseline without asking whether the run is fit to be one; `run` in rank order."""
+        """Make a baseline without asking whether the run is fit to be one."""
         plain = evaluation.policies.undefined == "zero" and evaluation.left_out is None
         if evaluation.weights is not None or not plain:
             raise InputError(
@@ -221,13 +236,13 @@ class Baseline:
                 fix="evaluate without weights, undefined='skip' and profiles",
             )  # fmt: skip
         names = [str(measure) for measure in evaluation.measures]
-        firsts = {} if run is None else dict(_firsts(run, top))
+        documents = {query: top for part in firsts for query, top in part.documents.items()}
         prints = {} if truth is None else _judgment_prints(truth)
         rows = zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True)
         queries = {
             query: BaselineQuery(
                 values=dict(zip(names, values, strict=True)),
-                top=None if run is None else firsts.get(query, ()),
+                top=documents.get(query, ()) if firsts else None,
                 judgments=prints.get(query),
             )
             for query, values in rows
@@ -235,7 +250,7 @@ class Baseline:
         return cls(
             run_name=evaluation.run_name,
             version=metadata.version("rankgauge"),
-            depth=None if run is None else int(np.diff(run.table.offsets).max(initial=0)),
+            depth=max((part.depth for part in firsts), default=None),
             measures={str(m): _definition(m, evaluation) for m in evaluation.measures},
             queries=dict(sorted(queries.items())),
             settings=dict(evaluation.settings) if of_answers(evaluation) else {},
@@ -478,14 +493,6 @@ def _finite(number: Any) -> float:
 
 def _reason(error: Exception) -> str:
     return f"{error} is missing" if isinstance(error, KeyError) else str(error)
-
-
-def _firsts(run: Run, top: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The first documents of each query."""
-    offsets = run.table.offsets.tolist()
-    for number, query in enumerate(run.query_ids):
-        stop = min(offsets[number + 1], offsets[number] + top)
-        yield query, tuple(run.table.docs.take(np.arange(offsets[number], stop)).shown())
 
 
 def _judgment_prints(truth: Qrels) -> dict[str, str]:

@@ -9,7 +9,7 @@ that is gated, is below .01. Otherwise INCONCLUSIVE.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -301,7 +301,7 @@ def loss_checks(
     *,
     noise: Noise | None,
     truth: Qrels | None,
-    run: Run | None,
+    rankings: Callable[[Collection[str]], Run],
 ) -> Iterator[GateCheck]:
     """Yield a check for each reference and measure, decided together.
 
@@ -311,7 +311,7 @@ def loss_checks(
         rules: With the measures and margins.
         noise: The jitter of the baseline's system, if known.
         truth: The judgments, if at hand.
-        run: The run, its documents in rank order, if at hand.
+        rankings: Returns the rankings of some queries; called if judgments are at hand.
     """
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
     columns = [_values(gated.measure, new, reference) for reference, gated in pairs]
@@ -327,8 +327,11 @@ def loss_checks(
     ]
     decisions = decide(gains, [gated.margin for _, gated in pairs], lowest)
     same = {reference.kind: _same_rankings(reference, new) for reference in references}
-    for (reference, gated), column, gain, decision in zip(
-        pairs, columns, gains, decisions, strict=True
+    losers = [_losers(*column, gain) for column, gain in zip(columns, gains, strict=True)]
+    lost_most = {query for rows in losers for _, query, _, _ in rows}
+    run = rankings(lost_most) if lost_most and truth is not None else None
+    for (reference, gated), column, gain, decision, rows in zip(
+        pairs, columns, gains, decisions, losers, strict=True
     ):
         queries, before, after = column
         _check_margin(gated, _mean(before))
@@ -340,7 +343,6 @@ def loss_checks(
                 f"have none now ({_LOST[new.unit]}, or raise max_failed",
             )  # fmt: skip
             continue
-        rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
         bounds, jitter = decision.bounds, _jitter(noise, gated, queries)
         stored = reference.stored.queries
         level = 1.0 if gated.measure.level is None else gated.measure.level
@@ -371,8 +373,7 @@ def loss_checks(
             testable_margin=None if bounds is None else testable_margin(bounds, len(gain)),
             losers=tuple(
                 QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run))
-                for change, q, was, now in rows[:_LOSERS]
-                if change < 0
+                for _, q, was, now in rows
             ),
         )
         yield GateCheck(
@@ -452,6 +453,14 @@ def _jitter(noise: Noise | None, gated: GatedMeasure, queries: Sequence[str]) ->
 
 def _mean(values: FloatArray) -> float:
     return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
+
+
+def _losers(
+    queries: Sequence[str], before: FloatArray, after: FloatArray, gain: FloatArray
+) -> list[tuple[float, str, float, float]]:
+    """The gain, query and values of the largest losses."""
+    rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
+    return [row for row in rows[:_LOSERS] if row[0] < 0]
 
 
 def _moved(

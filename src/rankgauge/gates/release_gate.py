@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
@@ -14,11 +14,12 @@ from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import Run
+from rankgauge.data.run import Run, name_of, read_part, readable_again
+from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.result import Evaluation, settings_change
-from rankgauge.gates.baseline import Baseline, Noise, input_faults
+from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
 from rankgauge.gates.result import GateCheck, GateResult
@@ -84,30 +85,33 @@ def gate(
     """
     wanted = GateRules.of(rules)
     measures = [gated.measure for gated in wanted.measures]
-    given: dict[Literal["baseline", "anchor"], Baseline] = {}
-    if baseline is not None:
-        given["baseline"] = _stored(baseline)
-    if anchor is not None:
-        given["anchor"] = _stored(anchor)
+    kinds: tuple[Literal["baseline", "anchor"], ...] = ("baseline", "anchor")
+    pairs = zip(kinds, (baseline, anchor), strict=True)
+    given = {kind: _stored(one) for kind, one in pairs if one is not None}
     floors = [gated for gated in wanted.measures if gated.floor is not None]
     if not (given or floors or wanted.contracts or wanted.latency):
         raise InputError(
             "there is no baseline, no floor and no contract: nothing to compare the run with",
             where="gate", fix="give baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
-    truth, found = None, None
+    truth, source = None, None
+    firsts: list[FirstDocuments] = []
     try:
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
             _refuse_uncalibrated(evaluation, allowed=allow_uncalibrated)
         else:
-            truth, found = Qrels.of(qrels), Run.of(run)
-            evaluation = evaluate(truth, found, measures)
-            found = ranked(found)
+            truth, source = Qrels.of(qrels), readable_again(run)
+            evaluation, firsts = evaluate_blocks(truth, source, measures, FirstDocuments.of)
     except MismatchError as error:
         why = "".join(f"{part}; " for part in (error.what, error.fix) if part)
-        return GateResult(Run.of(run).name, (_refused("ids-do-not-match", why),))
-    new = Baseline.of_values(evaluation, truth, found)
+        return GateResult(name_of(source), (_refused("ids-do-not-match", why),))
+    new = Baseline.of_values(evaluation, truth, firsts)
+
+    def rankings(queries: Collection[str]) -> Run:
+        # Few queries are looked at whole: to read the file again takes less memory than to keep it.
+        return read_part(source, lambda block: ranked(only(block, queries)))
+
     repeats = [_repeat(one, truth, measures) for one in noise]
     known = Noise.of(repeats) if repeats else None
     if known is None and "baseline" in given:
@@ -116,7 +120,7 @@ def gate(
     faulty = list(_faults(new, evaluation, wanted))
     if faulty:
         return GateResult(new.run_name, tuple(faulty))
-    checks = list(_contracts(wanted.contracts, truth, found))
+    checks = list(_contracts(wanted.contracts, truth, rankings))
     checks += [_floor(gated, new) for gated in floors]
     references = []
     for kind, stored in given.items():
@@ -126,7 +130,7 @@ def gate(
             continue
         queries = tuple(query for query in new.queries if query in stored.queries)
         references.append(Reference(kind, stored, queries))
-    checks += loss_checks(references, new, wanted, noise=known, truth=truth, run=found)
+    checks += loss_checks(references, new, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
     changes = list(_changes(references, evaluation))
     return GateResult(
@@ -204,7 +208,7 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
         raise InputError(
             "repeated runs need the judgments", where="noise", fix="give evaluations of them"
         )
-    return evaluate(truth, Run.of(given), measures)
+    return evaluate(truth, given, measures)
 
 
 def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
@@ -246,11 +250,14 @@ def _refused(name: str, why: str) -> GateCheck:
 
 
 def _contracts(
-    contracts: Iterable[Contract], truth: Qrels | None, run: Run | None
+    contracts: Sequence[Contract],
+    truth: Qrels | None,
+    rankings: Callable[[Collection[str]], Run],
 ) -> Iterator[GateCheck]:
-    """Check single queries; `run` has its documents in rank order."""
-    if truth is None or run is None:
+    """Check single queries."""
+    if truth is None or not contracts:
         return
+    run = rankings({contract.query for contract in contracts})
     for contract in contracts:
         query = contract.query
         if query not in truth and query not in run:
