@@ -167,6 +167,7 @@ def test_a_gate_of_answers_speaks_of_questions_and_of_two_changes(tmp_path):
     both = answers("gate", FIRST, *some, "--set", "prompt=1", "--set", "k=5", "--update-baseline")
     assert "Completeness 0.4259, Faithfulness 0.6447" in both.stdout
     shown = answers("gate", SECOND, *some, "--set", "prompt=2", "--set", "k=9", code=4).stdout
+    shown = " ".join(shown.split())
     assert "quer" not in shown
     assert "20 questions in common with the baseline are few" in shown
     assert "5 questions had a value in the baseline and have none now (nothing to judge" in shown

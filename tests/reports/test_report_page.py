@@ -262,7 +262,7 @@ def test_plots_have_words_and_tables_have_captions(whole):
     assert all(len(attrs["aria-label"]) > 40 for attrs in plots)
     assert all(attrs.get("scope") in {"col", "row"} for attrs in page.all("th"))
     assert "best: " in page.text
-    assert "★ the best of the runs" in page.text
+    assert "★ best run" in page.text
     assert "‡ worse than bm25: interval and corrected p agree" in page.text
 
 

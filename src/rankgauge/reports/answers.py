@@ -12,6 +12,7 @@ from rankgauge.answers import (
     AnswerEvaluation,
     Blame,
     BlamedAnswer,
+    Calibration,
     JudgedAnswer,
     items_of,
 )
@@ -288,12 +289,19 @@ def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
     notes = [one.note for one in found.findings if one.severity != "info"]
     notes += [note for note in table.notes if note.startswith("judge: ")]
     if any(column != len(found.query_ids) for column in (row[-1] for row in table.rows)):
-        notes.append("where questions are fewer, the others have nothing to judge: --as markdown")
+        notes.append("fewer questions: the others are undefined (reasons: --as markdown)")
     yield "".join(_wrapped(f"• {note}") for note in notes)
 
 
 _PLAIN = evaluations.REPORTS[Evaluation]
+
+
+def _calibration(found: Calibration, format: str, options: Options) -> Iterator[Table]:
+    yield found.short_table() if format == "table" and not options.full else found.table()
+
+
 REPORTS = {
+    Calibration: Report(_calibration),
     AnswerDiagnosis: Report(_blocks),
     AnswerEvaluation: replace(_PLAIN, blocks=_compared),
 }

@@ -435,7 +435,7 @@ class _Report:
     def _sections(self) -> Iterator[Section]:
         if self.comparison:
             means = self.comparison.table()
-            title, legend = "Means by measure and run", "★ the best of the runs"
+            title, legend = "Means by measure and run", "★ best run"
             table = replace(means, title=title, notes=(legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
             yield Section(

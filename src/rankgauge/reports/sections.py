@@ -52,7 +52,7 @@ class Section:
 def diagnosis_section(diagnosis: Diagnosis) -> Section:
     """A diagnosis as a part of a report: bands, causes, potential gains, suggested fixes.
 
-    The worst queries with their causes, and how the queries spread, are folded.
+    The worst queries with their causes, and the distribution over queries, are folded.
 
     Args:
         diagnosis: Made by :func:`diagnose`.
@@ -62,7 +62,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
         >>> section = diagnosis_section(found)
         >>> section.title, section.parts[0].title
-        ('Diagnosis of run', 'run: how good')
+        ('Diagnosis of run', 'Diagnosis of run: quality')
     """
     tables = diagnosis_tables(diagnosis)
     how_good, causes = islice(tables, 2)
