@@ -40,6 +40,7 @@ python_use_unqualified_type_names = True
 
 # Names that pages outside of these would explain: there is no network to look them up
 nitpick_ignore_regex = [
+    (r"py:.*", r"rankgauge\.stats\..*"),  # ours, but not public
     (r"py:.*", rf"{library}(\..*)?")
     for library in (
         "_pytest",
@@ -63,6 +64,9 @@ nitpick_ignore = [
         "tuple[str",
     ),  # cut out of a signature with a default (<factory>) that is no Python
     ("py:class", "tuple[int"),
+    ("py:class", "tuple[float"),
+    ("py:class", "date"),
+    ("py:class", "Model"),
     ("py:class", "Connection"),  # of SQLAlchemy
     # Ours, but not public
     ("py:class", "rankgauge.benchmark.journal.Journal"),

@@ -114,7 +114,7 @@ class GeneratedQuestions(Result):
         Questions that the files have from earlier calls stay.
 
         Returns:
-            The file of the refused questions: ``questions.refused.jsonl`` beside
+            The file of the refused questions, ``questions.refused.jsonl`` beside
             ``questions.jsonl``.
         """
         target = Path(path)

@@ -16,6 +16,7 @@ from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.rendering import Result, Table
 
+#: The parts of a question set, with their purpose.
 PARTS = {
     "core": "frozen: stays in every version, for trends",
     "rotating": "replaced by each new sample: represents the traffic of today",
@@ -133,7 +134,7 @@ class QuestionSet(Result):
 
     @property
     def version(self) -> int:
-        """The version of the set: it rises with each refresh; 0 if it is empty."""
+        """The version of the set, which rises with each refresh (0 if it is empty)."""
         return max((each.version for each in self.questions), default=0)
 
     def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
