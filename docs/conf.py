@@ -40,7 +40,6 @@ python_use_unqualified_type_names = True
 
 # Names that pages outside of these would explain: there is no network to look them up
 nitpick_ignore_regex = [
-    (r"py:.*", r"rankgauge\.stats\..*"),  # ours, but not public
     (r"py:.*", rf"{library}(\..*)?")
     for library in (
         "_pytest",
@@ -54,6 +53,7 @@ nitpick_ignore_regex = [
         "os",
         "pathlib",
         "random",
+        "rankgauge.stats",  # ours, but not public
         "starlette",
     )
 ]
