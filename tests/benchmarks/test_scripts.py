@@ -8,6 +8,7 @@ import pytest
 SPEED = Path(__file__).parent.parent.parent / "docs" / "explain" / "speed.md"
 MARKS = [
     "conditions",
+    "compiled",
     "files",
     "dicts",
     "frames",
@@ -87,6 +88,13 @@ def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, p
 def test_diversity_prints_and_writes_a_table(script, page):
     said = script("diversity.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| 4 queries, 10 documents, 3 subtopics |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_compiled_core_prints_and_writes_a_table(script, page):
+    said = script("compiled.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| dicts, 2 × 5 |" in said
     assert said.strip() in page.read_text(encoding="utf-8")
 
 
