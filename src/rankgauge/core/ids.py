@@ -169,7 +169,13 @@ class Ids:
 
     def shown(self) -> list[str]:
         """Every id as text, escaped where it is not printable UTF-8."""
-        return [show_id(value) for value in self.tolist()]
+        values = self.tolist()
+        whole = b"\n".join(values)
+        # Mostly no id has anything to escape, and all of them are decoded at once.
+        texts = whole.decode("ascii").split("\n") if whole.isascii() else []
+        if len(texts) == len(values) and "".join(texts).isprintable():
+            return texts
+        return [show_id(value) for value in values]
 
     def not_text(self) -> int:
         """How many different ids are not UTF-8."""
