@@ -162,7 +162,8 @@ class Ids:
         if int(ends.max()) > _SPARSE * (int(self.lengths.sum()) + _LONG):
             # The ids of queries lie far apart, among those of their documents.
             spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
-            return [self.data[start:end].tobytes() for start, end in spans]
+            view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
+            return [view[start:end].tobytes() for start, end in spans]
         data = self.data[first : first + int(ends.max())].tobytes()
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end] for start, end in pairs]
