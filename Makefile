@@ -12,6 +12,9 @@ FUZZ ?=
 # What make mutants changes, and the tests that should notice.
 MODULE ?= src/rankgauge/stats/corrections.py
 TESTS ?= tests/stats
+# The libraries of gcc's sanitizers come first in a process; Python itself frees not all memory.
+SANITIZED = PYTHONPATH=build/native ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt hatch_build.py src/rankgauge/core/native.c
 
@@ -85,6 +88,16 @@ test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themsel
 
 fuzz: .venv/dev.stamp ## throw a million malformed files and names at everything that reads, FUZZ='--seed 7'
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
+
+fuzz-native: .venv/dev.stamp ## the compiled core with AddressSanitizer and UBSan (gcc): its tests, and malformed files
+	@rm -rf build/native && mkdir -p build/native && cp -r src/rankgauge build/native
+	@rm -f build/native/rankgauge/core/_native*.so
+	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -shared -fPIC \
+		-I"$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" \
+		src/rankgauge/core/native.c -o build/native/rankgauge/core/_native.abi3.so
+	$(SANITIZED) .venv/bin/python -m pytest --quiet tests/core/test_native.py
+	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target run $(FUZZ)
+	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target evaluate $(FUZZ)
 
 mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small way and count what its tests miss, MODULE=, TESTS=
 	@rm -rf build/mutants && mkdir -p build/mutants
@@ -183,4 +196,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles fuzz fuzz-native mutants clean

@@ -1,4 +1,4 @@
-"""Checks for what others write: retrievers that keep to the contract."""
+"""Checks for what others write: retrievers that keep to the contract; what this process uses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankgauge.core import native
 from rankgauge.core.arguments import integer, is_number
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
@@ -24,7 +25,7 @@ from rankgauge.retrievers.protocol import (
 )
 from rankgauge.sample import sample_path
 
-__all__ = ["RetrieverCheck", "check_retriever"]
+__all__ = ["RetrieverCheck", "check_retriever", "has_compiled_core"]
 
 _ALONE = 5
 # What a product of floats may differ by when a query stands in another batch.
@@ -65,6 +66,19 @@ class RetrieverCheck:
     name: str
     passed: bool = True
     remark: str = ""
+
+
+def has_compiled_core() -> bool:
+    """Return whether the compiled core computes what it can; without it, NumPy computes all.
+
+    Values are the same to the last bit. The core is missing where there was no C compiler when
+    rankgauge was installed, and left out with ``RANKGAUGE_NATIVE=0`` in the environment.
+
+    Example:
+        >>> has_compiled_core() in {True, False}
+        True
+    """
+    return native.core is not None
 
 
 def check_retriever(

@@ -294,7 +294,7 @@ class DriftReport(Result):
         least = self.detected_from
         topic = "A further missing topic" if self.p <= _ALPHA else "A missing topic"
         if least is None:
-            return f"{topic} may go undetected at this size, even with half of the log."
+            return f"{topic} of even half of the log may go undetected at this size."
         return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
 
     def table(self, *, full: bool = False) -> Table:
