@@ -296,7 +296,7 @@ DEPARTURES = (
     Departure(
         r"ir_measures/(msmarco|judged)|expected from ir_measures 0.4.3 / judged",
         ("RR", "Judged"),
-        "equal scores stand by ascending document id in these two providers",
+        "ties broken by ascending document id in these two providers",
         view="ascending ids",
     ),
     Departure(

@@ -55,11 +55,7 @@ def main() -> None:
         }
         comparison = rankgauge.compare(qrels, runs, MEASURES, pairs="all")
         write(f"## {title}\n\n")
-        write(
-            rankgauge.reports.render(
-                comparison, "markdown", rankgauge.reports.Options(described=False)
-            )
-        )
+        write(rankgauge.reports.render(comparison, "markdown"))
         write("\n### What goes wrong\n\n")
         found = {short: rankgauge.diagnose(qrels, run, texts) for short, run in runs.items()}
         write("".join(causes(found)))

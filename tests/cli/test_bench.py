@@ -111,7 +111,7 @@ def test_runs_diagnosis_report_and_history_come_out_of_one_command(bench, tmp_pa
     files = ["--runs", "runs", "--report", "r.html"]
     done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--label", "first")
     assert done.returncode == 0, done.stderr
-    assert "dense: how good" in done.stdout
+    assert "Diagnosis of dense: quality" in done.stdout
     assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
         "bm25.run", "dense.run",
     ]  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_plain_run_is_one_that_trec_eval_reads(bench, tmp_path):
 
 
 def test_a_named_run_is_diagnosed(bench):
-    assert "bm25: how good" in bench("--diagnose", "bm25", "--full").stdout
+    assert "Diagnosis of bm25: quality" in bench("--diagnose", "bm25", "--full").stdout
     done = bench("--diagnose", "bm52")
     assert done.returncode == 2
     assert "retrievers are: bm25" in done.stderr
@@ -267,4 +267,4 @@ def test_one_retriever_is_diagnosed_in_one_sentence_and_in_full(bench):
     done = bench("--only", "dense", "--diagnose")
     assert "27 of 30 queries of dense miss a relevant document in the top 5" in done.stdout
     assert len(done.stdout.splitlines()) <= 25
-    assert "dense: how good" in bench("--only", "dense", "--diagnose", "--full").stdout
+    assert "Diagnosis of dense: quality" in bench("--only", "dense", "--diagnose", "--full").stdout

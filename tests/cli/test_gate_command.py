@@ -41,7 +41,7 @@ def test_the_same_run_passes_and_a_worse_one_fails(gate):
     assert done.returncode == 1
     assert done.stdout.startswith("FAIL: keyword\n")
     assert "worse than the baseline" in done.stdout
-    assert "loans-renewing from rank 2 to 9" in done.stdout
+    assert "card-lost from rank 1 to 8" in done.stdout
     assert done.stderr == ""
 
 
@@ -62,7 +62,7 @@ def test_strict_ends_with_3_where_nothing_can_be_said(gate, tmp_path):
     done = gate(*words)
     assert done.returncode == 0, done.stdout
     assert "INCONCLUSIVE: mixed" in done.stdout
-    assert "needs about" in done.stdout
+    assert "needs about" in " ".join(done.stdout.split())
     assert gate(*words, "--strict").returncode == 3
 
 
@@ -83,7 +83,7 @@ def test_rules_are_found_in_pyproject(gate, tmp_path):
     )
     done = gate(KEYWORD)
     assert done.returncode == 0
-    assert "worse than the baseline, but within the margin" in done.stdout
+    assert "worse than the baseline, but within the margin" in " ".join(done.stdout.split())
 
 
 @pytest.mark.usefixtures("baseline")
@@ -192,7 +192,7 @@ def test_a_plan_with_one_retriever_needs_no_name(tmp_path):
     assert "IDENTICAL" in gate("one.toml").stdout
     for words, said in (
         (["two.toml"], "the plan has 2 retrievers"),
-        (["two.toml"], "name one of them behind the plan: dense, other"),
+        (["two.toml"], "name one of them after the plan: dense, other"),
         ([QRELS], "name the run: rankgauge gate QRELS RUN"),
     ):
         done = gate(*words)

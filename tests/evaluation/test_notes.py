@@ -174,7 +174,7 @@ def test_all_judged_at_k_needs_no_code():
 )
 def test_a_single_measure_is_told_which_one_would_go_with_it(measure, other):
     (said,) = noted("M101", *perfect(3), measure)
-    assert said == f"{measure} stands alone: {other} beside it would show what it hides (M101)"
+    assert said == f"{measure} is the only measure: {other} would show what it hides (M101)"
     assert not noted("M101", *perfect(3), [measure, other])
 
 

@@ -12,6 +12,7 @@ from rankgauge.reports import Options, render
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 BM25, KEYWORD = (rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword"))
+FULL = Options(full=True)
 FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, most=2, k=5)
 TEXTS = Collection.of(
     {"d1": {"title": "a | <script>alert(1)</script> \x1b[2J", "text": ""}, "d2": "=1+1"},
@@ -26,7 +27,7 @@ HOSTILE = diff(
 
 
 def test_a_terminal_shows_the_queries_then_both_rankings():
-    lines = render(FOUND).splitlines()
+    lines = render(FOUND, "table", FULL).splitlines()
     assert lines[0] == "bm25 → keyword by nDCG@10"
     assert [line.split()[0] for line in lines[3:7]] == ["q23", "q26", "q30", "q19"]
     assert "nDCG@10 1.0000 → 0.3032 (-0.6968), first relevant 1 → 4, RBO 0.1996" in lines
@@ -34,30 +35,37 @@ def test_a_terminal_shows_the_queries_then_both_rankings():
     assert heads == 4 * [["rank", "bm25", "grade", "now", "keyword", "grade", "was"]]
 
 
-def test_grades_and_moves_are_letters_not_colours():
+def test_a_short_report_of_many_queries_has_no_rankings():
     text = render(FOUND)
+    assert "side by side: --query ID" in text
+    assert not any(line.startswith("rank") for line in text.splitlines())
+    assert text.count("\n") <= 20
+
+
+def test_grades_and_moves_are_letters_not_colours():
+    text = render(FOUND, "table", FULL)
     first = next(line for line in text.splitlines() if "maker-3d-printing" in line)
     assert first.split() == ["1", "maker-3d-printing", "3", "↓", "4", *first.split()[5:]]
-    assert first.split()[5:] == ["visiting-house-rules", "0", "new"]
+    assert first.split()[5:] == ["visiti…-house-rules", "0", "new"]
     assert "• relevant, fell out of the top 5: maker-induction (grade 2, gone)" in text
     assert "\x1b" not in text
-    assert "\x1b[1m" in render(FOUND, "table", Options(color=True))
+    assert "\x1b[1m" in render(FOUND, "table", Options(color=True, full=True))
 
 
-def test_a_terminal_of_100_columns_holds_every_line():
+def test_lines_are_at_most_80_characters_wide():
     wide = Collection.of({"d1": "長い題名" * 40, "d2": "word " * 99}, {"q1": "asked " * 60})
     names = [f"a-run-with-quite-a-long-name-{n}" for n in range(2)]
     runs = [Run.of(r, name=n) for r, n in zip(({"q1": ["d1", "d2"]}, {}), names, strict=True)]
     runs[1] = Run.of({"q1": ["d2", "d" * 300, "d1"]}, name=names[1])
     for found in (FOUND, HOSTILE, diff({"q1": {"d1": 1}}, *runs, collection=wide)):
-        text = render(found)
-        assert max(map(len, text.splitlines())) <= 100
-    assert "ddddddddd…dddddddddddddddddd" in text
+        text = render(found, "table", FULL)
+        assert max(map(len, text.splitlines())) <= 80
+    assert "dddddd…dddd" in text
 
 
 def test_a_short_id_has_its_title_beside_it_and_a_long_one_below():
     assert "d1 a | <script>" in render(HOSTILE)
-    lines = render(FOUND).splitlines()
+    lines = render(FOUND, "table", FULL).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("   1   maker-3d-printing"))
     assert lines[at + 1].split("  ")[-1].strip() == "House rules"
 

@@ -71,10 +71,11 @@ def test_json_is_one_document_a_line():
 
 
 def test_notes_that_differ_name_their_run():
-    text = render(
-        [ONE, evaluate(QRELS, Run.of({"q1": ["a"]}, name="less"), ["nDCG@5", "RR", "NumRet"])]
-    )
-    assert "• less: 2 queries: all that are judged; 1 of them not in the run" in text
+    both = [ONE, evaluate(QRELS, Run.of({"q1": ["a"]}, name="less"), ["nDCG@5", "RR", "NumRet"])]
+    said = "• less: 2 queries: all that are judged; 1 of them not in the run"
+    assert said in render(both, "table", Options(full=True))
+    assert said not in render(both)
+    assert "single runs: --full" in render(both)
 
 
 def test_an_unknown_form_and_no_evaluation_are_refused():
@@ -105,7 +106,7 @@ def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
         ["1", "0.5000*", "0.5000*"], ["2", "0.2500*", "0.5000*"],
         ["1", "0.0000", "0.0000"], ["2", "0.2500*", "0.5000*"],
     ]  # fmt: skip
-    assert lines.count("• * the best of the runs") == 1
+    assert lines.count("• * best run") == 1
     assert "*" not in render(one)
-    assert "the best of the runs" not in render([one, two], "latex")
+    assert "best run" not in render([one, two], "latex")
     assert render([one, one]).count("0.5000*") == 8

@@ -96,7 +96,7 @@ def test_the_room_is_counted_in_bytes():
 def test_markdown_holds_verdict_reasons_and_queries():
     text = render(WORSE, "markdown")
     assert text.startswith("**FAIL: run**")
-    assert "Queries that lost most" in text
+    assert "Queries with the largest losses" in text
     assert "| q0 " in text
 
 

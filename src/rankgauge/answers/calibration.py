@@ -163,6 +163,28 @@ class Calibration(Result):
                 return f"the calibration is of {made}, the verdicts are of {given}"
         return found.reason
 
+    def short_table(self) -> Table:
+        """Return a row for each relation, with warnings below: for a terminal."""
+        rows: list[tuple[Cell, ...]] = [
+            (
+                each.relation, each.labels, each.agreement.value, _text(each.kappa),
+                each.sensitivity.value, each.specificity.value,
+            )
+            for each in self.relations
+        ]  # fmt: skip
+        biased = sum(b.verdict != "cannot tell" for each in self.relations for b in each.biases)
+        return Table(
+            columns=("relation", "labels", "agreement", "kappa (95% CI)", "sens.", "spec."),
+            rows=tuple(rows),
+            title=f"Calibration of {self._judges()}",
+            digits=3,
+            notes=(
+                *(note for note in self._notes() if note.startswith("WARNING")),
+                *([f"biases found: {biased}"] if biased else []),
+                "alpha, intervals, biases: --full (full=True)",
+            ),
+        )
+
     def table(self) -> Table:
         """Return a row for each relation, with biases that were found below."""
         rows: list[tuple[Cell, ...]] = [
@@ -189,8 +211,8 @@ class Calibration(Result):
 
     def _notes(self) -> Iterator[str]:
         yield (
-            "95% intervals, with questions (or conversations) as clusters; base rate: always the "
-            "same label"
+            "95% intervals, with questions (or conversations) as clusters; base rate: agreement if "
+            "always the most frequent label is given"
         )
         for each in self.relations:
             if each.reason:

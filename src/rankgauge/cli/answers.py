@@ -25,9 +25,9 @@ _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
 
 
-@click.group(short_help="Evaluate generated answers; tell retrieval from generation.")
+@click.group(short_help="Evaluate generated answers, and find the limiting stage.")
 def answers() -> None:
-    """Evaluate the answers of a RAG system, and tell which stage limits them.
+    """Evaluate the answers of a RAG system, and find the stage that limits them.
 
     FILE has a record for each question: question, contexts, answer, reference. The names of ragas,
     deepeval, RAGChecker, TREC RAG and OpenInference are read, too.
@@ -103,11 +103,11 @@ def _values(command: Callable[..., Any]) -> Callable[..., Any]:
             "--person", is_flag=True, help="The verdicts are those of people: no calibration."
         ),
         click.option(
-            "--calibration", metavar="FILE", help="How the judge agrees with people: calibrate -o."
+            "--calibration", metavar="FILE", help="Agreement with people, from calibrate -o."
         ),
         click.option(
             "--set", "pairs", multiple=True, metavar="KEY=VALUE",
-            help="What made the answers, such as prompt=2 or retrieval=bm25; again for more.",
+            help="A setting of the system, such as prompt=2 or retrieval=bm25; again for more.",
         ),
         click.option(
             "--encoder", metavar="ENCODER",
@@ -133,7 +133,7 @@ def _values(command: Callable[..., Any]) -> Callable[..., Any]:
 @_inputs
 @_values
 @click.option("--dry-run", is_flag=True, help="Ask the model nothing; print calls and cost.")
-@click.option("--full", is_flag=True, help="Show both stages, and what limits the answers.")
+@click.option("--full", is_flag=True, help="Show measures of both stages, and the limiting stage.")
 @options.output_format()
 @click.option("-o", "--output", metavar="FILE", help="Also write the evaluations as JSON lines.")
 @options.save
@@ -155,8 +155,8 @@ def evaluate(
     """Evaluate the answers of FILE; of several systems in it, each.
 
     Without a language model, rules judge: they compare words, numbers and negations, and are no
-    better than that. With --url and --model a model judges what the store does not have yet; a
-    command that was interrupted goes on where it ended. Overlap with the reference is shown beside.
+    better than that. With --url and --model a model judges what the store does not have yet; an
+    interrupted command continues where it stopped. Overlap with the reference is shown as well.
 
     \b
     Examples:
@@ -185,10 +185,10 @@ def evaluate(
             tell(f"saved as {entry.id} in {history.where}")
     print_result(shown, format, chosen)
     if format == "table" and not full:
-        say("Next: --full says whether retrieval or generation limits the answers\n")
+        say("Next step: --full shows whether retrieval or generation limits the answers\n")
 
 
-@answers.command(short_help="Say whether a new prompt or model may replace the one before.")
+@answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")
 @click.argument("file", metavar="FILE")
 @_inputs
 @_values
@@ -213,7 +213,7 @@ def evaluate(
 @click.option(
     "--allow-uncalibrated",
     is_flag=True,
-    help="Accept a judge that was not compared with people.",
+    help="Accept a judge that was not calibrated.",
 )
 def gate(
     *,
@@ -259,7 +259,7 @@ def gate(
     return result.exit_code(strict=strict)
 
 
-@answers.command(short_help="Compare a judge with people.")
+@answers.command(short_help="Compare a judge with human labels.")
 @click.argument("file", metavar="FILE")
 @_inputs
 @click.option(
@@ -272,6 +272,7 @@ def gate(
 @click.option("-o", "--output", metavar="FILE", help="Write the calibration, for --calibration.")
 @options.measures("A measure to correct for the errors of the judge; again for more.")
 @options.seed("The seed of the intervals of kappa and alpha.")
+@options.full("Show alpha, all intervals, and biases.")
 @options.output_format()
 def calibrate(
     *,
@@ -280,10 +281,11 @@ def calibrate(
     output: str | None,
     measures: tuple[str, ...],
     seed: int,
+    full: bool,
     format: str,
     **given: Any,
 ) -> None:
-    """Compare the verdicts of a judge on the answers of FILE with those of people.
+    """Compare the verdicts of a judge on the answers of FILE with human verdicts.
 
     Means are corrected for the errors of the judge. 100 labels are a start.
 
@@ -316,7 +318,7 @@ def calibrate(
         means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
-    print_result(found, format)
+    print_result(found, format, rankgauge.reports.Options(full=full))
     if format in {"table", "markdown"}:
         say("\n")
     if format != "csv":  # a file of CSV is one table
@@ -386,11 +388,12 @@ def label(
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
+@click.option("--full", is_flag=True, help="Show all measures, causes and groups of each prompt.")
 @options.output_format()
-def demo(format: str) -> None:
-    """Evaluate the answers of two prompts to 20 questions about the bundled sample.
+def demo(*, full: bool, format: str) -> None:
+    """Compare the answers of two prompts to 20 questions about the bundled sample.
 
-    The rules judge. Both stages are shown, and what limits the answers of each prompt.
+    Rules judge the answers. The output shows both stages, and the stage that limits each prompt.
     """
     from rankgauge.sample import sample_path
 
@@ -403,7 +406,7 @@ def demo(format: str) -> None:
         asked: dict[str, Any] = {**given, "reference": known, "pairs": pairs}
         with _judged(file, (), asked | {"claims": "sentences", "replicates": 1}) as judged:
             shown += [each.diagnose(()) for each in judged]
-    print_result(shown, format)
+    print_result(shown, format, rankgauge.reports.Options(full=full))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def _fixable(
     return codes
 
 
-@click.command(short_help="Look for what makes numbers wrong: in judgments, runs and texts.")
+@click.command(short_help="Check judgments, runs and texts for errors.")
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(

@@ -12,7 +12,7 @@ from rankgauge.cli.progress import working
 __all__ = ["collection"]
 
 
-@click.group(short_help="Say what is in a collection, and what in it bends numbers.")
+@click.group(short_help="Describe a collection and its quality problems.")
 def collection() -> None:
     """Documents, queries and judgments: folders, archives, ir_datasets, Hugging Face, MTEB.
 
@@ -27,7 +27,7 @@ def collection() -> None:
 @click.argument("source", metavar="COLLECTION")
 @click.option(
     "--queries", metavar="FILE",
-    help="Queries, or questions with the relevant documents beside each; instead of those there.",
+    help="Queries, or questions with their relevant documents, instead of those of COLLECTION.",
 )  # fmt: skip
 @click.option(
     "--qrels", metavar="FILE", help="Judgments, instead of those that came with the collection."
@@ -53,7 +53,7 @@ def info(  # noqa: PLR0917 - one parameter an option
     qrels_format: str | None,
     format: str,
 ) -> None:
-    """Say what is in COLLECTION, and what in it bends numbers.
+    """Describe COLLECTION, and report problems that distort evaluation.
 
     COLLECTION is a folder as BEIR or TREC lay it out, a .zip of one, a folder of Markdown or text
     files, a file of documents, or ir_datasets:NAME, hf:NAME, mteb:NAME. What does not fit is

@@ -27,7 +27,7 @@ __all__ = ["compare"]
     help="A measure whose differences are tested, declared before looking; again for more.",
 )  # fmt: skip
 @options.baseline()
-@click.option("--all-pairs", is_flag=True, help="Hold every run against every other, too.")
+@click.option("--all-pairs", is_flag=True, help="Also compare every run with every other run.")
 @click.option(
     "--test", type=click.Choice(["randomization", "t", "wilcoxon", "tukey-hsd"]),
     default="randomization", show_default=True,
@@ -55,7 +55,7 @@ __all__ = ["compare"]
 @options.qrels_format
 @options.output_format()
 @click.option("--transpose", is_flag=True, help="Runs down and measures across.")
-@click.option("--short", is_flag=True, help="Leave out differences that are described only.")
+@options.full("Show all measures, and differences that are not tested.")
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
@@ -72,18 +72,18 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels_format: str | None,
     format: str,
     transpose: bool,  # noqa: FBT001 - the same
-    short: bool,  # noqa: FBT001 - the same
+    full: bool,  # noqa: FBT001 - the same
 ) -> None:
     """Compare each RUN with the first one (or with --baseline) on the judgments QRELS.
 
     Prints means side by side, differences with their 95% interval, p-value, effect size and
-    win/tie/loss, and in words what can be said and what cannot. Evaluations in JSON, such as those
-    of answers, are compared without judgments: rankgauge compare old.json new.json.
+    win/tie/loss, and conclusions with their limitations. Evaluations in JSON, such as those of
+    answers, are compared without judgments: rankgauge compare old.json new.json.
 
     \b
     Examples:
       rankgauge compare qrels.txt bm25.run dense.run
-      rankgauge compare qrels.txt bm25.run dense.run hybrid.run -m nDCG@10 -m AP --short
+      rankgauge compare qrels.txt bm25.run dense.run hybrid.run -m nDCG@10 -m AP --full
       rankgauge compare qrels.txt *.run --all-pairs --test tukey-hsd
     """  # noqa: D301 - click reads the \b
     alone = read_evaluations([qrels, *runs])
@@ -108,7 +108,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
             draws=draws,
             queries=queries,
         )
-    report_options = rankgauge.reports.Options(described=not short, transposed=transpose)
+    report_options = rankgauge.reports.Options(full=full, transposed=transpose)
     print_result(comparison, format, report_options)
     if format == "csv":
         for line in (*comparison.sentences, *comparison.warnings):

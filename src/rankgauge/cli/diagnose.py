@@ -13,7 +13,7 @@ from rankgauge.cli.progress import working
 __all__ = ["diagnose"]
 
 
-@click.command(short_help="Say why a run is as good or bad as it is.")
+@click.command(short_help="Find likely causes of errors of a run, and fixes.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
 @options.collection(
@@ -47,8 +47,8 @@ __all__ = ["diagnose"]
 @click.option(
     "--also",
     metavar="RUN",
-    help="Another run, to measure what both could reach together. Cut no deeper than RUN, it rules "
-    "out the depth as a cause.",
+    help="Another run, to measure the potential of both together. If it is cut no deeper than RUN, "
+    "it rules out depth as a cause.",
 )
 @click.option(
     "--drift", metavar="FILE",
@@ -58,7 +58,7 @@ __all__ = ["diagnose"]
 @options.qrels_format
 @click.option(
     "--full", is_flag=True,
-    help="Also other cut-offs, thresholds, how the queries spread, means by kind of query.",
+    help="Show potential gains, the worst queries, other cut-offs, thresholds, and means by group.",
 )  # fmt: skip
 @options.output_format()
 def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -79,11 +79,11 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     full: bool,  # noqa: FBT001 - click passes by name
     format: str,
 ) -> None:
-    """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
+    """Diagnose RUN on the judgments QRELS: likely causes of its errors, and suggested fixes.
 
-    Prints quality in bands, causes with their evidence, the worst queries, and what each fix would
-    gain if it retrieved the missed documents at the top; with --full also other cut-offs,
-    thresholds, and which queries are hard.
+    Prints quality in bands and the likely causes; with --full also the worst queries, the
+    potential gain of each fix if it retrieved the missed documents at the top, other cut-offs,
+    thresholds, and the distribution over queries.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ from rankgauge.cli.progress import working
 __all__ = ["diff"]
 
 
-@click.command(short_help="Look at the queries that changed from one run to another.")
+@click.command(short_help="Show the queries that changed between two runs.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
@@ -34,6 +34,7 @@ __all__ = ["diff"]
 @options.run_format
 @options.qrels_format
 @options.output_format()
+@options.full("Show both rankings of every query listed.")
 def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run_a: str,
@@ -46,11 +47,12 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
     """Show what changed from RUN_A to RUN_B: which queries lost and gained, and why.
 
-    Prints the queries that changed most, then both rankings of each beside each other: the grade
-    of each document, and where it stands in the other run.
+    Prints the queries that changed most; of at most two queries, or with --full, also both rankings
+    side by side, with the grade of each document and its rank in the other run.
 
     \b
     Examples:
@@ -65,8 +67,8 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
             truth, first, second, measure, collection=collection,
             queries=queries or None, most=most, k=k,
         )  # fmt: skip
-    print_result(found, format)
-    # JSON holds the notes; a warning must be seen all the same.
+    print_result(found, format, rankgauge.reports.Options(full=full))
+    # JSON contains the notes; warnings are printed as well.
     for note in found.notes:
         if format == "csv" or (format == "json" and note.startswith("WARNING")):
             tell(note)

@@ -27,19 +27,20 @@ __all__ = ["evaluate"]
 )
 @click.option(
     "--for", "use", type=click.Choice(list(rankgauge.core.USE_CASES)),
-    help="The measures for a use, and why these.",
+    help="The recommended measures for a use case, with the reason.",
 )  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Show the values of every query.")
 @click.option(
     "--tie-report", is_flag=True,
-    help="Show what each measure could be by another order of equal scores, instead.",
+    help="Show instead the range of each measure over all orders of tied documents.",
 )  # fmt: skip
 @click.option(
     "--unjudged-report", is_flag=True,
-    help="Show instead what unjudged documents leave open: none or all of them relevant, removed, "
-    "and nDCG with grades drawn at random.",
+    help="Show instead the sensitivity to unjudged documents: none or all relevant, removed, and "
+    "nDCG with grades drawn at random.",
 )  # fmt: skip
 @options.output_format("trec")
+@options.full("Show the notes on each of several runs.")
 @options.policies
 @click.option(
     "--draws", type=click.IntRange(2, 1_000_000), metavar="N",
@@ -48,14 +49,14 @@ __all__ = ["evaluate"]
 @options.seed("The seed of the draws.")
 @click.option(
     "--profile", metavar="NAME",
-    help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
+    help="Compute as another tool does: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
     "beir, mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
-    "torchmetrics, sklearn, llama-index or haystack. It decides about ties and queries.",
+    "torchmetrics, sklearn, llama-index or haystack. It sets the policies for ties and queries.",
 )  # fmt: skip
 @click.option(
     "--questions", metavar="FILE",
     help="The questions with their fields, JSON lines or CSV, such as a question set. Generated "
-    "questions (field origin) and others are evaluated apart.",
+    "questions (field origin) and others are evaluated separately.",
 )  # fmt: skip
 @click.option(
     "--weights", metavar="FIELD|FILE",
@@ -64,9 +65,9 @@ __all__ = ["evaluate"]
 )  # fmt: skip
 @click.option(
     "--group-by", metavar="FIELD",
-    help="Also the means of queries that have the same value there: part, origin, language ...",
+    help="Also show means by the values of a field: part, origin, language, ...",
 )  # fmt: skip
-@click.option("--mix-origins", is_flag=True, help="One mean of generated and other questions.")
+@click.option("--mix-origins", is_flag=True, help="Average generated and other questions together.")
 @options.run_format
 @options.qrels_format
 @options.save
@@ -74,11 +75,11 @@ __all__ = ["evaluate"]
 @options.label
 @click.option(
     "--set", "pairs", multiple=True, metavar="KEY=VALUE",
-    help="A setting to keep with it, such as latency_ms=12; again for more.",
+    help="A setting to save with it, such as latency_ms=12; again for more.",
 )  # fmt: skip
 @click.option(
     "--date", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="When it was made, if not now (UTC). It is shown; the order is that of saving.",
+    help="The date to show (UTC); default: now. Entries are ordered by the time of saving.",
 )  # fmt: skip
 def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
@@ -89,6 +90,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     tie_report: bool,  # noqa: FBT001 - click passes by name
     unjudged_report: bool,  # noqa: FBT001 - click passes by name
     format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
     policies: dict[str, Any],
     draws: int | None,
     seed: int,
@@ -107,10 +109,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
 
-    Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet or Arrow, packed or not; "-" is
-    standard input. Name and first line say which, or --format and --qrels-format. QRELS may also be
-    a folder or a zip archive of BEIR. Alone it is a file of records that hold both (id, retrieved,
-    relevant).
+    Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet or Arrow, compressed or not; "-" is
+    standard input. The format follows from name and first line, or from --format and
+    --qrels-format. QRELS may also be a folder or a zip archive of BEIR. Without RUN, it is a file
+    of records with both (id, retrieved, relevant).
 
     \b
     Examples:
@@ -182,7 +184,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
     # cannot be written to must not cost the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
-    print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query))
+    print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query, full=full))
     for note in rankgauge.reports.notes_of(evaluations):
         # What a program reads has no notes, and a warning must be seen.
         if format in {"trec", "csv"} or (format == "json" and "WARNING" in note):

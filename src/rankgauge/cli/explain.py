@@ -17,7 +17,7 @@ __all__ = ["explain"]
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 
-@click.command(short_help="Work out a value by hand.")
+@click.command(short_help="Explain a value step by step.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
 @click.argument("measure", metavar="MEASURE")
@@ -56,11 +56,12 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels_format: str | None,
     format: str,
 ) -> None:
-    """Work out by hand what MEASURE says of one query of RUN.
+    """Explain the value of MEASURE for one query of RUN, step by step.
 
-    Prints the ranking with what each document contributes, the ideal ranking where the measure has
-    one, and the formula with the numbers put in. The numbers are made by loops of their own, and
-    held against what rankgauge evaluate says. With --against and its like: why two means differ.
+    Prints the ranking with the contribution of each document, the ideal ranking where the measure
+    has one, and the formula with its numbers. They are computed by separate loops and verified
+    against rankgauge evaluate. With --against, --against-values or --against-mean: why two means
+    differ.
 
     \b
     Examples:
@@ -77,7 +78,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.BadParameter(
             f"got {mean!r}, wanted a number such as 0.4123", param_hint="--against-mean"
         )
-    with working(f"working out {measure}"):
+    with working(f"explaining {measure}"):
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.read_run(run, format=run_format)
         result: rankgauge.rendering.Result

@@ -11,7 +11,7 @@ from rankgauge.cli.output import print_result
 __all__ = ["explore"]
 
 
-@click.command(short_help="Try configurations of a retriever and choose one.")
+@click.command(short_help="Search configurations of a retriever for the best.")
 @click.argument("path", metavar="PLAN")
 @click.option(
     "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."

@@ -23,7 +23,7 @@ _SUMMARY = 1 << 20
 _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 
 
-@click.command(short_help="Say whether a run may replace the one before.")
+@click.command(short_help="Decide whether a run may replace the baseline.")
 @click.argument("qrels", metavar="QRELS|PLAN|EVALUATION")
 @click.argument("run", metavar="RUN|NAME", required=False)
 @click.option(
@@ -33,7 +33,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 )  # fmt: skip
 @click.option(
     "--baseline", metavar="FILE",
-    help="What the run is held against. Without: as the rules say, else gate-baseline.json.",
+    help="The baseline to compare with. Without: as the rules say, else gate-baseline.json.",
 )  # fmt: skip
 @click.option(
     "--anchor", metavar="FILE",
@@ -55,6 +55,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
+@options.full("Show margins, wins, ties, losses, and all queries that lost most.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
 @click.option(
@@ -77,8 +78,9 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     junit: str | None,
     as_json: str | None,
     github: bool,  # noqa: FBT001 - click passes by name
+    full: bool,  # noqa: FBT001 - the same
 ) -> None:
-    """Hold RUN against a baseline and rules, on the judgments QRELS.
+    """Compare RUN with a baseline by rules, on the judgments QRELS.
 
     Of a PLAN (a TOML file, or a folder: see rankgauge bench) the retriever NAME is run, or what it
     answered before is used; of a plan with one retriever, that one.
@@ -86,9 +88,9 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     An EVALUATION in JSON, such as one of answers, is gated alone, by its values.
 
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
-    broken. INCONCLUSIVE: neither can be said, more queries would decide. IDENTICAL: no change.
-    NOT COMPARABLE if queries, judgments, measures or depth are not those of the baseline, or too
-    many queries have no ranking.
+    broken. INCONCLUSIVE: neither can be concluded; more queries would decide. IDENTICAL: no change.
+    NOT COMPARABLE if queries, judgments, measures or depth differ from those of the baseline, or
+    too many queries have no ranking.
 
     Exit codes: 0 PASS, IDENTICAL, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error;
     3 INCONCLUSIVE with --strict; 4 NOT COMPARABLE.
@@ -127,7 +129,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
         for text in rankgauge.gates.untestable_margins(made, wanted):
             tell(text)
         return
-    with working("holding the run against the baseline"):
+    with working("comparing the run with the baseline"):
         result = rankgauge.gate(
             judgments,
             found,
@@ -138,7 +140,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             latency=latency,
             allow_uncalibrated=allow_uncalibrated,
         )
-    print_result(result, "table")
+    print_result(result, "table", rankgauge.reports.Options(full=full))
     report_options = rankgauge.reports.Options(strict=strict)
     if junit:
         _write(junit, rankgauge.reports.render(result, "junit", report_options))
@@ -166,7 +168,7 @@ def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Ru
         if len(names) > 1:
             raise rankgauge.InputError(
                 f"the plan has {len(names)} retrievers", where=path,
-                fix=f"name one of them behind the plan: {', '.join(names)}",
+                fix=f"name one of them after the plan: {', '.join(names)}",
             )  # fmt: skip
         (name,) = names
     outcome = rankgauge.benchmark.run_plan(plan, only=[name], timed=0)

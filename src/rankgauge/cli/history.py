@@ -16,7 +16,7 @@ _NOT_COMPARABLE = 4
 _run_option = click.option("--run", metavar="NAME", help="Only evaluations of this run.")
 
 
-@click.group(short_help="List, compare and follow saved evaluations.")
+@click.group(short_help="List, compare and track saved evaluations.")
 def history() -> None:
     """Evaluations over time, kept with: rankgauge evaluate QRELS RUN --save.
 
@@ -28,7 +28,7 @@ def history() -> None:
     """  # noqa: D301 - click reads the \b
 
 
-@history.command("list", short_help="List what is kept, in the order of saving.")
+@history.command("list", short_help="List saved evaluations.")
 @options.measures(
     "A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is."
 )
@@ -53,7 +53,7 @@ def list_(  # noqa: PLR0917 - one parameter an option
     print_result(entries, format, rankgauge.reports.Options(measures=measures, last=last))
 
 
-@history.command(short_help="Show all that is known of one evaluation.")
+@history.command(short_help="Show one evaluation in full.")
 @click.argument("number", metavar="ID", type=int)
 @options.store
 @options.output_format()
@@ -107,7 +107,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
             tell(note)
 
 
-@history.command(short_help="Follow a measure over time.")
+@history.command(short_help="Show a measure over time.")
 @options.measure("The measure.")
 @_run_option
 @click.option(
@@ -151,7 +151,7 @@ def trend(  # noqa: PLR0917 - one parameter an option
         tell(f"wrote {drawn}")
 
 
-@history.command(short_help="Remove evaluations for good.")
+@history.command(short_help="Delete evaluations permanently.")
 @click.argument("numbers", metavar="ID [ID]...", nargs=-1, type=int, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.store

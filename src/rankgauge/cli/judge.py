@@ -88,8 +88,8 @@ _DRAW = (
     click.option(
         "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
         show_default=True,
-        help="With --sample: frequent questions more often, all alike, or head, torso and tail of "
-        "the log equally. Probabilities are recorded.",
+        help="With --sample: frequent questions more often, all equally, or head, torso and tail "
+        "of the log equally. Probabilities are recorded.",
     ),
     options.seed("With --sample: decides which questions are drawn."),
 )  # fmt: skip
@@ -128,11 +128,11 @@ def judge() -> None:
     """  # noqa: D301 - click reads the \b
 
 
-@judge.command(short_help="Create a project, with its questions.")
+@judge.command(short_help="Create a project with questions.")
 @_project
 @click.option(
     "--questions", metavar="FILE",
-    help="Questions: queries, perhaps with the answering documents beside each.",
+    help="Questions: queries, optionally with their answering documents.",
 )  # fmt: skip
 @_collection
 @_draws
@@ -385,7 +385,7 @@ def serve(  # noqa: PLR0917 - one parameter an option
         serve_pages(opened, host=host, port=port, log=shown, echo=_open if browser else _print)
 
 
-@judge.command(short_help="Try it: serve a project on the bundled sample.")
+@judge.command(short_help="Serve a project on the bundled sample.")
 @click.argument("project", metavar="[PROJECT]", required=False)
 @_address
 def demo(
@@ -416,7 +416,7 @@ def demo(
             serve_pages(made, host=host, port=port, echo=_open if browser else _print)
 
 
-@judge.command(short_help="Add a judge, and print the secret of the invitation.")
+@judge.command(short_help="Invite a judge, and print the secret link.")
 @_project
 @click.argument("name", metavar="NAME")
 @click.option(
@@ -437,7 +437,7 @@ def invite(project: str, name: str, role: str) -> None:
     tell(f"{added.name} ({added.role}) signs in at this page of your server")
 
 
-@judge.command("ask-model", short_help="Give a language model the tasks that people answered.")
+@judge.command("ask-model", short_help="Let a language model judge tasks that people answered.")
 @_project
 @options.language_model
 @click.option("--name", metavar="NAME", help="The name of the judge.  [default: the model]")
@@ -463,7 +463,7 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
     print_result(found, format)
 
 
-@judge.command(short_help="Show the progress, and the next step.")
+@judge.command(short_help="Show the progress and the next step.")
 @_project
 @options.full("Also all judges.")
 @options.output_format()

@@ -88,7 +88,7 @@ def export(  # noqa: PLR0917 - one parameter an option
         )
 
 
-@click.command("import", short_help="Add judgments that were made elsewhere.")
+@click.command("import", short_help="Import judgments made elsewhere.")
 @_project
 @click.argument("file", metavar="FILE")
 @click.option(

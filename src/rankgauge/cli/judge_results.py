@@ -14,7 +14,7 @@ from rankgauge.cli.output import print_result, tell
 _project = click.argument("project", metavar="PROJECT")
 
 
-@click.command(short_help="Relevance of each document, by share and by model.")
+@click.command(short_help="Estimate the relevance of each document.")
 @_project
 @click.option("--question", metavar="ID", help="The documents of this question only.")
 @options.full("Also unjudged documents, and the judgments that are not counted.")
@@ -47,7 +47,7 @@ def relevance(
     print_result(found, format, rankgauge.reports.Options(full=full))
 
 
-@click.command(short_help="Agreement of judges, with others and themselves.")
+@click.command(short_help="Agreement between judges, and of judges with themselves.")
 @_project
 @options.full("Also the coefficients of each judge, criterion and pair of judges.")
 @options.output_format()

@@ -11,7 +11,7 @@ from rankgauge.cli.output import print_result, tell
 _project = click.argument("project", metavar="PROJECT")
 
 
-@click.command(short_help="Add answers of systems, to be compared on the page Answers.")
+@click.command(short_help="Add answers of systems, to compare on the page Answers.")
 @_project
 @click.argument("file", metavar="FILE")
 def answers(project: str, file: str) -> None:
@@ -30,7 +30,7 @@ def answers(project: str, file: str) -> None:
     tell(f"{len(found):,} answers, to {asked:,} questions of the project")
 
 
-@click.command(short_help="Win rates of systems, by the votes on their answers.")
+@click.command(short_help="Win rates of systems from votes on their answers.")
 @_project
 @click.option(
     "--import", "file", metavar="FILE",
@@ -53,8 +53,8 @@ def votes(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
 
-    Votes of people, applications and models are counted apart, and never as judgments of experts.
-    --as json also lists the credit of source documents.
+    Votes of people, applications and models are counted separately, and never as judgments of
+    experts. --as json also lists the credit of source documents.
     """
     from rankgauge.judging import JudgingProject, import_votes, vote_report
 

@@ -23,9 +23,9 @@ class _Ordered(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=_Ordered, short_help="Import logs of production and measure them.")
+@click.group(cls=_Ordered, short_help="Import production logs and compute metrics.")
 def logs() -> None:
-    """Follow the quality in production by the log of questions, results, answers and clicks.
+    """Monitor quality in production with a log of questions, results, answers and clicks.
 
     LOG is a folder, which `logs import` makes, a Parquet file, or a pattern: 'log/*.parquet'.
 

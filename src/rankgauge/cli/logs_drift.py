@@ -14,7 +14,7 @@ from rankgauge.cli.progress import working
 _ENDINGS = (".html", ".json", ".png", ".svg")
 
 
-@click.command(short_help="Say whether evaluation questions look like those of users.")
+@click.command(short_help="Test whether evaluation questions resemble user questions.")
 @click.argument("evaluation", metavar="EVAL")
 @click.argument("log", metavar="LOG")
 @click.option(

@@ -16,7 +16,7 @@ __all__ = ["health"]
 _DRIFT = {"mixed": False, "cannot tell": None}
 
 
-@click.command(short_help="Saved evaluations beside what users show, week by week.")
+@click.command(short_help="Compare saved evaluations with user feedback, week by week.")
 @click.argument("log", metavar="LOG")
 @options.measure("The measure of the saved evaluations.")
 @click.option("--run", metavar="NAME", help="Only evaluations of this run.")

@@ -12,7 +12,7 @@ from rankgauge.cli.progress import working
 __all__ = ["metrics"]
 
 
-@click.command(short_help="Rates of a log with intervals: thumbs, clicks, abstentions, latency.")
+@click.command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
 @click.argument("log", metavar="LOG")
 @click.option(
     "-m", "--metric", "names", multiple=True, metavar="NAME",
@@ -62,7 +62,7 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
     full: bool,  # noqa: FBT001 - click passes by name
     format: str,
 ) -> None:
-    """Compute metrics of LOG, with 95% intervals that respect that events of one user are alike.
+    """Compute metrics of LOG, with 95% intervals clustered by user.
 
     A metric whose events are not in LOG is not defined, never 0. Changes over time are tested with
     --by day or week.

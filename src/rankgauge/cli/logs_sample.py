@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["sample"]
 
 
-@click.command(short_help="Draw questions from a log into a question set and a judging project.")
+@click.command(short_help="Sample questions from a log for judging.")
 @click.argument("log", metavar="LOG")
 @click.option("-n", type=click.IntRange(1), default=30, show_default=True, help="How many.")
 @click.option(
     "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
     show_default=True,
-    help="Frequent questions more often, all alike, or head, torso and tail of the log equally.",
+    help="Frequent questions more often, all equally, or head, torso and tail of the log equally.",
 )  # fmt: skip
 @click.option(
     "--into", metavar="SET",
@@ -64,7 +64,7 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     LOG is a log, a file of questions with a column count, or a text file with a question on each
     line. Near-duplicates count as one question, and personal data is replaced. SET keeps its core
-    and its sentinels, and gets a new rotating part; its former version is kept beside it.
+    and its sentinels, and gets a new rotating part; its previous version is kept next to it.
 
     \b
     Examples:

@@ -19,39 +19,39 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-# The commands in the order in which they are needed, by what they are for, each with what its help
-# says first: written out, since to ask the commands would load all of them.
+# The commands in the order in which they are needed, by what they are for, each with its short
+# help: written out, because asking the commands would load all of them.
 _GROUPS = {
     "Evaluate and compare": {
         "evaluate": "Evaluate runs against judgments.",
         "compare": "Compare runs with a baseline, query by query.",
-        "diff": "Look at the queries that changed from one run to another.",
-        "report": "Write a report as one HTML file.",
+        "diff": "Show the queries that changed between two runs.",
+        "report": "Write an HTML report to one file.",
     },
     "Understand": {
-        "diagnose": "Say why a run is as good or bad as it is.",
-        "explain": "Work out a value by hand.",
-        "check": "Look for what makes numbers wrong: in judgments, runs and texts.",
-        "reliability": "Say whether judgments are fair to a run that came later.",
+        "diagnose": "Find likely causes of errors of a run, and fixes.",
+        "explain": "Explain a value step by step.",
+        "check": "Check judgments, runs and texts for errors.",
+        "reliability": "Test whether judgments are fair to new runs.",
         "measures": "List the measures, or explain one.",
     },
-    "Release and follow": {
-        "gate": "Say whether a run may replace the one before.",
-        "history": "List, compare and follow saved evaluations.",
+    "Gate and track": {
+        "gate": "Decide whether a run may replace the baseline.",
+        "history": "List, compare and track saved evaluations.",
     },
     "Judge": {"judge": "Let people judge documents."},
-    "Evaluate answers": {"answers": "Evaluate generated answers; tell retrieval from generation."},
-    "Follow production": {"logs": "Import logs of production and measure them."},
+    "Evaluate answers": {"answers": "Evaluate generated answers, and find the limiting stage."},
+    "Monitor production": {"logs": "Import production logs and compute metrics."},
     "Run retrievers": {
         "bench": "Run retrievers over a collection and compare them.",
-        "explore": "Try configurations of a retriever and choose one.",
+        "explore": "Search configurations of a retriever for the best.",
     },
     "Prepare data": {
-        "collection": "Say what is in a collection, and what in it bends numbers.",
+        "collection": "Describe a collection and its quality problems.",
         "convert": "Write judgments, runs or texts in another format.",
         "fuse": "Fuse runs into one, with or without tuning.",
         "cut": "Keep the first k documents of each query.",
-        "sample": "Keep a sample of the queries, the same in every file.",
+        "sample": "Keep the same sample of queries in every file.",
     },
 }
 _COMMANDS = [name for group in _GROUPS.values() for name in group]
@@ -86,10 +86,10 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(message="%(version)s", package_name="rankgauge")
 def cli() -> None:
-    """Measure retrieval: what was returned against what should have been.
+    """Evaluate search and RAG: retrieval, answers, and quality in production.
 
-    Exit codes: 0 fine, 1 a gate said no or a check found an error, 2 an error, 3 a strict gate is
-    not sure, 4 not comparable (a gate, history compare), 130 interrupted.
+    Exit codes: 0 success, 1 a gate failed or a check found an error, 2 an error, 3 a strict gate
+    is inconclusive, 4 not comparable (gate, history compare), 130 interrupted.
     """
 
 
@@ -120,7 +120,7 @@ def _run() -> int:
 
 
 def _told(error: Exception) -> int:
-    """Say what went wrong; the exit code."""
+    """Print an error and return the exit code."""
     if isinstance(error, BrokenPipeError):
         # The reader (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -131,12 +131,12 @@ def _told(error: Exception) -> int:
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
-        # Faults of inputs are told as ours; what is left is the output.
+        # Faults of inputs are errors of ours; only the output is left.
         tell(f"error: cannot write: {error.strerror or error}")
     else:
         import traceback
 
         for line in rankgauge.core.redact("".join(traceback.format_exception(error))).splitlines():
             tell(line)
-        click.echo("error: this is a fault of rankgauge, not of your input", err=True)
+        click.echo("error: this is a bug in rankgauge, not in your input", err=True)
     return _ERROR

@@ -13,7 +13,7 @@ from rankgauge.cli.progress import working
 __all__ = ["reliability"]
 
 
-@click.command(short_help="Say whether judgments are fair to a run that came later.")
+@click.command(short_help="Test whether judgments are fair to new runs.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
 @options.measures("A measure; again for more.", ("AP", "nDCG@10"))

@@ -15,7 +15,7 @@ from rankgauge.cli.progress import working
 __all__ = ["report"]
 
 
-@click.command(short_help="Write a report as one HTML file.")
+@click.command(short_help="Write an HTML report to one file.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(

@@ -47,7 +47,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
     rankgauge.write_run(top, output)
 
 
-@click.command(short_help="Keep a sample of the queries, the same in every file.")
+@click.command(short_help="Keep the same sample of queries in every file.")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; again for more.")
 @click.option("-n", type=int, help="How many queries to draw.")

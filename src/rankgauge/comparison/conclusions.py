@@ -24,7 +24,7 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25
@@ -37,7 +37,7 @@ _NAMED = 5
 # Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
 _QUERIES_PER_SKEWNESS = 25
 _CUT = 10
-# Beyond these, sentences are not read; the table has them all.
+# The table has all of them.
 _SENTENCES = 20
 _SURE = ("better", "worse", "higher", "lower")
 
@@ -53,7 +53,7 @@ def sentences(
         yield _winner(evaluations, design, found)
     tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
-        yield _said(d)
+        yield difference_sentence(d)
     if len(tested) > _SENTENCES:
         verdicts = Counter(d.verdict for d in tested[_SENTENCES:])
         said = ", ".join(f"{verdict} {number}" for verdict, number in verdicts.items())
@@ -66,7 +66,7 @@ def _winner(evaluations: Sequence[Evaluation], design: Design, found: Sequence[D
     names = list(means)
     best = [names[place] for place in primary.best(list(means.values()))]
     if not best:
-        return f"{primary} has no better side: no run is ahead"
+        return f"{primary} has no better direction: no run is ranked first"
     word = "lowest" if primary.declaration.better == "lower" else "highest"
     verb = "has" if len(best) == 1 else "have"
     text = f"{_listed(best)} {verb} the {word} {primary} ({means[best[0]]:.4f})"
@@ -101,7 +101,8 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _said(d: Difference) -> str:
+def difference_sentence(d: Difference) -> str:
+    """Return the result of one tested difference: better, worse or not distinguishable."""
     spread = f"difference {d.difference_text()}"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
@@ -122,7 +123,7 @@ def _said(d: Difference) -> str:
 
 
 def _doubt(d: Difference) -> str:
-    """Why a difference is not significant, where the p-value alone or the interval says it is."""
+    """Why a difference is not significant, although p-value or interval alone suggest it."""
     if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
         return "cannot tell"
     if d.corrected < ALPHA:
@@ -148,15 +149,16 @@ def units(measures: Sequence[Measure]) -> Iterator[str]:
 def findings_of_evaluations(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[Finding]:
-    """Yield what the values themselves say against the comparison."""
+    """Yield findings about the values that limit the comparison."""
     queries = len(evaluations[0].query_ids)
     if queries < _FEW_QUERIES:
-        few = f"only {many(queries, 'query')}: intervals are wide, and a single query can change"
+        unit = "question" if of_answers(evaluations[0]) else "query"
+        few = f"only {many(queries, unit)}: intervals are wide, and a single {unit} can change"
         yield _finding("C101", f"{few} the mean")
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
     loose = [f"{name} {number}" for name, number in tied.items() if number > _MANY_TIES * queries]
     if loose:
-        said = f"equal scores: another order of them could change some of {queries} queries"
+        said = f"breaking ties differently could change many of {queries} queries"
         yield _finding("C102", f"{said} ({', '.join(loose)})")
     absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
     gone = [f"{name} {number}" for name, number in absent.items() if number]
@@ -187,13 +189,13 @@ def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterat
     changed = int(np.count_nonzero(apart))
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < FEW_CHANGES:
-        few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; no test can be sure"
-        yield _finding("C105", f"{few} with so few", "look at them one by one")
+        few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; too few"
+        yield _finding("C105", f"{few} for a test", "look at them one by one")
         return
     whole = len(apart) == len(one.query_ids)
     if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
         query = one.query_ids[int(apart.argmax())]
-        yield _finding("C106", f"{pair}: query {query!r} alone carries most of the difference")
+        yield _finding("C106", f"{pair}: query {query!r} alone accounts for most of the difference")
     skewness = stats.skewness(moved) if changed else 0.0
     if d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
         message = (
@@ -228,7 +230,7 @@ class Outline(NamedTuple):
 def findings_of_inputs(
     truth: Qrels, runs: Sequence[Outline], evaluations: Sequence[Evaluation], primary: Measure
 ) -> Iterator[Finding]:
-    """Yield what unjudged documents and the depth of the rankings say against the comparison."""
+    """Yield findings about unjudged documents and ranking depth that limit the comparison."""
     cut: Any = dict(primary.params).get("k")
     grades = truth.table.values
     if not ((grades >= 0) & (grades < 1)).any():

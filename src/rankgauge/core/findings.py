@@ -278,7 +278,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             FindingKind(
                 "C102", "many-ties", "warning",
                 "more than one in ten queries have equal scores at judged documents",
-                "another order of equal scores could change their values",
+                "breaking ties differently could change their values",
                 "write scores with more digits; rankgauge evaluate --ties shows the effect",
             ),
             FindingKind(

@@ -17,8 +17,8 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.plan import Plan
 from rankgauge.measures.measure import Measure
 
-# With fewer queries it is no wonder if all are answered as well as can be.
-_WONDER = 10
+# With fewer queries perfect values are plausible.
+_FEW = 10
 _ABOVE_ZERO = math.ulp(0.0)
 
 
@@ -47,22 +47,22 @@ def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
 
 
 def ties_note(touched: int, ties: Ties) -> Finding:
-    """How equal scores were put in order, and how many queries that decides."""
+    """How ties were broken, and how many queries that affects."""
     how = {
-        "trec": "by document id, descending (ties=trec)",
-        "input": "in the order given (ties=input)",
-        "best": "the higher grade first (ties=best)",
-        "worst": "the lower grade first (ties=worst)",
-        "mean": "in every order at once: values are means over all orders (ties=mean)",
+        "trec": "broken by document id, descending (ties=trec)",
+        "input": "broken by input order (ties=input)",
+        "best": "broken with the higher grade first (ties=best)",
+        "worst": "broken with the lower grade first (ties=worst)",
+        "mean": "averaged over all orders (ties=mean)",
     }[ties]
     if ties == "mean":
-        return info(f"equal scores stand {how}, which differ for {many(touched, 'query')}")
-    could = f"{many(touched, 'query')} could change" if touched else "no query could change"
-    return info(f"equal scores stand {how}; by another order {could}")
+        return info(f"ties {how}; orders differ for {many(touched, 'query')}")
+    could = many(touched, "query") if touched else "no query"
+    return info(f"ties {how}; breaking ties differently could change {could}")
 
 
 def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:
-    """What was estimated, and how good the estimates are."""
+    """Measures that were estimated, with standard errors."""
     means = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in errors.T)
     said = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
     return info(
@@ -106,7 +106,8 @@ def first_ranks_note(first: Measure, ranks: Values) -> Finding:
     parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
     level = "" if first.rel == 1 else f" (rel={first.rel})"
     return info(
-        f"first relevant document{level}: {', '.join(parts)}, nowhere for {many(nowhere, 'query')}"
+        f"first relevant document{level}: {', '.join(parts)}, "
+        f"not retrieved for {many(nowhere, 'query')}"
     )
 
 
@@ -158,7 +159,7 @@ def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Findi
         (name, number), *others = parts
         said = [f"{name} in {many(number, 'query')}"]
         said += [f"{name} in {number}" for name, number in others]
-        text = f"recall cannot reach 1 with more relevant documents than k: {', '.join(said)}"
+        text = f"recall cannot reach 1 with more than k relevant documents: {', '.join(said)}"
         yield info(text, "J107")
 
 
@@ -168,7 +169,7 @@ def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Fin
         yield info(f"no ranking is longer than {longest}, cut-offs go to {deepest}", "R105")
     if constant:
         yield _warning(
-            "all documents of a query have the same score: the tie policy alone makes the order",
+            "all documents of a query have the same score: only the tie policy orders them",
             "R106",
         )
 
@@ -178,12 +179,12 @@ def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
     perfect = [
         str(plan.measures[column])
         for column in plan.whole
-        # Of most runs the first look says it.
+        # Most runs fail at the first query: cheaper than all values.
         if values[0, column] == 1 and (values[:, column] == 1).all()
     ]
-    if perfect and len(values) >= _WONDER:
+    if perfect and len(values) >= _FEW:
         said = ", ".join(perfect[:SHOWN])
-        yield _warning(f"{said} is 1 for every query: was the run made of the judgments?", "P107")
+        yield _warning(f"{said} is 1 for every query: was the run made from the judgments?", "P107")
 
 
 def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
@@ -192,7 +193,7 @@ def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
         (measure,) = measures
         k = dict(measure.params).get("k", 10)
         other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
-        text = f"{measure} stands alone: {other} beside it would show what it hides"
+        text = f"{measure} is the only measure: {other} would show what it hides"
         yield info(text, "M101")
 
 

@@ -1,4 +1,4 @@
-"""Where a number comes from, worked out by hand; and why two numbers differ."""
+"""Step-by-step explanation of a value, and of the difference between two."""
 
 from rankgauge.explanation.calculation import (
     Calculation,

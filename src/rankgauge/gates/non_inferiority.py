@@ -127,7 +127,7 @@ def decide(
 def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
     """Return about how many queries would decide, if mean and spread stay as they are.
 
-    The fewest for which one of the bounds is expected to be beyond its limit with a chance of 80%:
+    The fewest for which one of the bounds is expected to be beyond its limit with 80% power:
     (t + 0.84) * sd / sqrt(n) is at most the distance of the mean gain to 0 (for FAIL), or to minus
     the margin less 2 / n of the loss that was not seen (for PASS); without any spread, 3 / n of it
     is. None beyond ten million.
@@ -146,7 +146,7 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
 
 
 def testable_margin(bounds: Bounds, queries: int) -> float | None:
-    """Return the margin that a run without a loss passes with a chance of 80%; None if none can be.
+    """Return the margin that a run without a loss passes with 80% power; None if none can be.
 
     Example:
         >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]

@@ -144,6 +144,7 @@ def gate(
             *_warnings(references, new, truth),
             *(str(c) for c in changes if c.severity != "info"),
         ),
+        unit=new.unit,
     )
 
 

@@ -69,7 +69,7 @@ class GateNumbers:
         ties: Queries in which it is the same (within the jitter, if that is known).
         losses: Queries in which it is worse.
         queries_needed: About how many queries would decide; None if decided, or above ten million.
-        testable_margin: The margin that a run without a loss would pass with a chance of 80%, with
+        testable_margin: The margin that a run without a loss would pass with 80% power, with
             so many queries that differ as these do; None where no margin can be.
         losers: The queries that lost most, the worst first.
     """
@@ -126,6 +126,7 @@ class GateResult(Result):
         checks: The checks, in order.
         notes: How it was decided, and notes on interpretation.
         warnings: Reasons to doubt the verdict.
+        unit: What has a value: ``query``, or ``question`` of generated answers.
     """
 
     _schema = _SCHEMA
@@ -134,6 +135,7 @@ class GateResult(Result):
     checks: tuple[GateCheck, ...]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    unit: str = "query"
 
     @property
     def verdict(self) -> GateVerdict:
@@ -154,9 +156,9 @@ class GateResult(Result):
         return "\n".join(map(for_terminal, lines))
 
     def limits(self) -> list[str]:
-        """What so few queries cannot test: a sentence for each check that they left open."""
+        """Margins too small for so few queries: a sentence for each undecided check."""
         return [
-            f"{check.name}: {many(n.queries, 'query')} can test a margin of "
+            f"{check.name}: {many(n.queries, self.unit)} can test a margin of "
             f"{shown_margin(n.testable_margin, n.margin)} or more (80% power); with your margin of "
             f"{n.margin:g}, most runs without a loss are INCONCLUSIVE"
             for check in self.checks
@@ -180,7 +182,7 @@ class GateResult(Result):
         """One line for each check, with the reasons below."""
         return Table(
             columns=(
-                "check", "verdict", "before", "now", "gain", "between", "margin", "win/tie/loss",
+                "check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L",
             ),
             rows=tuple(map(_row, self.checks)),
             title=f"{self.verdict}: {self.run_name}",
@@ -198,8 +200,9 @@ class GateResult(Result):
             if check.numbers is not None and check.verdict != "PASS"
             for q in check.numbers.losers[:most]
         ]
-        columns = ("check", "query", "before", "now", "relevant documents that fell")
-        return Table(columns, tuple(rows), title="Queries that lost most", digits=3)
+        columns = ("check", self.unit, "before", "now", "relevant documents that fell")
+        plural = "Questions" if self.unit == "question" else "Queries"
+        return Table(columns, tuple(rows), title=f"{plural} with the largest losses", digits=3)
 
     def _data(self) -> dict[str, Any]:
         return {

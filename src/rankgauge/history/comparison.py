@@ -67,8 +67,8 @@ class HistoryComparison(Result):
         """One line a measure, with the sentences below."""
         return Table(
             columns=(
-                "measure", str(self.before.id), str(self.after.id), "difference",
-                "95% interval", "win/tie/loss", "p", "verdict",
+                "measure", str(self.before.id), str(self.after.id), "Δ",
+                "95% CI", "W/T/L", "p", "verdict",
             ),
             rows=tuple(
                 (

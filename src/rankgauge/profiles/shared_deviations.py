@@ -136,7 +136,7 @@ def _ascending(case: Case) -> Case:
 
 
 ASCENDING_IDS = Deviation(
-    "ties by ascending id", "equal scores stand by document id ascending", "order", _ascending
+    "ties by ascending id", "ties broken by document id ascending", "order", _ascending
 )
 
 

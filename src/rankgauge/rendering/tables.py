@@ -25,16 +25,17 @@ Format: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 
 _NONE = "–"
 _STAR = "*"
-BEST = f"{_STAR} the best of the runs"
+BEST = f"{_STAR} best run"
+WIDTH = 80
 _WIDE = 10_000
 _LEAST = 8  # columns of a terminal that a text keeps when it is cut
 # Beyond Latin, the letters that are one cell wide and stand in our own tables.
-_NARROW = frozenset("–−•…“”≥≤→↑↓█†‡─")
+_NARROW = frozenset("Δ–−•…“”≥≤→↑↓█†‡─")
 
 
 @dataclass(frozen=True)
 class Table:
-    """What stands on a table.
+    """A table with title and notes.
 
     Attributes:
         columns: The heads.
@@ -59,7 +60,7 @@ class Table:
     title: str = ""
     notes: tuple[str, ...] = ()
     subtitle: str = ""
-    width: int = 0
+    width: int = WIDTH
     digits: int = 4
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
     starred: bool = False
@@ -242,7 +243,8 @@ def _by_rich(table: Table, *, color: bool) -> str:
     if table.notes:
         console.print()
     for line in _bullets(table):
-        console.print(Text(line), soft_wrap=True)
+        style = "bold yellow" if "WARNING" in line else ""
+        console.print(Text(line, style=style), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

@@ -63,12 +63,12 @@ def _blocks(info: CollectionInfo, _format: str, _options: Options) -> Iterator[T
     )
     if found:
         yield Table(
-            ("what", "number", "of", "such as"), found, title="what bends numbers",
+            ("what", "number", "of", "such as"), found, title="quality problems",
             notes=tuple(f"{one.message}: {one.effect} ({one.code})" for one in info.findings),
         )  # fmt: skip
     else:
         yield Table(
-            ("what",), (("nothing was found",),), title="what bends numbers",
+            ("what",), (("none found",),), title="quality problems",
             notes=("looked for: empty and repeated texts, ids that are not there, leaks",),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A diagnosis as text: how good, why, and what could be done about it."""
+"""A diagnosis as text: quality, likely causes, and suggested fixes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
 _SHOWN = 5
+_NEXT = "gain of each fix, the worst queries, other cut-offs, thresholds: --full (full=True)"
 _SCORES = (
     "one threshold for all queries needs scores that mean the same in each: cosine similarity may, "
     "BM25 and fused ranks do not"
@@ -24,22 +25,25 @@ _KINDS = (
     "these documents at the top, which is no bound; measured: it can be made as it is; judged "
     "only: sensitivity to unjudged documents"
 )
-_WIDTH = 72
+_WIDTH = 60
 _OF_TERMS = (GAP.name, IGNORED.name)
 _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
 def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
-    """How good, causes, a table for each of the worst queries, gains, fixes; then the rest."""
+    """Quality, causes, the worst queries, fixes; then potential gains, cut-offs and slices."""
     if found.withheld:
         yield _withheld(found)
         return
-    yield from _first(found)
-    yield from _rest(found, full=full)
+    if full:
+        yield from _first(found)
+        yield from _rest(found)
+    else:
+        yield from _short(found)
 
 
 def _withheld(found: Diagnosis) -> Table:
-    """What explains the numbers, and these."""
+    """The means, and the findings that explain them."""
     said = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
     return Table(
         columns=("measure", "mean"),
@@ -53,41 +57,38 @@ def _withheld(found: Diagnosis) -> Table:
 
 
 def _first(found: Diagnosis) -> Iterator[Table]:
-    """What decides."""
+    """Quality, causes, and the worst queries."""
     yield _quality(found)
     yield _causes(found)
     yield from (_query(found, finding) for finding in found.worst)
 
 
-def _rest(found: Diagnosis, *, full: bool) -> Iterator[Table]:
-    """The suggested fixes, and what stands behind them: in full, or what was asked for by name."""
-    fixes = _fixes(found)
-    if full:
-        yield fixes
-        yield _potential(found)
-        yield _cutoffs(found)
-        if found.sweep.thresholds:
-            yield _thresholds(found)
-        yield _difficulty(found)
-        yield _slices(found, found.slices)
-        return
+def _rest(found: Diagnosis) -> Iterator[Table]:
+    """The suggested fixes with their evidence, other cut-offs and thresholds, slices of queries."""
+    yield _fixes(found)
+    yield _potential(found)
+    yield _cutoffs(found)
+    if found.sweep.thresholds:
+        yield _thresholds(found)
+    yield _difficulty(found)
+    yield _slices(found, found.slices)
+
+
+def _short(found: Diagnosis) -> Iterator[Table]:
+    """Quality, causes, and the suggested fix, on one screen."""
+    quality, causes = _quality(found), _causes(found)
+    said = found.reading.sentences
+    # The last sentence is about drift.
+    yield replace(quality, notes=said[:1] if found.drift is None else (said[0], said[-1]))
+    warnings = [note for note in found.notes if note.startswith("WARNING: ")]
+    notes = [found.summary(), *warnings[:1], *(f"not checked: {t}" for t in found.not_looked_at)]
     asked = tuple(one for one in found.slices if one.by not in OWN_CUTS)
-    notes = (_left_out(found), *found.notes)
-    yield fixes if asked else replace(fixes, notes=(*fixes.notes, *notes))
+    table = replace(causes, notes=tuple(filter(None, notes)))
     if asked:
+        yield table
         table = _slices(found, asked)
-        yield replace(table, notes=(table.notes[0], *notes))
-
-
-def _left_out(found: Diagnosis) -> str:
-    """What is there, but not shown."""
-    by = dict.fromkeys(one.by for one in found.slices if one.by in OWN_CUTS)
-    parts = [
-        "what could be gained by every measure", "other cut-offs",
-        *(["thresholds on the score"] if found.sweep.thresholds else []),
-        "how the queries spread", f"means by {' and by '.join(by)}" if by else "",
-    ]  # fmt: skip
-    return f"--full (full=True) shows more: {', '.join(filter(None, parts))}"
+        table = replace(table, notes=table.notes[:1])
+    yield replace(table, notes=(*table.notes, _NEXT))
 
 
 def _quality(found: Diagnosis) -> Table:
@@ -107,9 +108,9 @@ def _quality(found: Diagnosis) -> Table:
         "rankings that the judgments allow"
     )
     return Table(
-        columns=("measure", "mean", "band", "attainable", "its band"),
+        columns=("measure", "mean", "band", "attainable", "attainable band"),
         rows=rows,
-        title=f"{found.run_name}: how good",
+        title=f"Diagnosis of {found.run_name}: quality",
         notes=tuple(notes),
     )
 
@@ -121,13 +122,13 @@ def _causes(found: Diagnosis) -> Table:
         if total.queries
     )
     first = found.first_cause
-    named = f", first: {first.cause.name}" if first is not None else ""
+    named = f", primary: {first.cause.name}" if first is not None else ""
     title = (
         f"likely causes of {len(found.diagnoses)} of {found.queries} queries{named} "
         f"({found.failing} miss a relevant document in the first {found.k})"
     )
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
-    notes = [f"not looked at: {text}" for text in found.not_looked_at]
+    notes = [f"not checked: {text}" for text in found.not_looked_at]
     none = sum(not one.causes for one in found.diagnoses)
     if none:
         notes.insert(0, f"{many(none, 'query')} without a cause: only the order below is worse")
@@ -141,7 +142,7 @@ def _causes(found: Diagnosis) -> Table:
     if absent:
         notes.append(f"also checked: {', '.join(absent)}")
     return Table(
-        columns=("cause", "queries", "first in", "documents", "what to do"),
+        columns=("cause", "queries", "primary in", "documents", "suggested fix"),
         rows=rows,
         title=title,
         notes=tuple(notes),
@@ -170,19 +171,17 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
         few = ", ".join(finding.unjudged[:_SHOWN])
         notes.append(f"without a judgment in the first {found.k}: {few}")
     if finding.primary:
-        first = f"first: {finding.primary}; what to do: {_FIX_OF[finding.primary]}"
+        first = f"primary cause: {finding.primary}; suggested fix: {_FIX_OF[finding.primary]}"
         if finding.terms and any(name in finding.causes for name in _OF_TERMS):
-            first += f"; terms looked for: {', '.join(finding.terms)}"
+            first += f"; query terms: {', '.join(finding.terms)}"
         notes.append(first)
     else:
-        notes.append(
-            f"nothing is wrong in the first {found.k}: what {found.measure} lacks stands deeper"
-        )
+        notes.append(f"no fault in the first {found.k}: the loss of {found.measure} is below")
     text = " ".join(finding.text.split())
     text = text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…"
     asked = f" “{text}”" if text else ""
     return Table(
-        columns=("missed", "grade", "rank", "what was seen") if rows else ("missed",),
+        columns=("missed", "grade", "rank", "evidence") if rows else ("missed",),
         rows=tuple(rows) or (("nothing",),),
         title=(
             f"{finding.query_id}{asked}: {found.measure} {finding.value:.2f}, "
@@ -198,7 +197,7 @@ def _potential(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = [("as it is", *(found.now[name] for name in names), "")]
     rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.gains]
     return Table(
-        columns=("what could be gained", *names, "kind"),
+        columns=("potential gain", *names, "kind"),
         rows=tuple(rows),
         notes=("each row is a run, evaluated",),
         digits=2,
@@ -208,10 +207,10 @@ def _potential(found: Diagnosis) -> Table:
 def _fixes(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for number, fix in enumerate(found.fixes, start=1):
-        told = fix.evidence or ("no evidence for it here",)
+        told = fix.evidence or ("no evidence in this run",)
         rows.append((f"{number}. {fix.name}", told[0]))
         rows += [("", text) for text in told[1:]]
-    # Judging more, and keeping one of each: no fixes of the retriever, but measured as well.
+    # Judging more and removing duplicates do not change the retriever, but are measured as well.
     name = str(found.measure)
     for one in found.gains:
         if one.fix not in FIXES:
@@ -227,7 +226,7 @@ def _fixes(found: Diagnosis) -> Table:
 
 def _cutoffs(found: Diagnosis) -> Table:
     rows = tuple((row.k, row.precision, row.recall, row.success) for row in found.cutoffs)
-    return Table(columns=("k", "P", "R", "Success"), rows=rows, title="another cut-off")
+    return Table(columns=("k", "P", "R", "Success"), rows=rows, title="other cut-offs")
 
 
 def _thresholds(found: Diagnosis) -> Table:
@@ -250,8 +249,8 @@ def _thresholds(found: Diagnosis) -> Table:
 def _difficulty(found: Diagnosis) -> Table:
     hard = found.difficulty
     nowhere = (
-        f"no relevant document in the first {found.k}: {many(hard.nothing_at_k, 'query')}; at no "
-        f"rank at all: {hard.nothing_at_all}"
+        f"no relevant document in the first {found.k}: {many(hard.nothing_at_k, 'query')}; at "
+        f"any rank: {hard.nothing_at_all}"
     )
     notes = [nowhere]
     if hard.undefined:
@@ -266,7 +265,7 @@ def _difficulty(found: Diagnosis) -> Table:
     return Table(
         columns=(str(found.measure), "queries", ""),
         rows=rows,
-        title="how the queries spread",
+        title="distribution over queries",
         notes=tuple(notes),
     )
 
@@ -275,7 +274,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     rows = tuple(
         (
             one.by, one.label, one.queries, one.mean,
-            "too few to say" if one.low is None or one.high is None
+            "too few" if one.low is None or one.high is None
             else f"{one.low:.2f} to {one.high:.2f}",
         )
         for one in shown
@@ -284,9 +283,9 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     if not found.sweep.thresholds:
         notes.insert(1, f"no threshold on the score: {found.sweep.why_not}")
     return Table(
-        columns=("by", "which", "queries", str(found.measure), "95% interval"),
+        columns=("by", "group", "queries", str(found.measure), "95% interval"),
         rows=rows,
-        title="which queries",
+        title="groups of queries",
         notes=tuple(notes),
         digits=2,
     )

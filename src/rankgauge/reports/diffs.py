@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
@@ -10,13 +11,16 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.explanations import middle_cut
 from rankgauge.reports.registry import Options, Report
 
-_WIDE = 100
-# What is left of it for a document on either side, beside ranks, grades and moves.
-_DOCUMENT = 29
-# With less room than this for the title beside the id, it stands on a line of its own.
-_TITLE = 16
+_WIDE = 80
+# With more queries a short report has no rankings.
+_RANKINGS = 2
+_NEXT = "rankings of a query side by side: --query ID; of all of these: --full (full=True)"
+# Room for a document on either side, next to ranks, grades and moves.
+_DOCUMENT = 19
+# With less room than this next to the id, the title has a line of its own.
+_TITLE = 12
 # The longest name of a run above a column of values.
-_NAME = 16
+_NAME = 11
 _GAP = 3
 _UNJUDGED = "·"
 _ARROWS = {"up": "↑", "down": "↓"}
@@ -26,10 +30,16 @@ _LEGEND = (
 )
 
 
-def _blocks(diff: RunDiff, format: str, _options: Options) -> Iterator[Table]:
-    """The queries, then both rankings of each; on a terminal what is too long is cut."""
+def _blocks(diff: RunDiff, format: str, options: Options) -> Iterator[Table]:
+    """The queries, then both rankings of each; short on a terminal, where long texts are cut."""
     narrow = format == "table"
-    yield _overview(diff, narrow=narrow)
+    short = narrow and not options.full and len(diff.shown) > _RANKINGS
+    overview = _overview(diff, narrow=narrow)
+    if short:
+        # The legend is that of the rankings.
+        yield replace(overview, notes=(*overview.notes[:-1], _NEXT))
+        return
+    yield overview
     for query in diff.shown:
         yield _side_by_side(diff, query, narrow=narrow)
 
@@ -48,7 +58,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         for query in diff.shown
     ]
     names = [middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
-    heads = ("query", *names, "change", "RBO", "first relevant")
+    heads = ("query", *names, "change", "RBO", "first rel.")
     if any(query.text for query in diff.shown):
         texts = [query.text for query in diff.shown]
         if narrow:
@@ -60,7 +70,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     )
     first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
-    # What stands first is not said again.
+    # The title has these.
     told = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
     notes = [note for note in diff.notes if note not in told]
     notes.append(_LEGEND if diff.shown else nothing)

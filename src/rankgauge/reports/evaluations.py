@@ -35,7 +35,10 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
 
         found += [group_means(each, _MOST).table() for each in grouped]
     marks = [BEST] if format == "table" and any(table.best for table in found) else []
-    found[-1] = replace(found[-1], notes=(*marks, *notes_of(evaluations)))
+    notes = notes_of(evaluations)
+    if format == "table" and len(evaluations) > 1 and not options.full:
+        notes = _short(evaluations, notes)
+    found[-1] = replace(found[-1], notes=(*marks, *notes))
     return found
 
 
@@ -51,6 +54,18 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
     shared = [note for note in evaluations[0].notes if all(note in e.notes for e in evaluations)]
     own = [(e.run_name, note) for e in evaluations for note in e.notes if note not in shared]
     return shared + [f"{name}: {note}" for name, note in own]
+
+
+def _short(evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[str]:
+    """Notes shared by all runs, and warnings."""
+    shared = [note for note in notes if all(note in e.notes for e in evaluations)]
+    warned = [note for note in notes if note not in shared and "WARNING" in note]
+    more = len(notes) - len(shared) - len(warned)
+    return [
+        *shared,
+        *warned,
+        *([f"{more} notes on single runs: --full (full=True)"] if more else []),
+    ]
 
 
 def _family(measure: Measure) -> str:

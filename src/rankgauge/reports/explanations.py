@@ -138,7 +138,7 @@ def _notes(found: Explanation) -> Iterator[str]:
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):
         yield "a grade below 0: nobody judged the document, and it counts as not relevant"
     if any(listed.tied for listed in shown):
-        yield f"tie: the ranks of its equal scores; they stand by ties={found.policies.ties}"
+        yield f"tie: ranks of documents with the same score (ties={found.policies.ties})"
     missed = found.ranking.missed()
     if missed:
         names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])

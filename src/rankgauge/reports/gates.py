@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rankgauge.core.escaping import templates
 from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
@@ -10,6 +11,8 @@ from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
 from rankgauge.reports.registry import Options, Report
 
+# What a short report shows: columns of the checks, and queries.
+_COLUMNS, _LOSERS = 6, 3
 _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",
@@ -19,9 +22,22 @@ _KINDS: dict[GateVerdict, str] = {
 }
 
 
-def _blocks(result: GateResult, _format: str, _options: Options) -> list[Table]:
-    losers = result.losers_table()
-    return [result.table(), losers] if losers.rows else [result.table()]
+def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
+    """The checks and the queries that lost most; short on a terminal."""
+    short = format == "table" and not options.full
+    table, losers = result.table(), result.losers_table()
+    if short:
+        # The conclusions name the margin.
+        table = replace(
+            table, columns=table.columns[:_COLUMNS],
+            rows=tuple(row[:_COLUMNS] for row in table.rows),
+        )  # fmt: skip
+        more = len(losers.rows) - _LOSERS
+        losers = replace(
+            losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}),
+            notes=(f"{more} more, and margins: --full (full=True)",) if more > 0 else (),
+        )  # fmt: skip
+    return [table, losers] if losers.rows else [table]
 
 
 def _github(result: GateResult, options: Options) -> str:

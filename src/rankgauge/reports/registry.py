@@ -22,6 +22,7 @@ _MODULES = {
     "AnswerEvaluation": "answers",
     "BenchmarkComparison": "benchmarks",
     "BenchmarkRun": "benchmarks",
+    "Calibration": "answers",
     "CheckResult": "checks",
     "CollectionInfo": "collections",
     "Comparison": "comparisons",
@@ -57,7 +58,6 @@ class Options:
         color: Whether a table may use the colors of a terminal.
         full: Everything, where a report is short otherwise.
         per_query: The values of every query instead of the means.
-        described: Differences that are not tested, too.
         transposed: Runs down and measures across.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
         last: The latest so many entries of a history; all if None.
@@ -70,7 +70,6 @@ class Options:
     color: bool = False
     full: bool = False
     per_query: bool = False
-    described: bool = True
     transposed: bool = False
     strict: bool = False
     last: int | None = None
