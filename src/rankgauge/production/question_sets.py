@@ -24,6 +24,7 @@ PARTS = {
 }
 _TEXTS = (*QUESTIONS, "text", "user_query")
 _SHOWN, _WIDTH = 5, 55  # lines of a change, characters of a question
+_COUNTS = ("count", "frequency", "freq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +306,22 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
                 )  # fmt: skip
     texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
     return EvaluationQuestion(**{**given, **texts})
+
+
+def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
+    """Return how often a question was asked by its row; 1 if the row does not say.
+
+    Raises:
+        FormatError: If it is no whole number from 0.
+    """
+    given = next((row[column] for column in _COUNTS if column in row), 1)
+    try:
+        count = int(str(given))
+    except ValueError:
+        count = -1
+    if count < 0:
+        raise FormatError(
+            f"got {given!r:.40} for a count", path=path, line=line,
+            fix="give a whole number: how often the question was asked",
+        )  # fmt: skip
+    return count
