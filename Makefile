@@ -70,6 +70,7 @@ bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large w
 	.venv-peers/bin/python benchmarks/comparing.py $(BENCH)
 	.venv-peers/bin/python benchmarks/running.py $(BENCH)
 	.venv-peers/bin/python benchmarks/checking.py $(BENCH)
+	.venv-peers/bin/python benchmarks/commands.py $(BENCH)
 	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support, without the compiled core

@@ -53,6 +53,7 @@ nitpick_ignore_regex = [
         "os",
         "pathlib",
         "random",
+        "rankgauge.stats",  # ours, but not public
         "starlette",
     )
 ]
@@ -63,6 +64,9 @@ nitpick_ignore = [
         "tuple[str",
     ),  # cut out of a signature with a default (<factory>) that is no Python
     ("py:class", "tuple[int"),
+    ("py:class", "tuple[float"),
+    ("py:class", "date"),
+    ("py:class", "Model"),
     ("py:class", "Connection"),  # of SQLAlchemy
     # Ours, but not public
     ("py:class", "rankgauge.benchmark.journal.Journal"),

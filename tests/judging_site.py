@@ -30,12 +30,13 @@ def chromium():
 class Site:
     """A project that is served, and judges who sign in with a browser."""
 
-    def __init__(self, project, chromium):
+    def __init__(self, project, chromium, log=None):
         self.project, self.chromium = project, chromium
         uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
         listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        self.server = uvicorn.Server(uvicorn.Config(judging_app(project), log_level="error"))
+        app = judging_app(project, log=log)
+        self.server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
         self.thread.start()
         self.contexts, self.foreign = [], []
@@ -75,11 +76,11 @@ def served(tmp_path, chromium):
     """A function that serves a project until the end of the test."""
     sites = []
 
-    def serve(project=None, **settings):
+    def serve(project=None, log=None, **settings):
         if project is None:
             settings = {"repeats": 0.0} | settings
             project = filled(tmp_path / "judging.db", 12, 6, Settings(**settings))
-        sites.append(Site(project.__enter__(), chromium))
+        sites.append(Site(project.__enter__(), chromium, log))
         return sites[-1]
 
     yield serve

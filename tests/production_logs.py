@@ -27,6 +27,33 @@ COPY (
 ) TO '{path}' (FORMAT parquet)
 """
 
+# Interleaved results, of which most users click the document of A, in two arms.
+_CLICKS = """
+COPY (
+    WITH q AS (SELECT i, 'q' || i AS question_id, 'u' || (i // 2) AS user_id,
+      TIMESTAMPTZ '2026-05-01 12:00:00+00' + i * INTERVAL 1 MINUTE AS time,
+      if(i % 4 < 2, 'old', 'new') AS arm
+      FROM range(40) t(i))
+    SELECT 'a' || i AS event_id, 'question' AS kind, time, question_id, user_id, arm,
+      'late fees' AS text, NULL::VARCHAR[] AS documents, NULL::INTEGER[] AS ranks,
+      MAP()::MAP(VARCHAR, VARCHAR) AS attributes FROM q
+    UNION ALL SELECT 'b' || i, 'impression', time, question_id, user_id, arm, NULL,
+      if(i % 2 = 0, ['d1', 'd2'], ['d2', 'd1']), [1, 2],
+      MAP {{'interleaving': 'team-draft', 'interleaving.a': 'bm25',
+           'interleaving.b': 'dense', 'interleaving.teams': if(i % 2 = 0, 'AB', 'BA')}} FROM q
+    UNION ALL SELECT 'c' || i, 'click', time, question_id, user_id, arm, NULL,
+      [if(i % 10 < 8, 'd1', 'd2')], NULL, MAP()::MAP(VARCHAR, VARCHAR) FROM q
+) TO '{path}' (FORMAT parquet)
+"""
+
+
+def write_clicks(path):
+    """Write 40 questions of 20 users with interleaved results and clicks; return the path."""
+    import duckdb
+
+    duckdb.execute(_CLICKS.format(path=os.fspath(path)))
+    return path
+
 
 def write_log(path, weeks=6):
     """Write 600 questions with their events; return the path."""

@@ -8,6 +8,7 @@ import pytest
 SPEED = Path(__file__).parent.parent.parent / "docs" / "explain" / "speed.md"
 MARKS = [
     "conditions",
+    "compiled",
     "files",
     "dicts",
     "frames",
@@ -20,6 +21,7 @@ MARKS = [
     "drift",
     "answers",
     "checking",
+    "commands",
     "ties",
     "running",
 ]
@@ -76,6 +78,13 @@ def test_ties_print_and_write_a_table(script, page):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_commands_are_set_beside_the_evaluations_they_contain(script, page):
+    said = script("commands.py", "--tiny", "--write", page)
+    assert "| `gate qrels a --update-baseline` | 1 |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
 def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, page):
     said = script("checking.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| 50 × 20 |" in said
@@ -87,6 +96,13 @@ def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, p
 def test_diversity_prints_and_writes_a_table(script, page):
     said = script("diversity.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| 4 queries, 10 documents, 3 subtopics |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_compiled_core_prints_and_writes_a_table(script, page):
+    said = script("compiled.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| dicts, 2 × 5 |" in said
     assert said.strip() in page.read_text(encoding="utf-8")
 
 

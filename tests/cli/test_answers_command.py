@@ -10,9 +10,11 @@ from loopback import serving
 
 from rankgauge.answers import (
     AnswerSet,
+    RuleJudge,
     VerdictStore,
     evaluate_answers,
     items_of,
+    read_answers,
     read_verdicts,
     sentence_claims,
 )
@@ -30,19 +32,54 @@ def answers(command, *words, code=0):
     return done
 
 
+def _judged_by_rules(file):
+    (answers,) = read_answers(file, reference=QUESTIONS)
+    items = {i.key: i for each in answers for i in items_of(each, sentence_claims(each))}
+    return answers, RuleJudge().judge(list(items.values()))
+
+
 def means(done):
     return {each["name"]: each["mean"] for each in json.loads(done.stdout)["measures"]}
 
 
-def test_the_demo_shows_both_stages_causes_and_the_judge():
+def test_the_demo_shows_both_prompts_in_one_table_with_one_verdict():
     shown = answers("demo").stdout
-    for part in ("P@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
-        assert shown.count(f"\n{part} ") == 2
-    assert shown.count("judge: rules, uncalibrated") == 2
-    assert "Generation limits 13 of 20 answers" in shown
-    assert "Retrieval limits 3 of 20 answers" in shown
+    assert len(shown.splitlines()) <= 22
+    assert max(map(len, shown.splitlines())) <= 80
+    assert re.search(r"\nmeasure +prompt-1 +prompt-2\n", shown)
+    found = [
+        evaluate_answers(*_judged_by_rules(file), "AnswerCorrectness") for file in (FIRST, SECOND)
+    ]
+    first, second = (each.mean()["AnswerCorrectness"] for each in found)
+    assert re.search(rf"\nAnswerCorrectness +{first:.3f} +{second:.3f}\n", shown)
+    for part in ("R@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
+        assert shown.count(f"\n{part} ") == 1
+    assert shown.startswith("prompt-2 is better than prompt-1 by AnswerCorrectness: difference +")
+    assert shown.count("judge: rules, uncalibrated") == 1
+    assert "prompt-1: generation limits 13 of 20 answers" in shown
+    assert "prompt-2: retrieval limits 3 of 20 answers" in shown
+
+
+def test_the_full_demo_shows_the_causes_of_each_prompt():
+    shown = answers("demo", "--full").stdout
     assert re.search(r"answered though unanswerable +generation +2 ", shown)
     assert re.search(r"used but contradicted +generation +3 ", shown)
+    assert shown.count("\nP@5 ") == 3
+    assert "\n- " not in shown
+
+
+def test_systems_of_other_questions_have_no_verdict(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"id": f"{system}{n}", "question": "a", "answer": "b", "reference": "b",
+                        "system": system}) + "\n"
+            for system in ("one", "two") for n in range(3)
+        )
+    )  # fmt: skip
+    for words in ((), ("--full",)):
+        shown = answers("evaluate", path, *words).stdout
+        assert shown.startswith("no verdict: ")
 
 
 def test_the_default_shows_means_numbers_of_questions_the_judge_and_the_next_step():
@@ -111,8 +148,8 @@ def test_two_systems_are_shown_and_written(tmp_path):
     out = tmp_path / "out.jsonl"
     words = ("-m", "KPrecision", "--set", "prompt=1", "-o", out)
     shown = answers("evaluate", both, *words).stdout
-    assert "a: 20 questions" in shown
-    assert "b: 20 questions" in shown
+    assert "\n20 questions\n" in shown
+    assert shown.startswith("b is worse than a by KPrecision: ")
     written = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(each["run"], each["settings"]["prompt"]) for each in written] == [("a", 1), ("b", 1)]
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from command import run
+from production_logs import write_clicks
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("scipy")
@@ -11,25 +12,7 @@ pytest.importorskip("scipy")
 
 @pytest.fixture
 def log(tmp_path):
-    """40 questions; the results are interleaved, and the document of A is clicked by most."""
-    path = tmp_path / "log.parquet"
-    duckdb.connect().execute(
-        f"""COPY (
-        WITH q AS (SELECT i, 'q' || i AS question_id, 'u' || (i // 2) AS user_id,
-          TIMESTAMPTZ '2026-05-01 12:00:00+00' + i * INTERVAL 1 MINUTE AS time
-          FROM range(40) t(i))
-        SELECT 'a' || i AS event_id, 'question' AS kind, time, question_id, user_id,
-          'late fees' AS text, NULL::VARCHAR[] AS documents, NULL::INTEGER[] AS ranks,
-          MAP()::MAP(VARCHAR, VARCHAR) AS attributes FROM q
-        UNION ALL SELECT 'b' || i, 'impression', time, question_id, user_id, NULL,
-          if(i % 2 = 0, ['d1', 'd2'], ['d2', 'd1']), [1, 2],
-          MAP {{'interleaving': 'team-draft', 'interleaving.a': 'bm25',
-               'interleaving.b': 'dense', 'interleaving.teams': if(i % 2 = 0, 'AB', 'BA')}} FROM q
-        UNION ALL SELECT 'c' || i, 'click', time, question_id, user_id, NULL,
-          [if(i % 10 < 8, 'd1', 'd2')], NULL, MAP()::MAP(VARCHAR, VARCHAR) FROM q
-        ) TO '{path}'"""
-    )
-    return path
+    return write_clicks(tmp_path / "log.parquet")
 
 
 def test_interleaving_names_the_retriever_that_users_prefer(log):

@@ -274,6 +274,12 @@ def test_a_repeated_document_is_found(rankings):
     assert bool(table.repeats()) == bool(repeated)
 
 
+def test_a_core_of_another_version_is_left_out(monkeypatch):
+    monkeypatch.delenv("RANKGAUGE_NATIVE", raising=False)
+    monkeypatch.setattr(native.core, "VERSION", native.core.VERSION - 1)
+    assert native._load() is None  # noqa: SLF001 - what is loaded when a process starts
+
+
 def test_arguments_of_the_wrong_size_are_refused():
     grades, program = np.zeros(1), np.array([[0.0, 1.0, 1.0, 1.0]])
     bounds, pools = np.array([0, 1]), [("d",)]

@@ -154,6 +154,23 @@ def test_what_was_not_logged_is_not_defined_and_not_zero(folder):
         assert found.value(name).reason == reason
 
 
+@pytest.mark.parametrize(
+    ("known", "unit"),
+    [
+        ({"user_id": "u", "session_id": "s"}, "1 users"),
+        ({"session_id": "s"}, "1 sessions"),
+        ({}, "3 single questions"),
+    ],
+)
+def test_what_intervals_depend_on_is_named(folder, known, unit):
+    events = [
+        Event(f"e{n}", "question", START, question_id=f"q{n}", text="why?", **known)
+        for n in range(3)
+    ]
+    found = online_metrics(write_events(folder / "log.parquet", events))
+    assert found.table().title.startswith(f"3 questions of {unit}, ")
+
+
 def test_clicks_without_impressions_are_no_impressions(folder):
     events = [
         Event(f"e{n}", kind, START, f"q{n}", documents=("a",), ranks=(1,))

@@ -133,8 +133,11 @@ def test_two_runs_of_the_sample_take_little_room(whole):
 def test_it_says_what_the_comparison_says(whole):
     comparison = rankgauge.compare(QRELS, RUNS)
     text = Page(whole).text
-    for said in (*comparison.sentences, *comparison.warnings):
+    # Of two runs the difference says which one is better.
+    for said in (*comparison.sentences[1:], *comparison.warnings):
         assert said in text
+    (tested,) = (d for d in comparison.differences if d.corrected is not None)
+    assert f"p (holm) = {tested.corrected:.4f}" in text
     for evaluation in comparison.evaluations:
         for value in evaluation.mean().values():
             assert f"{value:.4f}" in text
@@ -194,7 +197,7 @@ def test_queries_to_look_at_are_those_of_a_plain_count():
     old = {f"q{n}": ["d"] if n % 3 else ["x", "d"] for n in range(30)}
     new = old | {"q4": ["x", "y", "d"], "q7": ["x", "d"], "q3": ["d"], "q9": ["x", "y", "z", "d"]}
     page = Page(html_report(qrels, {"old": old, "new": new}, "RR", plots=False))
-    text = page.text[page.text.index("Queries to look at") :]
+    text = page.text[page.text.index("Selected queries") :]
     lost = text[text.index("Largest losses") : text.index("Hard for every run")]
     # Losses: q4 by 2/3, q7 by 1/2, q9 by 1/4.
     assert re.findall(r"q\d+", lost[: lost.index("RR")])[0] == "q4"
@@ -219,12 +222,12 @@ def test_a_query_opens_on_its_rankings_with_grades_texts_and_what_was_missed():
     assert "q1 what is it RR: old 1.0000, new 0.5000" in text.replace("0.3333", "0.5000")
     assert "1 grade 2 good The right one. grade 0 bad 2 grade 0 bad not judged new" in text
     assert "3 grade 2 good The right one." in text
-    assert "grade 2 good The right one. 1 3 grade 1 missed nowhere nowhere" in text
+    assert "grade 2 good The right one. 1 3 grade 1 missed not retrieved not retrieved" in text
 
 
 def test_one_run_has_no_comparison():
     text = Page(html_report(QRELS, RUNS[:1], "RR", plots=False)).text
-    assert "bm25: RR is 0.7279 over 30 queries" in text
+    assert re.search(r"bm25: RR is 0.7279 over 30 queries \(95% CI 0\.\d{3} to 0\.\d{3}\)", text)
     assert "Lowest values" in text
     for said in ("Differences", "baseline", "Largest losses"):
         assert said not in text
@@ -251,7 +254,7 @@ def test_parts_of_others_stand_before_the_foot():
     whole = html_report(QRELS, RUNS, sections=[section], plots=False)
     text = Page(whole).text
     assert text.index("Mine", 300) < text.index("A text.") < text.index("Folded.")
-    assert text.index("Folded.") < text.index("Query by query", 300)
+    assert text.index("Folded.") < text.index("Results by query", 300)
     assert whole.count("<svg") == 1
 
 
@@ -529,9 +532,10 @@ def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
 def test_it_begins_with_result_cause_and_next_step(whole):
     terms = re.findall(r"(?s)<dl class=\"bottom-line\">(.*?)</dl>", whole)[0]
     assert re.findall(r"<dt>(.*?)</dt>", terms) == [
-        "Result", "Difference", "Why keyword is not better", "Next step",
+        "Result", "Why keyword is worse", "Next step",
     ]  # fmt: skip
-    assert "miss a relevant document in the top 5; likely cause: " in terms
+    assert "24 of 30 queries miss a relevant document in the top 5; likely cause: " in terms
+    assert "Suggested fix for keyword: " in terms
     assert whole.index("bottom-line") < whole.index('class="warning"')
 
 
@@ -548,3 +552,44 @@ def test_without_matplotlib_there_are_no_plots_and_it_says_so(monkeypatch):
 def test_texts_of_another_collection_are_told():
     page = html_report(QRELS, RUNS, collection=Collection.of({"other": "x"}), plots=False)
     assert "is in the collection, such as" in page
+
+
+def test_three_runs_begin_with_the_best_run_and_its_difference_from_the_baseline():
+    qrels = {f"q{n}": {"d": 1} for n in range(30)}
+    runs = {
+        "low": {q: ["x", "y", "d"] for q in qrels},
+        "middle": {q: ["x", "d"] if n % 2 else ["x", "y", "d"] for n, q in enumerate(qrels)},
+        "best": {q: ["d"] if n % 3 else ["x", "d"] for n, q in enumerate(qrels)},
+    }
+    text = Page(html_report(qrels, runs, "RR", plots=False)).text
+    assert "Result best has the highest RR (0.8333); best is better than low by RR: " in text
+    assert "Why low is worse" in text
+    assert "Conclusions in sentences" in text
+
+
+def test_without_a_difference_no_run_is_called_worse():
+    qrels = {f"q{n}": {"d": 1} for n in range(12)}
+    one = {q: ["d"] if n % 2 else ["x", "y", "d"] for n, q in enumerate(qrels)}
+    other = {q: ["x", "y", "d"] if n % 2 else ["d"] for n, q in enumerate(qrels)} | {"q1": ["d"]}
+    page = html_report(qrels, {"one": one, "other": other}, "RR", plots=False)
+    terms = re.findall(r"(?s)<dl class=\"bottom-line\">(.*?)</dl>", page)[0]
+    assert "cannot tell, difference " in terms
+    assert "worse" not in terms
+    assert "Judge more queries before choosing a run." in terms
+
+
+def test_scores_that_look_like_distances_withhold_the_verdict_and_the_diagnosis():
+    run = {q: [f"d{n}" for n in range(9, -1, -1)] for q in (f"q{n}" for n in range(30))}
+    qrels = {q: {"d0": 1} for q in run}
+    distances = {q: {d: 1.0 + n for n, d in enumerate(reversed(docs))} for q, docs in run.items()}
+    good = {q: {d: -score for d, score in docs.items()} for q, docs in distances.items()}
+    comparison = rankgauge.compare(qrels, {"good": good, "bad": distances}, "RR")
+    assert comparison.withheld
+    page = html_report(qrels, {"good": good, "bad": distances}, "RR", diagnosed="bad", plots=False)
+    text = Page(page).text
+    assert "Result no verdict on bad: the scores look like distances" in text
+    assert "Next step Fix the input first: " in text
+    assert "likely cause" not in text
+    assert "no diagnosis of bad" in text
+    alone = Page(html_report(qrels, {"bad": distances}, "RR", plots=False)).text
+    assert "Result no verdict on bad: the scores look like distances" in alone

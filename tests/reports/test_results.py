@@ -8,6 +8,7 @@ import pkgutil
 from datetime import UTC, datetime
 
 import pytest
+from production_logs import write_clicks
 
 import rankgauge
 from rankgauge import judging, production
@@ -70,6 +71,12 @@ def log(folder):
     from tests.online_loops import random_events, write_events
 
     return write_events(folder / "log.parquet", random_events(1))
+
+
+def clicks(folder):
+    """A log of interleaved results with clicks, in two arms."""
+    pytest.importorskip("duckdb", reason="logs need DuckDB")
+    return write_clicks(folder / "clicks.parquet")
 
 
 def answers():
@@ -176,6 +183,11 @@ RESULTS = {
     "JudgmentImport": lambda folder: judging.import_judgments(
         project(folder), sample_path("qrels.txt")
     ),
+    "ExperimentResult": lambda folder: production.compare_arms(
+        clicks(folder), primary="search_ctr"
+    ),
+    "ImplicitJudgments": lambda folder: production.implicit_judgments(clicks(folder)),
+    "InterleavingResult": lambda folder: production.analyze_interleaving(clicks(folder)),
     "LogSummary": lambda _: rankgauge.production.LogSummary(
         "log", {"question": 2, "click": 1}, 2, datetime(2026, 5, 1, tzinfo=UTC),
         datetime(2026, 5, 2, tzinfo=UTC),

@@ -27,7 +27,7 @@ from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.prompts import fenced_messages, prompt_version
-from rankgauge.llm.structured import InvalidReply, read_reply
+from rankgauge.llm.structured import InvalidReply, object_schema, read_reply
 from rankgauge.rendering import Result, Table
 
 if TYPE_CHECKING:
@@ -65,16 +65,11 @@ def _shipped(name: str) -> str:
     return (resources.files("rankgauge.answers") / "prompts" / f"{name}.md").read_text("utf-8")
 
 
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object", "properties": properties, "required": list(properties),
-        "additionalProperties": False,
-    }  # fmt: skip
-
-
 def _verdicts_schema(ids: Mapping[str, Any], label: Mapping[str, Any], most: int) -> dict[str, Any]:
-    entry = _object(id=ids, quote=_STRING, reason=_STRING, label=label)
-    return _object(verdicts={"type": "array", "items": entry, "minItems": 1, "maxItems": most})
+    entry = object_schema(id=ids, quote=_STRING, reason=_STRING, label=label)
+    return object_schema(
+        verdicts={"type": "array", "items": entry, "minItems": 1, "maxItems": most}
+    )
 
 
 class _Prompts:
@@ -492,8 +487,10 @@ def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str)
     if record.history:
         parts[_CONVERSATION] = _conversation(record.history)
     last = "The data has ended. Reply with JSON only."
-    items = _STRING if prompt == "claims" else _object(text=_STRING, vital={"type": "boolean"})
-    schema = _object(**{prompt: {"type": "array", "items": items}})
+    items = (
+        _STRING if prompt == "claims" else object_schema(text=_STRING, vital={"type": "boolean"})
+    )
+    schema = object_schema(**{prompt: {"type": "array", "items": items}})
     return ChatRequest(prompts.messages(prompt, parts, last), schema)
 
 

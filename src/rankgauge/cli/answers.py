@@ -388,11 +388,12 @@ def label(
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
+@click.option("--full", is_flag=True, help="Show all measures, causes and groups of each prompt.")
 @options.output_format()
-def demo(format: str) -> None:
-    """Evaluate the answers of two prompts to 20 questions about the bundled sample.
+def demo(*, full: bool, format: str) -> None:
+    """Compare the answers of two prompts to 20 questions about the bundled sample.
 
-    The rules judge. Both stages are shown, and what limits the answers of each prompt.
+    Rules judge the answers. The output shows both stages, and the stage that limits each prompt.
     """
     from rankgauge.sample import sample_path
 
@@ -405,7 +406,7 @@ def demo(format: str) -> None:
         asked: dict[str, Any] = {**given, "reference": known, "pairs": pairs}
         with _judged(file, (), asked | {"claims": "sentences", "replicates": 1}) as judged:
             shown += [each.diagnose(()) for each in judged]
-    print_result(shown, format)
+    print_result(shown, format, rankgauge.reports.Options(full=full))
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def sentences(
         yield _winner(evaluations, design, found)
     tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
-        yield _said(d)
+        yield difference_sentence(d)
     if len(tested) > _SENTENCES:
         verdicts = Counter(d.verdict for d in tested[_SENTENCES:])
         said = ", ".join(f"{verdict} {number}" for verdict, number in verdicts.items())
@@ -101,7 +101,8 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _said(d: Difference) -> str:
+def difference_sentence(d: Difference) -> str:
+    """Return the result of one tested difference: better, worse or not distinguishable."""
     spread = f"difference {d.difference_text()}"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"

@@ -12,6 +12,8 @@ _Hashes: TypeAlias = npt.NDArray[np.uint64]
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Capsule: TypeAlias = Any
 
+VERSION: int
+
 def all_differ(hashes: _Hashes, offsets: _Ints, /) -> bool: ...
 def hash_ids(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, /) -> None: ...
 def judgments(

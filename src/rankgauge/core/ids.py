@@ -162,14 +162,21 @@ class Ids:
         if int(ends.max()) > _SPARSE * (int(self.lengths.sum()) + _LONG):
             # The ids of queries lie far apart, among those of their documents.
             spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
-            return [self.data[start:end].tobytes() for start, end in spans]
+            view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
+            return [view[start:end].tobytes() for start, end in spans]
         data = self.data[first : first + int(ends.max())].tobytes()
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end] for start, end in pairs]
 
     def shown(self) -> list[str]:
         """Every id as text, escaped where it is not printable UTF-8."""
-        return [show_id(value) for value in self.tolist()]
+        values = self.tolist()
+        whole = b"\n".join(values)
+        # Mostly no id has anything to escape, and all of them are decoded at once.
+        texts = whole.decode("ascii").split("\n") if whole.isascii() else []
+        if len(texts) == len(values) and "".join(texts).isprintable():
+            return texts
+        return [show_id(value) for value in values]
 
     def not_text(self) -> int:
         """How many different ids are not UTF-8."""

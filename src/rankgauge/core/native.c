@@ -27,6 +27,7 @@
 #error "hashes are made of little-endian words"
 #endif
 
+#define VERSION 2 /* as core/native.py has it; one more when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
@@ -1732,7 +1733,13 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot SLOTS[] = {{0, NULL}};
+static int
+add_version(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, add_version}, {0, NULL}};
 
 static PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT, "_native", "The compiled core of rankgauge: see native.c.", 0, METHODS, SLOTS,

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+# One more when a function of it changes: one that was built before is left out.
+_VERSION = 2
+
+
 def _load() -> ModuleType | None:
     if os.environ.get("RANKGAUGE_NATIVE") == "0":
         return None
@@ -20,7 +24,7 @@ def _load() -> ModuleType | None:
         from rankgauge.core import _native
     except ImportError:
         return None
-    return _native
+    return _native if getattr(_native, "VERSION", None) == _VERSION else None
 
 
 # None where it was not built, or is left out. Read when it is used, so that tests can change it.

@@ -50,6 +50,8 @@ _STEPS = 10
 _SMALL_DEPTH = 20
 # Duplicates and filters are looked for in so many times k documents.
 _DEEPER = 4
+# Queries whose changed rankings are in memory at a time.
+_BLOCK = 500
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,10 @@ class Simulation:
             yield self._gain("no duplicates", what, _without(repeats), "measured")
         # Where only relevant documents are named, what is left would be perfect.
         if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
-            unjudged = self._chosen(lambda query: query.unjudged(len(query.docs)))
+            unjudged = sum(len(query.docs) - len(query.ranks) for query in self.queries)
             if unjudged:
-                what = f"{many(_count(unjudged), 'unjudged document')} taken out"
-                yield self._gain("judging", what, _without(unjudged), "judged only")
+                what = f"{many(unjudged, 'unjudged document')} taken out"
+                yield self._gain("judging", what, _judged_only, "judged only")
 
     def with_other(self, others: Mapping[str, RankedQuery]) -> Iterator[PotentialGain]:
         """Yield the gains of a perfect reranker of both runs: of the first documents, and of all.
@@ -205,7 +207,7 @@ class Simulation:
         chosen = sorted({k for k in (*CUTOFFS, self.depth) if k <= deepest} | {self.k})
         names = ("P", "R", "Success")
         measures = [Measure(name)(k=k, rel=self.rel) for k in chosen for name in names]
-        means = list(self._means(lambda query: query.docs, measures).values())
+        means = list(self._means(lambda query: query.docs[: chosen[-1]], measures).values())
         for k, *row in zip(chosen, means[::3], means[1::3], means[2::3], strict=True):
             yield CutOff(k, *row)
 
@@ -288,8 +290,16 @@ class Simulation:
         return PotentialGain(fix, what, kind, self._means(change, self.measures))
 
     def _means(self, change: _Change, measures: Iterable[Measure]) -> dict[str, float]:
-        rankings = {query.query_id: change(query) for query in self.queries}
-        return evaluate(self.qrels, Run.of(rankings), measures).mean()
+        return evaluate(self.qrels, self._changed(change), measures).mean()
+
+    def _changed(self, change: _Change) -> Iterator[dict[str, dict[str, int]]]:
+        """The changed rankings, some queries at a time, so that they are not all in memory."""
+        for start in range(0, len(self.queries), _BLOCK):
+            block = {}
+            for query in self.queries[start : start + _BLOCK]:
+                docs = change(query)
+                block[query.query_id] = dict(zip(docs, range(len(docs), 0, -1), strict=True))
+            yield block
 
 
 def _count(found: _Docs) -> int:
@@ -334,6 +344,10 @@ def _lifted(found: _Docs) -> _Change:
 
 def _reranked(depth: int) -> _Change:
     return lambda query: [*query.best_first(query.docs[:depth]), *query.docs[depth:]]
+
+
+def _judged_only(query: RankedQuery) -> list[str]:
+    return [doc for doc in query.docs if doc in query.grades]
 
 
 def _without(removed: _Docs) -> _Change:

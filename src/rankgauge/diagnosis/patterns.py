@@ -6,7 +6,6 @@ Each pattern is decided from counts that are summed over the queries.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -195,6 +194,7 @@ def _absent(queries: Sequence[RankedQuery], texts: Texts, cut: int) -> frozenset
     documents = texts.collection.documents
     if cut or sum(len(query.docs) for query in queries) < _RANKINGS * max(len(documents), 1):
         return frozenset()
-    retrieved = Counter(chain.from_iterable(query.docs for query in queries))
-    relevant = dict.fromkeys(chain.from_iterable(query.relevant for query in queries))
-    return frozenset(doc for doc in relevant if not retrieved[doc] and texts.length(doc))
+    absent = {doc for query in queries for doc in query.relevant if texts.length(doc)}
+    for query in queries if absent else ():
+        absent.difference_update(query.docs)
+    return frozenset(absent)

@@ -33,8 +33,9 @@ class RankedQuery:
 
     @cached_property
     def ranks(self) -> Mapping[str, int]:
-        """The rank of each retrieved document, from 1."""
-        return {doc: rank for rank, doc in enumerate(self.docs, start=1)}
+        """The rank of each retrieved document with a grade, from 1."""
+        grades = self.grades
+        return {doc: rank for rank, doc in enumerate(self.docs, start=1) if doc in grades}
 
     @cached_property
     def relevant(self) -> tuple[str, ...]:
@@ -48,7 +49,7 @@ class RankedQuery:
         return self.grades.get(doc, 0.0)
 
     def within(self, doc: str, k: int) -> bool:
-        """Return whether a document is in the first k ranks."""
+        """Return whether a document with a grade is in the first k ranks."""
         return self.ranks.get(doc, k + 1) <= k
 
     def hits(self, k: int) -> int:

@@ -85,7 +85,7 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
         questions: As in :func:`evaluate`.
 
     Returns:
-        Query ids by name: ``generated``, and the other origins in one word. One entry if they can
+        Query ids by name (``generated``, and the other origins in one word). One entry if they can
         share a mean.
 
     Example:

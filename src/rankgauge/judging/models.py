@@ -18,6 +18,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, Document, Judge, Presentation, Question, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
+from rankgauge.llm.structured import object_schema
 from rankgauge.rendering import Result, Table
 
 _AT_ONCE = 40  # requests between two times of storing
@@ -121,7 +122,7 @@ def _ranking_request(question: Question, documents: Sequence[Document]) -> ChatR
             },
             {"role": "user", "content": _told(question, shown)},
         ],
-        _object(ranking={"type": "array", "items": {"type": "integer"}}),
+        object_schema(ranking={"type": "array", "items": {"type": "integer"}}),
     )
 
 
@@ -349,7 +350,7 @@ def _reply_schema(shown: Presentation, settings: Settings) -> dict[str, Any]:
     integers = {"type": "array", "items": {"type": "integer"}}
     more = {"graded": {"grades": integers}, "ranking": {"ranking": integers}}.get(shown.mode, {})
     reasons = [name for _, name in settings.reasons]
-    return _object(
+    return object_schema(
         answer={"type": "string", "enum": [*answers, "cannot tell"]},
         **more,
         reason={"type": "string", "enum": [*reasons, "other"]},
@@ -396,15 +397,6 @@ def _told(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
         told["information need"] = question.need
     told["documents"] = [{"number": number, **fields} for number, fields in enumerate(documents, 1)]
     return json.dumps(told, ensure_ascii=False)
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _distinct(numbers: Sequence[int], most: int) -> list[int]:

@@ -22,6 +22,14 @@ class InvalidReply(ValueError):  # noqa: N818 - about a reply
     """A reply has no object that is valid by the schema; the message is for the model."""
 
 
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """The schema of an object with exactly these properties."""
+    return {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
 def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
     """The parameter of that name, at the level ``json_schema`` or ``json_object``."""
     if level == "json_object":

@@ -21,13 +21,12 @@ from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.questions import named_rows, read_questions
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.production.log import MANIFEST, EventLog
-from rankgauge.production.question_sets import QuestionSet
+from rankgauge.production.question_sets import QuestionSet, asked_count
 from rankgauge.retrievers.encoders import encoder_of, named_encoder
 from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.two_sample import unit_rows
 
 _TEXTS = (*QUESTIONS, "text", "user_query", "title")
-_COUNTS = ("count", "frequency", "freq")
 _DIMENSIONS = 64
 _MOST = 1e100  # of a number in a vector
 _TOKEN = r"\w+|[^\w\s]+"  # noqa: S105 - a word, or signs
@@ -221,7 +220,7 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
                     path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
                 )  # fmt: skip
             name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")
-            yield name, text, _count(row, source.name, line)
+            yield name, text, asked_count(row, source.name, line)
     elif Path(path).suffixes[:1] == [".txt"]:
         with source.open() as stream:
             for number, raw in numbered_lines(stream, source.name):
@@ -229,20 +228,6 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
     else:
         for query in read_questions(source, {})[0].values():
             yield query.id, query.text or query.title, 1
-
-
-def _count(row: Mapping[str, Any], path: str, line: int) -> int:
-    given = next((row[column] for column in _COUNTS if column in row), 1)
-    try:
-        count = int(str(given))
-    except ValueError:
-        count = -1
-    if count < 0:
-        raise FormatError(
-            f"got {given!r:.40} for a count", path=path, line=line,
-            fix="give a whole number: how often the question was asked",
-        )  # fmt: skip
-    return count
 
 
 @dataclass(frozen=True, eq=False)

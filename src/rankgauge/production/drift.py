@@ -206,7 +206,7 @@ class DriftReport(Result):
 
     @property
     def effective_size(self) -> float:
-        """The effective sample size of weighted means: (sum w)² / sum w² (Kish 1965)."""
+        """The effective sample size of weighted means, (sum w)² / sum w² (Kish 1965)."""
         weights = list(self.query_weights.values())
         return math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
 

@@ -121,7 +121,7 @@ class ExperimentResult(Result):
 
     @property
     def mismatched(self) -> bool:
-        """Whether the sizes of the arms contradict the intended ratio: no verdict is given."""
+        """Whether the sizes of the arms contradict the intended ratio (no verdict then)."""
         return self.mismatch < MISMATCH
 
     def table(self, *, full: bool = False) -> Table:

@@ -24,6 +24,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.origins import STATEMENT
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.prompts import fenced_messages, prompt_version
+from rankgauge.llm.structured import object_schema
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
 from rankgauge.rendering import Result, Table
@@ -114,7 +115,7 @@ class GeneratedQuestions(Result):
         Questions that the files have from earlier calls stay.
 
         Returns:
-            The file of the refused questions: ``questions.refused.jsonl`` beside
+            The file of the refused questions, ``questions.refused.jsonl`` beside
             ``questions.jsonl``.
         """
         target = Path(path)
@@ -292,10 +293,7 @@ def _request(prompt: str, document: Document, *, question: str | None) -> ChatRe
     if question is not None:
         parts["The question"] = question
         properties = {"answerable": {"type": "string", "enum": ["yes", "no"]}, "quote": text}
-    schema = {
-        "type": "object", "properties": properties, "required": list(properties),
-        "additionalProperties": False,
-    }  # fmt: skip
+    schema = object_schema(**properties)
     return ChatRequest(fenced_messages(prompt, parts, _LAST), schema)
 
 

@@ -192,6 +192,7 @@ _DECLARED = (
     _latency(50),
     _latency(95),
 )  # fmt: skip
+#: The online metrics by name.
 METRICS = {metric.name: metric for metric in _DECLARED}
 
 

@@ -32,6 +32,8 @@ from rankgauge.production.thresholds import Threshold
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog
 
+_UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
+    ELSE 'single questions' END"""
 _UNKNOWN = "(unknown)"
 _EVENTS = "events"
 _GROUPS = {
@@ -184,17 +186,19 @@ class _Measured:
         name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
         connection.execute(
             f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
-            f"session_id AS session, time{columns} FROM questions WHERE {condition}"
+            f"session_id AS session, {_UNIT} AS unit, time{columns} FROM questions "
+            f"WHERE {condition}"
         )
         return cls(connection, tuple(metrics), bool(group))
 
-    def counts(self) -> tuple[int, int, datetime | None, datetime | None]:
-        """Questions, clusters, and the times of the first and the last question."""
-        questions, clusters, first, last = self.connection.execute(
-            'SELECT count(*), count(DISTINCT "cluster"), min(time), max(time) FROM measured'
+    def counts(self) -> tuple[int, int, str, datetime | None, datetime | None]:
+        """Questions, clusters, what they are, the times of the first and the last question."""
+        questions, clusters, unit, first, last = self.connection.execute(
+            """SELECT count(*), count(DISTINCT "cluster"),
+            string_agg(DISTINCT unit, ' or ' ORDER BY unit), min(time), max(time) FROM measured"""
         ).fetchone()
         times = (None if time is None else time.replace(tzinfo=UTC) for time in (first, last))
-        return (questions, clusters, *times)
+        return (questions, clusters, unit or "users", *times)
 
     def sums(self) -> dict[tuple[str | None, OnlineMetric], _Sums]:
         """Sums of each metric in each group; None for all questions."""

@@ -124,6 +124,7 @@ class OnlineMetrics(Result):
         groups: The value of each metric in each group, group by group.
         questions: The number of questions.
         clusters: The number of users (else sessions, else questions).
+        unit: What they are: ``users``, ``sessions``, ``single questions``, or several of these.
         first: The time of the first question; None without questions.
         last: The time of the last one.
         checks: The result of each threshold.
@@ -139,6 +140,7 @@ class OnlineMetrics(Result):
     groups: tuple[OnlineValue, ...]
     questions: int
     clusters: int
+    unit: str
     first: datetime | None
     last: datetime | None
     checks: tuple[ThresholdCheck, ...]
@@ -329,7 +331,7 @@ class OnlineMetrics(Result):
         if self.first is None or self.last is None:
             return f"{self.where}: no questions"
         return (
-            f"{self.questions:,} questions of {self.clusters:,} users, "
+            f"{self.questions:,} questions of {self.clusters:,} {self.unit}, "
             f"{self.first:%Y-%m-%d} to {self.last:%Y-%m-%d} (UTC)"
         )
 

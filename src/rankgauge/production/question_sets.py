@@ -16,6 +16,7 @@ from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.rendering import Result, Table
 
+#: The parts of a question set, with their purpose.
 PARTS = {
     "core": "frozen: stays in every version, for trends",
     "rotating": "replaced by each new sample: represents the traffic of today",
@@ -23,6 +24,7 @@ PARTS = {
 }
 _TEXTS = (*QUESTIONS, "text", "user_query")
 _SHOWN, _WIDTH = 5, 55  # lines of a change, characters of a question
+_COUNTS = ("count", "frequency", "freq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class QuestionSet(Result):
 
     @property
     def version(self) -> int:
-        """The version of the set: it rises with each refresh; 0 if it is empty."""
+        """The version of the set, which rises with each refresh (0 if it is empty)."""
         return max((each.version for each in self.questions), default=0)
 
     def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
@@ -304,3 +306,22 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
                 )  # fmt: skip
     texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
     return EvaluationQuestion(**{**given, **texts})
+
+
+def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
+    """Return how often a question was asked by its row; 1 if the row does not say.
+
+    Raises:
+        FormatError: If it is no whole number from 0.
+    """
+    given = next((row[column] for column in _COUNTS if column in row), 1)
+    try:
+        count = int(str(given))
+    except ValueError:
+        count = -1
+    if count < 0:
+        raise FormatError(
+            f"got {given!r:.40} for a count", path=path, line=line,
+            fix="give a whole number: how often the question was asked",
+        )  # fmt: skip
+    return count

@@ -28,14 +28,13 @@ from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import QUESTIONS, TextSource
 from rankgauge.production.log import EventLog
 from rankgauge.production.personal_data import scrub
-from rankgauge.production.question_sets import EvaluationQuestion
+from rankgauge.production.question_sets import EvaluationQuestion, asked_count
 from rankgauge.rendering import Result, Table
 
 WAYS = ("frequency", "uniform", "strata")
 STRATA = ("head", "torso", "tail")
 
 _TEXTS = (*QUESTIONS, "text", "user_query")
-_COUNTS = ("count", "frequency", "freq")
 # Signs at the ends of words that make no other question.
 _SIGNS = ".,;:!?\"'()[]{}-\N{HORIZONTAL ELLIPSIS}„“”\u2018\u2019«»¿¡\u2013\u2014"
 _ACCENTS = range(0x300, 0x370)
@@ -207,7 +206,7 @@ def sample_questions(
     found = [each for each in groups[len(excluded) :] if each.frequency]
     if len(found) < n:
         raise InputError(
-            f"{n} questions were to be drawn, and the log has {len(found)} different ones"
+            f"cannot draw {n} questions: the log has {many(len(found), 'different question')}"
             + (f" besides the {len(excluded)} excluded" if excluded else ""),
             where=name, fix=f"draw at most {len(found)}",
         )  # fmt: skip
@@ -289,21 +288,7 @@ def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
                 path=source.name, line=number, fix=f"name it {' or '.join(_TEXTS[:2])}",
             )  # fmt: skip
         if isinstance(text, str):
-            yield text, _count(row, source.name, number)
-
-
-def _count(row: Mapping[str, Any], name: str, line: int) -> int:
-    given = next((row[column] for column in _COUNTS if column in row), 1)
-    try:
-        count = int(str(given))
-    except ValueError:
-        count = -1
-    if count < 0:
-        raise FormatError(
-            f"got {given!r:.40} for a count", path=name, line=line,
-            fix="give a whole number: how often the question was asked",
-        )  # fmt: skip
-    return count
+            yield text, asked_count(row, source.name, number)
 
 
 # ---- near-duplicates

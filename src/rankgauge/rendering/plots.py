@@ -286,8 +286,8 @@ def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
     return [gain for gain in apart.tolist() if not math.isnan(gain)]
 
 
-def _interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
-    """The 95% t interval of a mean; None where it is no plain mean of two values or more."""
+def mean_interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
+    """Return the 95% t interval of a mean; None where it is no plain mean of two values or more."""
     known = [value for value in counted(run, measure) if not math.isnan(value)]
     if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
         return None
@@ -324,7 +324,7 @@ def _means(shown: _Shown) -> Plot:
     for run, mean in zip(shown.runs, means, strict=True):
         y = [mean[str(m)] for m in drawn]
         # Without an interval it is the value itself: nothing is drawn.
-        ends = [_interval(run, m) or (at, at) for m, at in zip(drawn, y, strict=True)]
+        ends = [mean_interval(run, m) or (at, at) for m, at in zip(drawn, y, strict=True)]
         low, high = tuple(e[0] for e in ends), tuple(e[1] for e in ends)
         texts = tuple("–" if math.isnan(v) else f"{v:.3f}" for v in y)
         series.append(Series(run.run_name, tuple(y), low=low, high=high, texts=texts))

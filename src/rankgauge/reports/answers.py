@@ -17,13 +17,15 @@ from rankgauge.answers import (
     items_of,
 )
 from rankgauge.answers.attribution import CAUSES
+from rankgauge.comparison.comparison import compare
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.text import many
+from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports import evaluations
 from rankgauge.reports.registry import Options, Report
-from rankgauge.reports.sections import Details, Part, Section
+from rankgauge.reports.sections import Details, Part, Section, comparison_result
 
 _WIDTH = 79
 # Measures of answers on one screen.
@@ -31,6 +33,7 @@ _FIRST = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "TokenF1", "KPrecision",
 )  # fmt: skip
+_RETRIEVAL = ("R@", "nDCG@")  # measures of the rankings, where several systems share a screen
 _CAUSES = 3  # causes on one screen
 _WORST = 3  # examples of each cause
 _BAR = 12
@@ -50,23 +53,22 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
     parts: list[Part] = [_causes(found.blame)]
     if len(found.blame.by_group()) > 1:
         parts.append(_groups(found.blame))
-    yield Section("What limits the answers", tuple(parts))
+    yield Section("Causes of failures", tuple(parts))
     worst = tuple(_examples(found))
     if worst:
-        yield Section("The worst answers of each cause", worst)
+        yield Section("Worst answers by cause", worst)
 
 
 def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
     """Yield headings and conclusions of a diagnosis of answers, the next step last."""
-    yield "Result", found.summary()
-    for reason in found.retrieval_first[1:]:
-        yield "Also", reason
-    yield "Judge", found.answers.stamp
+    yield "Limiting stage", "; ".join((found.summary(), *found.retrieval_first[1:]))
     yield "Next step", _next_step(found)
 
 
 def _stages(found: AnswerDiagnosis) -> Table:
-    return replace(found.table(), title="Measures of both stages", notes=tuple(_doubts(found)))
+    # The head of the page names the judge.
+    _, *doubts = _doubts(found)
+    return replace(found.table(), title="Measures of both stages", notes=tuple(doubts))
 
 
 def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
@@ -89,7 +91,7 @@ def _causes(blame: Blame) -> Table:
         for row in blame.table().rows
     )
     return Table(
-        columns=("cause", "stage", "questions", "", "gain at most", "fix"),
+        columns=("cause", "stage", "questions", "", "gain at most", "suggested fix"),
         rows=rows,
         title=f"First step that failed, of {many(len(blame.answers), 'question')}",
         notes=(
@@ -195,7 +197,20 @@ def _short(text: str, most: int = _TEXT) -> str:
 # ---- terminal
 
 
-def _blocks(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Table | str]:
+def _blocks(
+    several: Sequence[AnswerDiagnosis], format: str, options: Options
+) -> Iterator[Table | str]:
+    """One system by itself; several side by side, with everything below if wanted."""
+    if len(several) == 1:
+        yield from _one(several[0], format, options)
+        return
+    yield from _side_by_side(several, format, options)
+    if options.full or format != "table":
+        for found in several:
+            yield from _one(found, format, options)
+
+
+def _one(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Table | str]:
     if format != "table":
         yield from _long(found)
         return
@@ -205,8 +220,8 @@ def _blocks(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[T
         yield replace(table, notes=())
         if table.notes:
             yield "".join(_wrapped(f"• {note}") for note in table.notes)
-    more = "" if options.full else " (evaluate --full shows all measures, causes and groups)"
-    yield _wrapped(f"Next: {_next_step(found)}{more}")
+    more = "" if options.full else "; --full shows all measures, causes, and groups"
+    yield _wrapped(f"Next step: {_lowered(_next_step(found))}{more}")
 
 
 def _long(found: AnswerDiagnosis) -> Iterator[Table]:
@@ -241,14 +256,64 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
             yield _groups(found.blame)
 
 
+def _side_by_side(
+    several: Sequence[AnswerDiagnosis], format: str, options: Options
+) -> Iterator[Table | str]:
+    """The means of each system, the verdict, and what limits each."""
+    answers = [found.answers for found in several]
+    means = [
+        (found.retrieval.mean() if found.retrieval else {}) | found.answers.mean()
+        for found in several
+    ]
+    names = dict.fromkeys(name for mean in means for name in mean)
+    if format == "table" and not options.full:
+        names = {name: None for name in names if name in _FIRST or name.startswith(_RETRIEVAL)}
+    stamps = dict.fromkeys(each.stamp for each in answers)
+    notes = (
+        *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
+        f"judge: {', '.join(stamps)}",
+    )
+    result, best = _verdict(answers)
+    table = Table(
+        columns=("measure", *(each.run_name for each in answers)),
+        rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
+        digits=3,
+    )
+    if format != "table":
+        yield replace(table, notes=(result, *notes))
+        return
+    yield _wrapped(f"{result}.")
+    yield table
+    yield "".join(_wrapped(f"• {note}") for note in notes)
+    chosen = next(found for found in several if found.answers.run_name == best)
+    more = "" if options.full else "; --full shows all measures, causes, and groups"
+    yield _wrapped(f"Next step for {best}: {_lowered(_next_step(chosen))}{more}")
+
+
+def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
+    """The result of the comparison, or why there is none; and the system with the best mean."""
+    try:
+        compared = compare(systems)
+    except RankgaugeError as error:
+        return f"no verdict: {error.what}", systems[0].run_name
+    means = [each.mean()[str(compared.primary)] for each in systems]
+    best = compared.primary.best(means) or (0,)
+    return comparison_result(compared), systems[best[0]].run_name
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
 def _next_step(found: AnswerDiagnosis) -> str:
     if found.retrieval_first:
-        return "improve retrieval: rankgauge diagnose"
+        return "Improve retrieval: rankgauge diagnose"
     totals = {cause: n for cause, n in found.blame.totals().items() if cause in CAUSES}
     if not totals:
-        return "judge more questions"
+        return "Judge more questions"
     cause = max(totals, key=lambda name: totals[name])
-    return f"{CAUSES[cause][1]}, for {many(totals[cause], 'answer')}"
+    fix = CAUSES[cause][1]
+    return f"{fix[0].upper()}{fix[1:]} ({cause}: {many(totals[cause], 'answer')})"
 
 
 def _wrapped(text: str) -> str:
@@ -270,16 +335,23 @@ def _compared(
         return [systems[0].table()]
     means = [each.mean() for each in systems]
     names = dict.fromkeys(name for mean in means for name in mean)
+    result, _ = _verdict(systems)
+    counts = dict.fromkeys(many(len(each.query_ids), "question") for each in systems)
     table = Table(
         columns=("measure", *(each.run_name for each in systems)),
         rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
-        notes=(
-            *(f"{each.run_name}: {many(len(each.query_ids), 'question')}" for each in systems),
-            *evaluations.notes_of(systems),
-        ),
+        title=" and ".join(counts),
         digits=3,
     )
-    return [table]
+    if format != "table":
+        return [replace(table, notes=(result, *evaluations.notes_of(systems)))]
+    warnings = dict.fromkeys(
+        one.note for each in systems for one in each.findings if one.severity != "info"
+    )
+    notes = list(warnings)
+    if any(each.undefined.any() for each in systems):
+        notes.append("measures that are undefined for some questions: --as markdown")
+    return [_wrapped(f"{result}."), table, "".join(_wrapped(f"• {one}") for one in notes)]
 
 
 def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
@@ -293,6 +365,19 @@ def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
     yield "".join(_wrapped(f"• {note}") for note in notes)
 
 
+def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Table:
+    """The rows of all systems, with the name of the system where there are several."""
+    tables = [found.data_table() for found in several]
+    if len(tables) == 1:
+        return tables[0]
+    rows = [
+        (found.answers.run_name, *row)
+        for found, table in zip(several, tables, strict=True)
+        for row in table.rows
+    ]
+    return Table(("system", *tables[0].columns), tuple(rows))
+
+
 _PLAIN = evaluations.REPORTS[Evaluation]
 
 
@@ -302,6 +387,6 @@ def _calibration(found: Calibration, format: str, options: Options) -> Iterator[
 
 REPORTS = {
     Calibration: Report(_calibration),
-    AnswerDiagnosis: Report(_blocks),
+    AnswerDiagnosis: Report(_blocks, _diagnosis_data, several=True),
     AnswerEvaluation: replace(_PLAIN, blocks=_compared),
 }

@@ -1,4 +1,4 @@
-"""Drift of an evaluation set: tables, and a page with a picture of both sets."""
+"""Drift of an evaluation set: tables, and a page with a map of both sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A question in the units of the picture."""
+    """A question in the units of the map."""
 
     x: float
     y: float
@@ -30,10 +30,10 @@ class _Drawn:
 
 
 def drift_page(report: DriftReport) -> str:
-    """Return drift as one HTML file: conclusions, picture, clusters, questions to add.
+    """Return drift as one HTML file: bottom line, map, clusters, questions to add.
 
-    It loads nothing from elsewhere. The text of a question is shown under the pointer and by the
-    arrow keys. Of more than 1,500 questions of a set an even selection is drawn.
+    It loads nothing from elsewhere. The pointer and the arrow keys show the text of a question. Of
+    more than 1,500 questions of a set, an even selection is drawn.
 
     Args:
         report: Made by `measure_drift`.
@@ -50,10 +50,10 @@ def drift_page(report: DriftReport) -> str:
     ours, theirs = report.evaluation, report.log
     caption = (
         f"First two principal components of {report.encoder}: near points are similar questions. "
-        "The test uses more dimensions: it decides, not the picture."
+        "The test uses more dimensions than this map."
     )
     if len(drawn) < len(report.points):
-        caption += f" Drawn are {len(drawn):,} of {len(report.points):,} questions."
+        caption += f" The map shows {len(drawn):,} of {len(report.points):,} questions."
     return str(
         environment()
         .get_template("drift.html")
@@ -64,7 +64,9 @@ def drift_page(report: DriftReport) -> str:
                 f"{theirs.questions:,} distinct questions of users, asked {theirs.asked:,} times",
                 report.encoder,
             ),
-            bottom_line=tuple(_conclusions(report)),
+            date="",
+            bottom_line=tuple(_bottom_line(report)),
+            warnings=(),
             points=drawn,
             names=_names(drawn),
             width=_WIDTH,
@@ -80,9 +82,10 @@ def drift_page(report: DriftReport) -> str:
     )
 
 
-def _conclusions(report: DriftReport) -> Iterator[tuple[str, str]]:
+def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
     *said, limitation = report.sentences()
-    yield report.verdict.capitalize(), " ".join(said)
+    sure = f"AUC {report.strongest.area:.2f}, p = {report.p:.3f}"
+    yield "Result", f"{report.verdict.capitalize()}: {' '.join(said)} ({sure})"
     yield "Limitation", limitation
     if report.finding.fix:
         yield "Next step", f"{report.finding.fix[0].upper()}{report.finding.fix[1:]}."
@@ -91,7 +94,7 @@ def _conclusions(report: DriftReport) -> Iterator[tuple[str, str]]:
 def _sections(report: DriftReport) -> Iterator[Section]:
     table = report.table(full=True)
     shares = Table(
-        ("cluster", "evaluation", "95% CI", "log", "95% CI", "asked", "p", ""),
+        ("cluster", "evaluation", "95% CI", "log", "95% CI", "asked", "p", "in the set"),
         tuple(
             (
                 f"{each.number} {' '.join(each.terms)}",
@@ -121,8 +124,8 @@ def _sections(report: DriftReport) -> Iterator[Section]:
     if report.additions:
         yield Section("Questions to add", (replace(report.additions_table(), title=""),))
     if report.outliers:
-        yield Section("Far questions", (report.outliers_table(),))
-    yield Section("Test", (*table.notes[1:], report.power_table()))
+        yield Section("Outliers", (report.outliers_table(),))
+    yield Section("Test", (Details("Statistics", table.notes[1:]), report.power_table()))
 
 
 def _interval(given: tuple[float, float]) -> str:

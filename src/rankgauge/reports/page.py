@@ -16,6 +16,7 @@ from typing import Any
 from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
+from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
@@ -28,18 +29,26 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Plot
-from rankgauge.rendering.plots import PLOTS, plot, plot_measures
+from rankgauge.rendering.plots import PLOTS, mean_interval, plot, plot_measures
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Looked, Queries
-from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
+from rankgauge.reports.sections import (
+    Details,
+    Part,
+    Section,
+    comparison_result,
+    deciding_difference,
+    diagnosis_section,
+)
 from rankgauge.reports.templating import asset, environment, script_digest
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
+_SURE = ("better", "worse")
 _LOOKED = 10
 _DRAWS = 100
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
@@ -137,6 +146,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         date=date,
         sections=(*why, *sections),
         inputs=_inputs(qrels, truth, runs, named),
+        diagnosed="" if diagnosed is None else report.named(diagnosed),
     )
 
 
@@ -261,6 +271,16 @@ def _file(source: Any) -> tuple[str, str]:
         return Path(source).name, hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def _merged(warnings: Iterable[str], runs: Sequence[str]) -> Iterator[str]:
+    """Warnings, those that several runs share once with the names of these runs."""
+    found: dict[str, list[str]] = {}
+    for text in warnings:
+        run = next((name for name in runs if text.startswith(f"{name}: ")), "")
+        found.setdefault(text.removeprefix(f"{run}: "), []).append(run)
+    for text, names in found.items():
+        yield f"{', '.join(names)}: {text}" if names[0] else text
+
+
 @dataclass(frozen=True)
 class _Report:
     """What a page is made from."""
@@ -272,7 +292,7 @@ class _Report:
     texts: Collection
     plots: bool
     lacking: bool
-    conclusions: tuple[tuple[str, str], ...] = ()  # instead of those that values alone allow
+    conclusions: tuple[tuple[str, str], ...] = ()  # of a diagnosis of answers
     first: Sequence[Section] = ()  # before the values
 
     @property
@@ -291,13 +311,17 @@ class _Report:
         return " and ".join(names)
 
     def diagnosis(self, wanted: str) -> Section:
-        """Why a run is as it is."""
+        """The diagnosis of a run."""
+        return diagnosis_section(self._diagnosed(self.named(wanted)))
+
+    def named(self, wanted: str) -> str:
+        """The name of a run; ``best`` and ``worst`` are those with the best and worst mean."""
         names = [e.run_name for e in self.evaluations]
         if wanted in _ENDS and wanted not in names:
             wanted = self._end(wanted)
         if wanted not in names:
             raise UnknownName.of("run", wanted, names)
-        return diagnosis_section(self._diagnosed(wanted))
+        return wanted
 
     def _end(self, which: str) -> str:
         """The run with the best or the worst mean, the first of several."""
@@ -317,31 +341,67 @@ class _Report:
             also=self.runs[best] if name != best else None,
         )
 
-    def _bottom_line(self) -> Iterator[tuple[str, str]]:
-        """Which run, why the other is worse, what to do next; each with its heading."""
-        if self.conclusions:
+    def _bottom_line(self, diagnosed: str) -> Iterator[tuple[str, str]]:
+        """The result, why a run is worse, and the next step; each with its heading."""
+        yield "Result", self._result()
+        if self._withheld:
+            finding = self._withheld[0][1]
+            fix = (
+                finding.fix or f"rankgauge check shows the documents and queries of {finding.code}"
+            )
+            yield "Next step", f"Fix the input first: {fix}"
+        elif self.conclusions:
             yield from self.conclusions
-            return
-        verdict, *more = self._verdict()
-        # Of two runs the first sentence names the better one; the second has the difference, too.
-        yield "Result", verdict
-        if more:
-            yield "Difference", more[0]
-        if not self.runs:
-            return
+        elif self.runs:
+            yield from self._cause(diagnosed)
+        elif isinstance(self.evaluations[0], AnswerEvaluation):
+            yield (
+                "Next step",
+                "Find the stage that limits the answers: rankgauge answers evaluate --full",
+            )
+        else:
+            yield "Next step", "Find the likely causes: rankgauge report QRELS RUN --diagnose"
+
+    def _cause(self, diagnosed: str) -> Iterator[tuple[str, str]]:
+        """Why the run with the worst mean is worse, and what to do."""
         try:
             found = self._diagnosed(self._end("worst"))
         except (InputError, UnknownName):
-            return  # a measure that says nothing of good and bad queries
-        if found.withheld:
-            yield "Next step", f"fix the input first: {found.withheld[0]}"
-            return
+            return  # the measure has no better direction
         first = found.first_cause
-        if first is not None:
-            yield f"Why {found.run_name} is not better", found.summary()
-            yield "Next step", first.cause.fix
+        if first is None:
+            return
+        name = found.run_name
+        pair = None if self.comparison is None else deciding_difference(self.comparison)
+        sure = pair is not None and pair.verdict in _SURE
+        if pair is not None and sure and name in {pair.run, pair.baseline}:
+            heading = f"Why {name} is worse"
+        else:
+            heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
+        missed = f"{found.failing} of {many(found.queries, 'query')} miss a relevant document"
+        queries = many(first.queries if first.systematic else first.primary, "query")
+        yield (
+            heading,
+            f"{missed} in the top {found.k}; likely cause: {first.cause.name} ({queries})",
+        )
+        more = "" if pair is None or sure else "Judge more queries before choosing a run. "
+        where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
+        yield "Next step", f"{more}Suggested fix for {name}: {first.cause.fix} (evidence: {where})"
 
-    def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
+    @property
+    def _withheld(self) -> tuple[tuple[str, Finding], ...]:
+        """Findings that explain the numbers of a run: there is no verdict on it."""
+        return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
+
+    def page(
+        self,
+        *,
+        title: str,
+        date: str,
+        sections: Sequence[Section],
+        inputs: Table,
+        diagnosed: str = "",
+    ) -> str:
         script = asset("page.js")
         queries = Queries(
             self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
@@ -353,9 +413,8 @@ class _Report:
                 title=title,
                 date=date,
                 facts=self._facts(),
-                bottom_line=list(self._bottom_line()),
-                verdict=self._verdict()[2:],
-                warnings=self._warnings(),
+                bottom_line=list(self._bottom_line(diagnosed)),
+                warnings=list(self._warnings()),
                 sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
                 queries=queries.table(),
                 looked=list(self._looked(queries)),
@@ -399,24 +458,30 @@ class _Report:
         stamps = dict.fromkeys(e.stamp for e in self.evaluations if isinstance(e, AnswerEvaluation))
         return [*facts, f"primary measure {self.primary}", *(f"judge: {one}" for one in stamps)]
 
-    def _verdict(self) -> tuple[str, ...]:
+    def _result(self) -> str:
+        """Which run is better, by how much and how sure; or why there is no verdict."""
         if self.comparison:
-            return self.comparison.sentences
+            return comparison_result(self.comparison)
         (one,) = self.evaluations
+        if self._withheld:
+            return f"no verdict on {one.run_name}: {self._withheld[0][1].message}"
         mean = one.mean()[str(self.primary)]
         unit = "question" if isinstance(one, AnswerEvaluation) else "query"
         queries = many(len(one.query_ids), unit)
         if math.isnan(mean):
-            return (f"{self.primary} of {one.run_name} is undefined for all of {queries}",)
-        return (f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}",)
+            return f"{self.primary} of {one.run_name} is undefined for all of {queries}"
+        interval = mean_interval(one, self.primary)
+        sure = f" (95% CI {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
+        return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}"
 
     def _warnings(self) -> Iterator[str]:
         """What limits the conclusions, what the collection lacks, and that there are no plots."""
         if self.comparison:
-            yield from self.comparison.warnings
+            yield from _merged(self.comparison.warnings, [e.run_name for e in self.evaluations])
         else:
+            told = {f"WARNING: {finding}" for _, finding in self._withheld}
             marked = [n for n in self.evaluations[0].notes if n.startswith("WARNING")]
-            yield from (note.removeprefix("WARNING").lstrip(": ") for note in marked)
+            yield from (n.removeprefix("WARNING").lstrip(": ") for n in marked if n not in told)
         if self.texts.documents:
             docs = (d for run in self.runs.values() for q in run for d in islice(run[q], _LOOKED))
             yield from map(str, collection_findings(docs, self.texts.documents))
@@ -435,19 +500,20 @@ class _Report:
     def _sections(self) -> Iterator[Section]:
         if self.comparison:
             means = self.comparison.table()
-            title, legend = "Means by measure and run", "★ best run"
-            table = replace(means, title=title, notes=(legend, *means.notes))
+            legend = ("★ best run",) if means.best else ()
+            table = replace(means, title="Means by measure and run", notes=(*legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
-            yield Section(
-                "Differences", (*self._differences(), *self._plots("differences", "per-query"))
-            )
+            said = self.comparison.sentences[len(self.comparison.withheld) :]
+            more = (Details("Conclusions in sentences", said),) if len(self.evaluations) > 2 else ()
+            plots = self._plots("differences", "per-query")
+            yield Section("Differences", (*self._differences(), *more, *plots))
         else:
             table = replace(self.evaluations[0].table(), title="Means by measure", notes=())
             yield Section("Means", (table, *self._plots("means")))
         if self.plots and self.runs:
             yield Section("Ranks of relevant documents", tuple(self._curves()))
         if self.plots and self.comparison:
-            yield Section("Queries and runs", tuple(self._plots("heat-map")))
+            yield Section("Values by query and run", tuple(self._plots("heat-map")))
 
     def _differences(self) -> Iterator[Part]:
         """All of one run; of several those that were tested, and the rest folded."""
@@ -471,7 +537,7 @@ class _Report:
         else:
             yield tested
             count = len(full.rows) - len(tested.rows)
-            yield Details(f"{count} more that were not tested: described only", (full,))
+            yield Details(f"{count} more differences, not tested", (full,))
 
     def _plots(self, *kinds: str) -> Iterator[Plot]:
         if self.plots:
@@ -511,14 +577,14 @@ class _Report:
             return
         lost = queries.losses(_MOST_LOOKED)
         if lost:
-            said = "The run that loses most decides; the largest loss first."
+            said = "Sorted by the loss of the run that loses most."
             yield f"Largest losses against {self.base}", said, queries.looked(lost)
         hard = queries.hard(_MOST_LOOKED, lost)
         if hard and self.comparison:
-            said = "Every run is below its mean; the lowest first."
+            said = "Every run is below its mean. Lowest values first."
             yield "Hard for every run", said, queries.looked(hard)
         elif hard:
-            yield "Lowest values", "Below the mean, the lowest first.", queries.looked(hard)
+            yield "Lowest values", "Below the mean, lowest first.", queries.looked(hard)
 
     def _test(self) -> dict[str, str]:
         if self.comparison is None:
@@ -527,5 +593,5 @@ class _Report:
         return {
             "baseline": design.baseline,
             "tested measures": ", ".join(map(str, design.tested)),
-            "how it was tested": design.in_words(),
+            "method": design.in_words(),
         }

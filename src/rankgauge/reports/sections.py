@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
+from rankgauge.comparison.comparison import Comparison
+from rankgauge.comparison.conclusions import difference_sentence
+from rankgauge.comparison.differences import Difference
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.history import Trend, TrendPoint
@@ -65,12 +68,12 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         ('Diagnosis of run', 'Diagnosis of run: quality')
     """
     tables = diagnosis_tables(diagnosis)
+    if diagnosis.withheld:
+        return Section(f"Diagnosis of {diagnosis.run_name}", tuple(tables))
     how_good, causes = islice(tables, 2)
     worst = tuple(islice(tables, len(diagnosis.worst)))
     fixes, gains = islice(tables, 2)
-    folded = (
-        [Details(f"The causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
-    )
+    folded = [Details(f"Causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
     return Section(
         f"Diagnosis of {diagnosis.run_name}",
         (
@@ -79,9 +82,42 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
             *folded,
             gains,
             fixes,
-            Details("Other cut-offs, thresholds, and which queries are hard", tuple(tables)),
+            Details("Other cut-offs, thresholds, and groups of queries", tuple(tables)),
         ),
     )
+
+
+def deciding_difference(comparison: Comparison) -> Difference | None:
+    """Return the difference that a bottom line reports, by the primary measure.
+
+    That of the best run from the baseline; if the best run is the baseline, from the run that is
+    farthest from it. None where nothing was tested.
+    """
+    tested = [
+        d
+        for d in comparison.differences
+        if d.measure == comparison.primary and d.verdict not in {None, "withheld"}
+    ]
+    means = [e.mean()[str(comparison.primary)] for e in comparison.evaluations]
+    best = {comparison.evaluations[place].run_name for place in comparison.primary.best(means)}
+    of_best = [d for d in tested if d.run in best or d.baseline in best]
+    return max(of_best or tested, key=lambda d: abs(d.difference), default=None)
+
+
+def comparison_result(comparison: Comparison) -> str:
+    """Return which run is better, by how much and how sure; or why there is no verdict."""
+    if comparison.withheld:
+        return "; ".join(f"no verdict on {run}: {one.message}" for run, one in comparison.withheld)
+    first = comparison.sentences[0]
+    found = deciding_difference(comparison)
+    if found is None:
+        return first
+    said = difference_sentence(found)
+    if found.corrected is not None and "p = " not in said:
+        # The column of the p-value, second to last, names the correction.
+        said += f"; {comparison.differences_table().columns[-2]} = {found.corrected:.4f}"
+    # Of two runs the difference says which one is better.
+    return said if len(comparison.evaluations) == 2 else f"{first}; {said}"
 
 
 def trend_section(trend: Trend, *, plots: bool = True) -> Section:

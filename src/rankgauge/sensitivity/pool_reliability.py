@@ -12,10 +12,11 @@ import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
+from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
+from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
@@ -23,7 +24,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-_Pair = tuple[bytes, bytes]
 _Means = dict[str, tuple[float, ...]]
 
 
@@ -180,17 +180,21 @@ def reliability(
             for name, run in named.items()
         }  # fmt: skip
 
-    brought: dict[str, set[_Pair]] = {}
+    # (judgments,) for each group: what it brought.
+    brought = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
     for name, run in named.items():
-        once = Run(run.without_repeats(duplicates), name=name)
-        top = ranked(once, ties=order_of(ties), depth=k)
-        brought.setdefault(group_of[name], set()).update(_pairs(top))
+        joined = join(truth, run, ties=order_of(ties), table=run.without_repeats(duplicates))
+        top = joined.rows if k is None else joined.rows[joined.rank <= k]
+        brought[group_of[name]][top] = True
+    groups_of = np.sum([*brought.values()], axis=0)
     whole = means(truth)
     of_group = {}
-    for group, pairs in brought.items():
-        others = (brought[one] for one in brought if one != group)
-        reduced, judgments, relevant = _without(truth, pairs.difference(*others))
-        # Without judgments of its own every value stays.
+    for group, rows in brought.items():
+        own = rows & (groups_of == 1)
+        judgments = int(np.count_nonzero(own))
+        relevant = int(np.count_nonzero(truth.table.values[own] >= 1))
+        # Without judgments of its own every value stays. A query may be left without any.
+        reduced = Qrels(truth.table.keep(np.flatnonzero(~own))) if judgments else truth
         of_group[group] = means(reduced) if judgments else whole, judgments, relevant
     left = []
     for name, group in group_of.items():
@@ -204,7 +208,7 @@ def reliability(
         for c, measure in enumerate(asked)
     }
     found = Reliability(asked, tuple(left), tau, k, ())
-    return replace(found, notes=tuple(_notes(found, truth, brought)))
+    return replace(found, notes=tuple(_notes(found, groups_of, len(brought))))
 
 
 def _grouped(named: Mapping[str, Run], groups: Mapping[str, str] | None) -> dict[str, str]:
@@ -222,28 +226,6 @@ def _grouped(named: Mapping[str, Run], groups: Mapping[str, str] | None) -> dict
             fix=f"give the {what}s of which the pool was made",
         )  # fmt: skip
     return group_of
-
-
-def _pairs(run: Run | Qrels) -> Iterator[_Pair]:
-    """The queries and documents of a run or of judgments."""
-    docs, ends = run.table.docs.tolist(), run.table.offsets.tolist()
-    for number, query in enumerate(run.table.queries.tolist()):
-        for doc in docs[ends[number] : ends[number + 1]]:
-            yield query, doc
-
-
-def _without(truth: Qrels, pairs: set[_Pair]) -> tuple[Qrels, int, int]:
-    """The judgments without these documents: a query may be left without any."""
-    table = truth.table
-    docs, ends = table.docs.tolist(), table.offsets.tolist()
-    kept, relevant = np.ones(len(docs), dtype=bool), 0
-    for number, query in enumerate(table.queries.tolist()):
-        for row in range(ends[number], ends[number + 1]):
-            if (query, docs[row]) in pairs:
-                kept[row] = False
-                relevant += bool(table.values[row] >= 1)
-    gone = int(np.count_nonzero(~kept))
-    return Qrels(table.keep(np.flatnonzero(kept))), gone, relevant
 
 
 def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
@@ -273,15 +255,14 @@ def _sign(difference: float) -> int:
     return 0 if abs(difference) <= TOLERANCE else 1 if difference > 0 else -1
 
 
-def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:
+def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str]:
     """The orders, the largest changes, and how much of the judgments no run brought."""
-    whose = "run" if len(brought) == len(found.runs) else "group"
+    whose = "run" if groups == len(found.runs) else "group"
     where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
     yield f"own judgments: of documents that no other {whose} has{where}"
-    known = set(_pairs(truth))
-    nowhere = len(known.difference(*brought.values()))
+    nowhere = int(np.count_nonzero(groups_of == 0))
     if nowhere:
-        yield f"{many(nowhere, 'judgment')} of {len(known)} came from none of these runs"
+        yield f"{many(nowhere, 'judgment')} of {len(groups_of)} came from none of these runs"
     for measure in found.measures:
         name, change = found.largest_change(measure)
         yield (

@@ -15,6 +15,7 @@
   /** Makes heads clickable; `sort(column, down)` does the work. */
   const sortable = (heads, sort) => {
     heads.forEach((head, column) => {
+      if (head.tagName !== "TH") return;
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
@@ -25,7 +26,9 @@
         const first = head.classList.contains("number") ? "descending" : "ascending";
         const turned = before === "descending" ? "ascending" : "descending";
         const now = before === "none" ? first : turned;
-        heads.forEach((other) => other.setAttribute("aria-sort", "none"));
+        heads.forEach((other) => {
+          if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
+        });
         head.setAttribute("aria-sort", now);
         sort(column, now === "descending");
       });
