@@ -25,4 +25,12 @@
     const from = chosen < 0 && step < 0 ? 0 : chosen;
     show((from + step + points.length) % points.length);
   });
+
+  // On paper everything is open.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    opened.forEach((one) => { one.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
 })();
