@@ -492,7 +492,7 @@ def measure_drift(
         >>> report = measure_drift([f"define {word} theory" for word in
         ...          "set graph group game ring field proof number knot chaos".split()], asked)
         >>> report.verdict, report.p
-        ('separated', 0.002)
+        ('missing', 0.002)
     """
     integer("permutations", permutations, least=19)
     integer("additions", additions, least=0)
