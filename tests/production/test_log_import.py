@@ -456,6 +456,19 @@ def test_events_of_our_own_schema_are_read_again(tmp_path):
     assert rows_of(tmp_path / "copy") == rows_of(tmp_path / "log")
 
 
+def test_attributes_of_our_own_events_in_json_are_kept(tmp_path):
+    told = {"interleaving.teams": "AB-", "language": "de", "rank": 3}
+    row = {
+        "event_id": "e1", "kind": "impression", "time": "2026-05-01T12:00:00Z",
+        "question_id": "q1", "documents": ["d1", "d2"], "attributes": told,
+    }  # fmt: skip
+    path = write(tmp_path / "events.jsonl", [row, row | {"event_id": "e2", "attributes": None}])
+    import_log(path, tmp_path / "log")
+    with EventLog(tmp_path / "log").connection() as connection:
+        found = connection.execute("SELECT attributes FROM events ORDER BY event_id").fetchall()
+    assert [each or {} for (each,) in found] == [told | {"rank": "3"}, {}]
+
+
 def test_feedback_of_other_tools(tmp_path):
     mlflow = {
         "assessment_id": "m1", "assessment_name": "user_feedback", "trace_id": "q1",

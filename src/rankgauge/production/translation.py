@@ -165,7 +165,7 @@ def ubi(mapping: LogMapping | None) -> list[str]:
     told = at["query_attributes"]
     given = (
         f"CASE WHEN starts_with({told}, '{{') THEN map_concat({attributes},"
-        f" from_json({told}, '\"MAP(VARCHAR, VARCHAR)\"')) ELSE {attributes} END"
+        f" {_json_map(told)}) ELSE {attributes} END"
     )
     hits, listed = at["query_response_hit_ids"], at["event_attributes.documents"]
     shown, place = at["event_attributes.object.object_id"], at["event_attributes.position.ordinal"]
@@ -236,8 +236,10 @@ def mapped(
         for key, column in table.items()
         if not (key == "kind" and table is not mapping.columns)
     )
+    own_events = mapping.columns.get("kind") == "kind"  # the events of this package
     named |= dict.fromkeys(mapping.attributes)
     if columns is None:
+        named |= {"attributes": None} if own_events else {}
         # A name with dots is a key of its own, or a path.
         paths = [
             p
@@ -249,8 +251,7 @@ def mapped(
         source, valid = "parsed", "f IS NOT NULL"
     else:
         missing = [name for name in named if name not in columns]
-        optional = mapping.columns.get("kind") == "kind"  # the events of this package
-        if missing and not (optional and not {"event_id", "kind", "time"} & set(missing)):
+        if missing and not (own_events and not {"event_id", "kind", "time"} & set(missing)):
             raise FormatError(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(columns)}",
                 path=where, fix="name another column in the mapping",
@@ -293,7 +294,7 @@ def mapped(
                 (_pair(name, _known(at[name])) for name in mapping.attributes),
             )
             if mapping.attributes
-            else _given_attributes(columns)
+            else _given_attributes(columns, at.get("attributes", "NULL"))
         )
         parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object' END"
         presences.append(_presence(own, at, lists))
@@ -316,9 +317,15 @@ def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[s
     return f"({' OR '.join(known) or 'true'})"
 
 
-def _given_attributes(columns: Collection[str] | None) -> str:
-    """The column of attributes that a file of events has."""
-    return "attributes::MAP(VARCHAR, VARCHAR)" if columns and "attributes" in columns else "MAP {}"
+def _given_attributes(columns: Collection[str] | None, text: str) -> str:
+    """The attributes that a file of events has: a column, or a JSON object."""
+    if columns is None:
+        return f"CASE WHEN starts_with({text}, '{{') THEN {_json_map(text)} ELSE MAP {{}} END"
+    return "attributes::MAP(VARCHAR, VARCHAR)" if "attributes" in columns else "MAP {}"
+
+
+def _json_map(text: str) -> str:
+    return f"from_json({text}, '\"MAP(VARCHAR, VARCHAR)\"')"
 
 
 def _quoted(name: str) -> str:
