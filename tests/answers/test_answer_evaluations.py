@@ -229,7 +229,7 @@ def test_the_terminal_shows_one_screen_with_the_conclusion_first_and_the_next_st
     assert len(lines) <= 30
     assert max(map(len, lines)) <= 80
     assert lines[0] == f"{found.summary()}."
-    assert any(line.startswith("Next: ") for line in lines[-2:])
+    assert any(line.startswith("Next step: ") for line in lines[-2:])
     assert len(render(found, "table", Options(full=True)).splitlines()) > len(lines)
 
 

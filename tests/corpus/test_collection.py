@@ -55,7 +55,7 @@ def test_queries_keep_what_else_is_known_of_them(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "line", "said"),
     [
-        ("a.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}', 2, "line 1, too"),
+        ("a.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}', 2, "also in line 1"),
         ("b.jsonl", '{"name": "d1", "text": "x"}', 1, "there is no id"),
         ("c.jsonl", '{"_id": "d1", "words": "x"}', 1, "there is no text"),
         ("d.jsonl", '{"_id": ["d1"], "text": "x"}', 1, "for an id"),

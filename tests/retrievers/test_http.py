@@ -318,7 +318,7 @@ def test_a_server_that_hangs_is_left():
         ({"score": 7}, "score=7 is no path"),
         ({"score_order": "up"}, "no score_order is called 'up'"),
         ({"timeout": 0}, "timeout=0 is not possible"),
-        ({"url": "http://localhost/{query}"}, "a placeholder is in the path"),
+        ({"url": "http://localhost/{query}"}, "there is a placeholder in the path"),
         ({"url": 7}, "URL"),
     ],
 )

@@ -504,7 +504,8 @@ class _Report:
             table = replace(means, title="Means by measure and run", notes=(*legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
             said = self.comparison.sentences[len(self.comparison.withheld) :]
-            more = (Details("Conclusions in sentences", said),) if len(self.evaluations) > 2 else ()
+            # Of two runs the result at the top has the first two.
+            more = (Details("Conclusions in sentences", said),) if len(said) > 2 else ()
             plots = self._plots("differences", "per-query")
             yield Section("Differences", (*self._differences(), *more, *plots))
         else:

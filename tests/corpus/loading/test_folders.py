@@ -172,7 +172,7 @@ def test_documents_and_topics_of_trec_are_read(tmp_path):
         ("<DOC>\n<TEXT>a</TEXT>\n</DOC>\n", 1, "no <DOCNO>"),
         (TREC + "<DOC>\n<DOCNO>x</DOCNO>\n", 12, "not closed"),
         ("<DOC>\n<DOCNO>x</DOCNO>\n" + TREC, 1, "not closed"),
-        (TREC + TREC, 12, "line 1, too"),
+        (TREC + TREC, 12, "also in line 1"),
         ("<top>\n<num>1\n</top>\n", 1, "no title"),
         ("<top>\n<title>x\n</top>\n", 1, "no number"),
         ("<top>\n</top>\n", 1, "no number"),
