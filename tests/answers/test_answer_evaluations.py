@@ -218,7 +218,7 @@ def test_a_report_shows_the_answers_of_several_systems_side_by_side():
     assert "prompt (v1 → v2)" in page
     assert "judge: ann, a person" in page
     text = render(pair)
-    assert "two: 30 questions" in text
+    assert "two and one by AnswerCorrectness" in text
     assert "Faithfulness" in text
 
 
