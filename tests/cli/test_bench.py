@@ -38,7 +38,7 @@ def planned(tmp_path, text):
 def test_retrievers_are_compared_with_latency_beside_quality(bench):
     done = bench("--full")
     assert done.returncode == 0, done.stderr
-    for said in ("against bm25", "latency and cost", "p50 ms", "dense", "index s"):
+    for said in ("compared with bm25", "latency and cost", "p50 ms", "dense", "index s"):
         assert said in done.stdout
     assert done.stderr == ""
     again = bench()
