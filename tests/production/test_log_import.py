@@ -550,6 +550,21 @@ def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch,
         assert (tmp_path / "log" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_a_file_of_several_batches_that_is_imported_again_adds_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "BATCH_BYTES", 20_000)
+    monkeypatch.setattr(sources, "_PART", 512)
+    source = many_rows(tmp_path / "ubi.jsonl")
+    first = import_log(source, tmp_path / "log", now=NOW)
+    rows, kept = rows_of(tmp_path / "log", "*"), (tmp_path / "log" / "refused.jsonl").read_bytes()
+    again = import_log(source, tmp_path / "log", now=NOW)
+    assert first.refused
+    assert again.refused == first.refused
+    assert again.duplicates == sum(first.events.values()) + first.duplicates
+    assert not again.events
+    assert rows_of(tmp_path / "log", "*") == rows
+    assert (tmp_path / "log" / "refused.jsonl").read_bytes() == kept
+
+
 @pytest.mark.slow
 def test_a_killed_process_leaves_a_log_that_can_be_resumed(tmp_path):
     source = many_rows(tmp_path / "ubi.jsonl", 4000)

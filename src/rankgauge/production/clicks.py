@@ -266,7 +266,7 @@ def implicit_judgments(
     with log.connection() as connection:
         connection.execute(_COUNTED)
         connection.execute(_PAIRS)
-        unused = connection.execute(_UNUSED).fetchone()
+        [unused] = connection.execute(_UNUSED).fetchall()
         columns = connection.execute(
             "SELECT pair, rank, shown, clicked FROM counted JOIN pairs USING (text, document)"
         ).fetchnumpy()

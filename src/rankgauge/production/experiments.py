@@ -394,10 +394,10 @@ def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tup
             'SELECT arm, count(DISTINCT "cluster"), count(*) FROM measured GROUP BY arm'
         ).fetchall()
     }
-    (both,) = connection.execute(
+    [(both,)] = connection.execute(
         'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" '
         "HAVING count(DISTINCT arm) > 1)"
-    ).fetchone()
+    ).fetchall()
     (base, base_questions), (new, new_questions) = (rows[arm] for arm in arms)
     return (base, new), (base_questions, new_questions), both
 

@@ -433,7 +433,7 @@ def analyze_interleaving(
     with log.connection() as connection:
         pair = _pair(connection.execute(_PAIRS, {"a": a, "b": b}).fetchall(), log.path)
         connection.execute(_USABLE, {"a": pair[0], "b": pair[1]})
-        methods, impressions, unusable = connection.execute(_TOTALS).fetchone()
+        [(methods, impressions, unusable)] = connection.execute(_TOTALS).fetchall()
         rows = connection.execute(_CREDITED).fetchall()
     if not rows:
         raise InputError(

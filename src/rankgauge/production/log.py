@@ -249,7 +249,7 @@ class EventLog:
             rows = connection.execute(
                 "SELECT kind, count(*), min(time), max(time) FROM events GROUP BY kind"
             ).fetchall()
-            (questions,) = connection.execute("SELECT count(*) FROM questions").fetchone()
+            [(questions,)] = connection.execute("SELECT count(*) FROM questions").fetchall()
         counts = {kind: count for kind, count, _, _ in rows}
         return LogSummary(
             self.path,
@@ -266,18 +266,18 @@ class EventLog:
     def joins(self) -> dict[str, Any]:
         """Return how many events there are, of known questions, and clicks on what was shown."""
         with self.connection() as connection:
-            total, first, last = connection.execute(
+            [(total, first, last)] = connection.execute(
                 "SELECT count(*), min(time), max(time) FROM events"
-            ).fetchone()
-            (questions,) = connection.execute("SELECT count(*) FROM questions").fetchone()
-            joined, orphans, orphan_clicks = connection.execute(
+            ).fetchall()
+            [(questions,)] = connection.execute("SELECT count(*) FROM questions").fetchall()
+            [(joined, orphans, orphan_clicks)] = connection.execute(
                 """SELECT count(*) FILTER (q IS NOT NULL),
                   count(*) FILTER (q IS NULL), count(*) FILTER (q IS NULL AND is_click)
                 FROM (SELECT question_id, kind = 'click' AS is_click FROM events
                   WHERE question_id IS NOT NULL)
                 LEFT JOIN (SELECT question_id AS q FROM questions) ON question_id = q"""
-            ).fetchone()
-            seen, aimed = connection.execute(
+            ).fetchall()
+            [(seen, aimed)] = connection.execute(
                 """WITH clicks AS (
                   SELECT event_id, question_id, documents[1] AS document FROM events
                   WHERE kind = 'click' AND len(documents) > 0
@@ -287,7 +287,7 @@ class EventLog:
                 )
                 SELECT (SELECT count(DISTINCT event_id) FROM shown JOIN clicks
                   USING (question_id, document)), (SELECT count(*) FROM clicks)"""
-            ).fetchone()
+            ).fetchall()
         return {
             "total": total,
             "questions": questions,

@@ -310,6 +310,8 @@ class LogFolder:
     def __init__(self, folder: Path, written: Path, manifest: dict[str, Any]) -> None:
         self.folder, self._written, self.manifest = folder, written, manifest
         self._new: list[str] = []
+        # Hashes of the refused rows of the file, so that a second import adds none again.
+        self._refused: set[int] | None = None
 
     @classmethod
     @contextmanager
@@ -382,7 +384,7 @@ class LogFolder:
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
         """Write the events of the table ``fresh`` as a segment, and refused rows."""
-        (count,) = connection.execute("SELECT count(*) FROM fresh").fetchone()
+        [(count,)] = connection.execute("SELECT count(*) FROM fresh").fetchall()
         segments = self.manifest["segments"]
         if count:
             name = f"events-{len(segments) + 1:06}.parquet"
@@ -402,12 +404,18 @@ class LogFolder:
                 (self.manifest["settings"]["personal"] != "keep",
                  self.manifest["settings"]["scrub"], self.manifest["settings"]["drop_text"])
             )  # fmt: skip
-            with (self._written / REFUSED).open("ab") as stream:
+            with (self._written / REFUSED).open("ab+") as stream:
+                if self._refused is None:
+                    stream.seek(0)
+                    self._refused = {hash(line) for line in stream}
                 for source, each in refused:
                     row = {"source": f"{source}:{each.line}", "reason": each.fault}
                     if keeps:
                         row["row"] = each.text[:_SHOWN]
-                    stream.write(json.dumps(row).encode() + b"\n")
+                    line = json.dumps(row).encode() + b"\n"
+                    if hash(line) not in self._refused:
+                        self._refused.add(hash(line))
+                        stream.write(line)
                 stream.flush()
                 os.fsync(stream.fileno())
                 self.manifest["refused_bytes"] = stream.tell()
@@ -545,17 +553,17 @@ class _Importer:
             "CREATE OR REPLACE TEMP TABLE new AS "
             + translation.events(source.name, self._shifts(), self._timezone)
         )
-        (rows,) = connection.execute(f"SELECT count(*) FROM {counted}").fetchone()
+        [(rows,)] = connection.execute(f"SELECT count(*) FROM {counted}").fetchall()
         faults = connection.execute(
             """SELECT line, min(problem) FROM new WHERE problem IS NOT NULL
             GROUP BY line ORDER BY line"""
         ).fetchall()
         progress.rows += rows - len(faults)
-        first, last, wrong = connection.execute(
+        [(first, last, wrong)] = connection.execute(
             """SELECT arg_min(t, line), arg_max(t, line), count(*) FILTER (t < before) FROM (
               SELECT line, epoch_us(time) AS t, lag(epoch_us(time)) OVER (ORDER BY line) AS before
               FROM new WHERE problem IS NULL AND part = 0)"""
-        ).fetchone()
+        ).fetchall()
         if first is not None:
             if progress.last_time is not None and first < progress.last_time:
                 progress.out_of_order += 1
@@ -636,9 +644,9 @@ class _Importer:
             "CREATE OR REPLACE TEMP TABLE fresh AS SELECT *, md5_number(event_id) AS hash"
             " FROM new WHERE problem IS NULL"
         )
-        before, distinct = connection.execute(
+        [(before, distinct)] = connection.execute(
             "SELECT count(*), count(DISTINCT hash) FROM fresh"
-        ).fetchone()
+        ).fetchall()
         if distinct < before:
             connection.execute(
                 "DELETE FROM fresh WHERE rowid NOT IN (SELECT min(rowid) FROM fresh GROUP BY hash)"

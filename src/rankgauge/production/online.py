@@ -193,10 +193,10 @@ class _Measured:
 
     def counts(self) -> tuple[int, int, str, datetime | None, datetime | None]:
         """Questions, clusters, what they are, the times of the first and the last question."""
-        questions, clusters, unit, first, last = self.connection.execute(
+        [(questions, clusters, unit, first, last)] = self.connection.execute(
             """SELECT count(*), count(DISTINCT "cluster"),
             string_agg(DISTINCT unit, ' or ' ORDER BY unit), min(time), max(time) FROM measured"""
-        ).fetchone()
+        ).fetchall()
         times = (None if time is None else time.replace(tzinfo=UTC) for time in (first, last))
         return (questions, clusters, unit or "users", *times)
 
@@ -414,9 +414,9 @@ def _abstentions(
     abstaining = [row for row in texts if abstains(row[0])]
     if abstaining:
         connection.executemany("INSERT INTO abstaining VALUES (?)", abstaining)
-    (known,) = connection.execute(
+    [(known,)] = connection.execute(
         "SELECT count(text) > 0 FROM events WHERE kind = 'answer'"
-    ).fetchone()
+    ).fetchall()
     return ABSTENTION_RULE if known else ""
 
 
