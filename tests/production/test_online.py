@@ -315,11 +315,19 @@ def test_a_planted_change_is_found_on_its_day(folder):
     assert "idk_rate changed" in str(found)
 
 
+def test_the_trend_of_a_rate_has_possible_bounds(folder):
+    log = write_events(folder / "log.parquet", daily([1, 1, 0, 1, 1, 0, 0, 1], answers=1))
+    (change,) = online_metrics(log, "idk_rate", by="day").changes
+    assert -1 <= change.trend.low < change.trend.change < change.trend.high <= 1
+    weeks = online_metrics(log, "idk_rate", by="week")
+    assert weeks.changes == ()
+
+
 def test_without_a_change_the_table_says_what_could_be_missed(folder):
     log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
     assert "no change found; change from first to last day, by a line: idk_rate" in " ".join(
         str(online_metrics(log, "idk_rate", by="day")).split()
     )
-    assert "cannot tell whether they change: there are fewer than 8 weeks" in " ".join(
+    assert "too few weeks for a trend: there are fewer than 8" in " ".join(
         str(online_metrics(log, "idk_rate", by="week")).split()
     )
