@@ -197,7 +197,7 @@ def test_the_rule_on_texts_is_used_only_without_events(folder):
     events = [Event(f"a{n}", "answer", START, f"q{n}", text="I don't know.") for n in range(4)]
     plain = write_events(folder / "rule.parquet", events)
     assert online_metrics(plain, "idk_rate").overall[0].value == 1
-    assert "abstention-1" in str(online_metrics(plain, "idk_rate"))
+    assert "abstention-2" in str(online_metrics(plain, "idk_rate"))
     logged = write_events(
         folder / "events.parquet", [*events, Event("x", "abstention", START, "q0")]
     )
@@ -210,7 +210,8 @@ PARTS = (
     "1. ", "... ", "(", "Sorry, ", "I'm afraid\n", "I don't know", "I cannot tell", "unknown",
     "n/a", "No naïve answer was found", "The provided context doesn't say", "é", "However, yes",
     ". ", "\n", "! ", "\u00a0", "not stated", "It is not mentioned", "- ", "no answer", "42",
-    "I do not have\u2003any übliche information",
+    "I do not have\u2003any übliche information", "I don\u2019t have any very specific knowledge",
+    "This text doesn\u2019t say", "I have no details",
 )  # fmt: skip
 
 

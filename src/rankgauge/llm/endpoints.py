@@ -72,8 +72,8 @@ class EmbeddingEndpoint(ModelEndpoint):
     """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
 
     Documents and batches of queries are sent again if the server is busy. A single query is sent
-    once: a benchmark times each call and repeats it itself. Texts that are empty or blank are not sent, for many servers
-    refuse them: their vectors are 0.
+    once: a benchmark times each call and repeats it itself. Texts that are empty or blank are not
+    sent, for many servers refuse them: their vectors are 0.
 
     Arguments for server, model and key are described by ``ModelEndpoint``.
 
