@@ -158,14 +158,28 @@ def test_the_line_is_that_of_weighted_least_squares():
 
 
 def test_periods_without_a_denominator_keep_their_time_on_the_line():
-    """Rates .1, .2, .3 at times 0, 2, 3: slope .3 / (14 / 3)."""
-    found = linear_trend([1, 0, 2, 3], [10, 0, 10, 10])
-    assert found.slope == pytest.approx(0.9 / 14)
-    assert found.change == pytest.approx(2.7 / 14)
+    y = [1, 0, 2, 3, 3, 6, 5, 7, 9, 0, 8]
+    x = [10, 0, 10, 10, 10, 10, 10, 10, 10, 0, 10]
+    times = [0, 2, 3, 4, 5, 6, 7, 8, 10]
+    slope = np.polyfit(times, [y[time] / 10 for time in times], 1)[0]
+    found = linear_trend(y, x)
+    assert found.slope == pytest.approx(slope)
+    assert found.change == pytest.approx(slope * 10)
 
 
-def test_two_periods_have_no_line():
-    assert linear_trend([1, 2], [5, 5]) is None
+def test_seven_periods_have_no_line():
+    assert linear_trend([1, 2, 1, 2, 3, 3, 4], [5] * 7) is None
+    assert linear_trend([1, 2, 1, 2, 3, 3, 4, 0], [5] * 7 + [0]) is None
+
+
+def test_the_change_of_a_rate_is_at_most_one():
+    rising = linear_trend([0, 0, 0, 0, 1, 1, 1, 1], [1] * 8, bounds=(0, 1))
+    free = linear_trend([0, 0, 0, 0, 1, 1, 1, 1], [1] * 8)
+    assert (rising.change, rising.high) == (1, 1)
+    assert free.change > 1
+    assert rising.low == free.low
+    falling = linear_trend([1, 1, 1, 1, 0, 0, 0, 0], [1] * 8, bounds=(0, 1))
+    assert (falling.change, falling.low, falling.high) == (-1, -1, free.low * -1)
 
 
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1])])
