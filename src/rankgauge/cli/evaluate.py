@@ -68,6 +68,11 @@ __all__ = ["evaluate"]
     help="Also show means by the values of a field: part, origin, language, ...",
 )  # fmt: skip
 @click.option("--mix-origins", is_flag=True, help="Average generated and other questions together.")
+@click.option(
+    "--memory", metavar="SIZE",
+    help="Read files in parts, within a memory of this size, such as 512MB. Rows in any order go "
+    "through temporary files (TMPDIR).",
+)  # fmt: skip
 @options.run_format
 @options.qrels_format
 @options.save
@@ -99,6 +104,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     weights: str | None,
     group_by: str | None,
     mix_origins: bool,  # noqa: FBT001 - click passes by name
+    memory: str | None,
     run_format: str | None,
     qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
@@ -126,10 +132,15 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
       rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
+      rankgauge evaluate qrels.parquet run.parquet --memory 512MB
     """  # noqa: D301 - click reads the \b
     kept = _Keeping.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
+    if memory is not None and (save or profile is not None):
+        raise click.UsageError(
+            "--save and --profile read the run whole: leave them out, or --memory"
+        )
     chosen = measures
     if use is not None:
         case = rankgauge.core.use_case(use)
@@ -142,7 +153,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         sources = Sources(qrels, runs, qrels_format, run_format)
         excluded: dict[str, object] = {
             "--save": save, "--draws": draws, "--as trec": format == "trec", "--profile": profile,
-            "--weights": weights, "--group-by": group_by,
+            "--weights": weights, "--group-by": group_by, "--memory": memory,
         }  # fmt: skip
         asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
         print_reports(
@@ -156,21 +167,27 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     fields = _Fields.of(questions, weights, group_by)
     with working(f"reading {qrels}"):
         truth = (
-            rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format)
+            rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format, memory=memory)
             if runs
             else rankgauge.Records.of(qrels)
         )
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
             # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
-            whole = save or questions
+            whole = (save or questions) and memory is None
             run = rankgauge.read_run(path, format=run_format) if path and whole else None
             where = None if path is None else located(path, run_format)
             parts = fields.evaluate(
                 truth,
                 where if run is None else run,
                 wanted,
-                {**policies, "profile": profile, "draws": draws or 0, "seed": seed},
+                {
+                    **policies,
+                    "profile": profile,
+                    "draws": draws or 0,
+                    "seed": seed,
+                    "memory": memory,
+                },
                 mix_origins=mix_origins,
             )
             found.append(parts)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Pair: TypeAlias = tuple[bytes, bytes]
 
 # So many judged ids are compared with those of a run without judged documents.
-_SAMPLE = 10_000
+SAMPLE = 10_000
 # Where judged documents are looked for.
 _TOP = 10
 # Of the judged documents that could be in the first ten, a run of a real retriever has more. Only
@@ -137,7 +137,7 @@ class InputChecks:
 
     def _judged_sample(self) -> Ids:
         docs = self.qrels.table.docs
-        return docs.take(slice(0, _SAMPLE))
+        return docs.take(slice(0, SAMPLE))
 
     def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
         """Ids that do not match and scores that look like distances, the worst first."""
@@ -145,7 +145,7 @@ class InputChecks:
         if not self.documents:
             return
         depth = self.documents / len(self.qrels)
-        pool = len(self.qrels.table) / len(self.qrels)
+        pool = self.qrels.judgments / len(self.qrels)
         density = self.matched / self.documents
         reachable = min(1, pool / _TOP)
         odd = judged < _NEARLY_ALL * reachable and self._looks_mixed()

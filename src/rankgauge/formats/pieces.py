@@ -17,13 +17,14 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import readers
-from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
 from rankgauge.formats.fast_trec import UnevenLinesError, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
     is_columnar,
+    is_plain_file,
     is_zip,
     numbered_lines,
     opened,
@@ -40,6 +41,8 @@ from rankgauge.formats.trec import read_third_column, trec_pieces
 _LEAST, _MOST, _ROW = 1 << 20, 1 << 23, 32
 # What a piece takes in memory while it is read, evaluated or written.
 _SHARE = 12
+# Bytes of memory for each byte of a text, and of one that is compressed; and the share of memory.
+_TEXT, _PACKED, _FITTING = 6, 30, 4
 # Bytes of Python objects for a row that is read one by one.
 _OBJECTS = 400
 
@@ -155,6 +158,21 @@ class Pieces:
                 "evaluate it without memory",
             )  # fmt: skip
         return readers.read_table(self._source, self.layout, self._form)
+
+
+def fits(source: Source, memory: int) -> bool:
+    """Whether a file takes but a part of so many bytes of memory when it is read whole.
+
+    What is no file of its own, such as a folder, is read whole whatever it takes.
+    """
+    path = str(source_name(readers.path_and_format(source, JUDGMENTS, None)[0])).partition("!")[0]
+    if path == "<stdin>" or (os.path.exists(path) and not os.path.isdir(path)):  # noqa: PTH110, PTH112
+        if not os.path.isfile(path):  # noqa: PTH113
+            return False
+        with opened_bytes(source) as stream:
+            plain = is_plain_file(stream) and not is_columnar(start_of(stream), path)
+        return os.path.getsize(path) * (_TEXT if plain else _PACKED) <= memory // _FITTING  # noqa: PTH202
+    return True
 
 
 def read_blocks(
