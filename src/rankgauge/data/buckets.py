@@ -7,6 +7,7 @@ temporary files, which the variable TMPDIR names.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, cast
 
@@ -58,7 +59,7 @@ class Buckets:
         self._level = level
         # A row for each segment: its bucket, where it begins, queries, rows, and bytes of ids.
         self._segments = np.zeros((0, 6), dtype=np.int64)
-        self._file = temporary_file()
+        self._file = temporary_file(self)
         self._source, self._notes = "", dict[str, None]()
         segments = [self._segments]
         end = 0
@@ -148,12 +149,14 @@ def most_bytes(memory: int) -> int:
     return min(memory // _SHARE, _MOST)
 
 
-def temporary_file() -> BinaryIO:
-    """A file without a name, which is gone when it is closed or the process ends."""
+def temporary_file(owner: object) -> BinaryIO:
+    """A file without a name, which is gone with its owner, or when the process ends."""
     try:
-        return cast("BinaryIO", tempfile.TemporaryFile(buffering=0))
+        file = cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - its owner's
     except OSError as error:
         raise _unwritable(error) from None
+    weakref.finalize(owner, file.close)
+    return file
 
 
 def write_all(file: BinaryIO, parts: Iterable[memoryview]) -> int:
@@ -204,7 +207,8 @@ def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memo
     hashes = table.queries.hashes() * _MIX
     hashes ^= hashes >> np.uint64(29)
     hashes *= _MIX
-    bucket = (hashes >> np.uint64(64 - _BITS * (level + 1))).astype(np.uint8)
+    hashes >>= np.uint64(64 - _BITS * (level + 1))
+    bucket = (hashes & np.uint64(_COUNT - 1)).astype(np.uint8)
     order = np.argsort(bucket, kind="stable")
     sizes = np.diff(table.offsets)[order]
     rows = ranges_of(table.offsets[:-1][order], sizes)

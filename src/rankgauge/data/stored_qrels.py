@@ -56,7 +56,7 @@ class StoredQrels:
             self._store(Buckets(positioned(pieces)).tables(most_bytes(memory)))
 
     def _store(self, tables: Iterable[Positioned]) -> None:
-        self._files = temporary_file(), temporary_file(), temporary_file()
+        self._files = temporary_file(self), temporary_file(self), temporary_file(self)
         names, positions, sizes, widths, highest, low = [], [], [], [], [], [np.zeros(0)]
         notes: dict[str, None] = {}
         for table, places in tables:
@@ -74,7 +74,9 @@ class StoredQrels:
             for file, column in zip(self._files, columns, strict=True):
                 write_all(file, [column.data.cast("B")])
         order = np.argsort(np.concatenate(positions), kind="stable")
-        self.queries = Ids.joined(names).take(order).compact()
+        self.queries = Ids.joined(names)
+        if (order[1:] < order[:-1]).any():
+            self.queries = self.queries.take(order)
         rows, width = np.concatenate(sizes), np.concatenate(widths)
         # For each query where its rows and the bytes of its documents begin, and how many they are.
         self._starts = offsets_of(rows)[:-1][order], offsets_of(width)[:-1][order]
@@ -83,7 +85,8 @@ class StoredQrels:
         self.highest = np.concatenate(highest)[order]
         self.low_grades = np.concatenate(low)
         self.notes = tuple(notes)
-        hashes = self.queries.hashes()
+        # Of a copy, which keeps them no longer than needed.
+        hashes = self.queries.take(slice(None)).hashes()
         self._by_hash = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._by_hash]
 

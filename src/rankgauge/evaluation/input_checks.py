@@ -20,10 +20,9 @@ import numpy as np
 from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import many, some
-from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import MismatchError
-from rankgauge.evaluation.input_summary import InputSummary
+from rankgauge.evaluation.input_summary import Ends, InputSummary
 
 if TYPE_CHECKING:
     # Loaded where ids do not match.
@@ -378,7 +377,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     )
 
 
-def _nearer(ends: Values) -> tuple[int, int]:
+def _nearer(ends: Ends) -> tuple[int, int]:
     """Count the queries whose first relevant document is nearer to the end, and to the top."""
     top, end = ends[:, 6], ends[:, 7]
     return int(np.count_nonzero(end < top)), int(np.count_nonzero(top < end))

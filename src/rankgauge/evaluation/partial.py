@@ -336,19 +336,23 @@ def merge(partials: Iterable[Partial]) -> Partial:
     if len(parts) == 1:
         return parts[0]
     first = min(parts, key=lambda part: (part.name, repr(sorted(part.settings.items()))))
-    return Partial(
-        _merge_measured([part.measured for part in parts]),
-        sum(part.tied for part in parts),
-        merge_summaries([part.summary for part in parts]),
-        first.name,
-        first.settings,
-    )
+    name, settings, tied = first.name, first.settings, sum(part.tied for part in parts)
+    measured, summaries = [part.measured for part in parts], [part.summary for part in parts]
+    # Of many queries there is no room for all parts beside the whole.
+    del partials, parts, first
+    return Partial(_merge_measured(measured), tied, merge_summaries(summaries), name, settings)
 
 
-def _merge_measured(parts: Sequence[Measured]) -> Measured:
-    order = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
-    columns = (np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True))
-    return Measured(*map(np.asfortranarray, columns))
+def _merge_measured(parts: list[Measured]) -> Measured:
+    """Merge parts, which are forgotten one column after the other."""
+    columns = [[*column] for column in zip(*parts, strict=True)]
+    parts.clear()
+    order = np.argsort(np.concatenate(columns[0]), kind="stable")
+    merged = []
+    while columns:
+        column = np.concatenate(columns.pop(0))
+        merged.append(np.asfortranarray(column[order]))
+    return Measured(*merged)
 
 
 def finish(partial: Partial, context: Context) -> Evaluation:
