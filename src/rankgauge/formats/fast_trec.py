@@ -21,6 +21,7 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import Layout
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.lines import AROUND, Text, read_into
@@ -129,6 +130,7 @@ class _Lines:
 
 def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
     while start < stop:
+        check_stopped()
         end = _last_line(lines.data, start, min(start + _PIECE, stop))
         if end <= start or not lines.take(start, end, rows):
             return False
