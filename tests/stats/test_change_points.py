@@ -90,8 +90,19 @@ def test_the_line_is_that_of_weighted_least_squares():
     assert (found.low / 77, found.high / 77) == pytest.approx(tuple(fit.conf_int()[1]))
 
 
-def test_two_periods_have_no_line():
-    assert linear_trend([1, 2], [5, 5]) is None
+def test_seven_periods_have_no_line():
+    assert linear_trend([1, 2, 1, 2, 3, 3, 4], [5] * 7) is None
+    assert linear_trend([1, 2, 1, 2, 3, 3, 4, 0], [5] * 7 + [0]) is None
+
+
+def test_the_change_of_a_rate_is_at_most_one():
+    rising = linear_trend([0, 0, 0, 0, 1, 1, 1, 1], [1] * 8, bounds=(0, 1))
+    free = linear_trend([0, 0, 0, 0, 1, 1, 1, 1], [1] * 8)
+    assert (rising.change, rising.high) == (1, 1)
+    assert free.change > 1
+    assert rising.low == free.low
+    falling = linear_trend([1, 1, 1, 1, 0, 0, 0, 0], [1] * 8, bounds=(0, 1))
+    assert (falling.change, falling.low, falling.high) == (-1, -1, free.low * -1)
 
 
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1])])

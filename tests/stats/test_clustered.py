@@ -4,26 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from docs_scripts import docs_script
 from scipy import optimize, stats as scipy_stats
 
 from rankgauge.errors import InputError
 from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion
 
-
-def drawn(rng, clusters, rate, correlation, size):
-    """Items and hits of clusters: beta-binomial, the size of clusters geometric."""
-    items = rng.geometric(1 / size, clusters)
-    if correlation:
-        spread = (1 - correlation) / correlation
-        rates = rng.beta(rate * spread, (1 - rate) * spread, clusters)
-    else:
-        rates = np.full(clusters, rate)
-    return rng.binomial(items, rates), items
+# Hits and items of clusters: beta-binomial.
+drawn = docs_script("online_metrics").drawn
 
 
 def test_variance_is_that_of_the_residuals_of_clusters():
     rng = np.random.default_rng(3)
-    hits, items = drawn(rng, 30, 0.3, 0.2, 5)
+    hits, items = drawn(rng, clusters=30, rate=0.3, correlation=0.2, size=5)
     ratio = sum(hits) / sum(items)
     squares = sum((y - ratio * x) ** 2 for y, x in zip(hits, items, strict=True))
     sums = ClusterSums.of(hits, items)
@@ -32,7 +25,7 @@ def test_variance_is_that_of_the_residuals_of_clusters():
 
 def test_variance_agrees_with_statsmodels_for_least_squares_on_clusters():
     api = pytest.importorskip("statsmodels.api")
-    hits, items = drawn(np.random.default_rng(4), 40, 0.4, 0.3, 4)
+    hits, items = drawn(np.random.default_rng(4), clusters=40, rate=0.4, correlation=0.3, size=4)
     values = np.concatenate([[1] * y + [0] * (x - y) for y, x in zip(hits, items, strict=True)])
     groups = np.repeat(np.arange(40), items)
     fit = api.OLS(values, np.ones(len(values))).fit(
@@ -108,7 +101,8 @@ def test_the_interval_covers_the_rate_at_its_level(rate, correlation):
     rng = np.random.default_rng(5)
     covered = 0
     for _ in range(400):
-        found = clustered_proportion(ClusterSums.of(*drawn(rng, 200, rate, correlation, 4)))
+        draw = drawn(rng, clusters=200, rate=rate, correlation=correlation, size=4)
+        found = clustered_proportion(ClusterSums.of(*draw))
         covered += found.low <= rate <= found.high
     assert 0.92 <= covered / 400 <= 0.99
 

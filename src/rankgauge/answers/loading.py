@@ -15,14 +15,14 @@ from typing import Any
 
 from rankgauge.answers.claims import cited
 from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
-from rankgauge.answers.traces import is_span, records_of_spans
 from rankgauge.answers.verdicts import quote_occurs
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.formats.frames import listed, short
+from rankgauge.formats.frames import is_null, listed, short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.named_rows import named_rows, parts_of
+from rankgauge.formats.spans import is_span, records_of_spans
 
 __all__ = ["FIELDS", "answer_questions", "read_answers"]
 
@@ -346,7 +346,7 @@ def _parts(
     if isinstance(named.get("metadata"), Mapping):
         inner = named.pop("metadata")
         named = {_plain(key): value for key, value in inner.items()} | named
-    named = {key: _unquoted(value) for key, value in named.items() if not _is_missing(value)}
+    named = {key: _unquoted(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
         # TREC RAG: the references are the passages, and citations are their numbers from 0.
         named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
@@ -371,10 +371,6 @@ def _parts(
 
 def _plain(key: Any) -> str:
     return str(key).strip().lower().replace("-", "_").replace(" ", "_")
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
 
 
 def _unquoted(value: Any) -> Any:
@@ -501,11 +497,11 @@ def _context(
     given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
 ) -> Context:
     """A context with parts; its name is used if it has no identifier of its own."""
-    if _is_missing(given):
+    if is_null(given):
         raise InputError("it is null", where=place, fix="leave it out, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
-    key = next((named[each] for each in _CONTEXT_IDS if not _is_missing(named.get(each))), None)
-    text = next((named[each] for each in _TEXTS if not _is_missing(named.get(each))), None)
+    key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
+    text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
     if own and key is not None:
         name = _text("id", key, place)
     if text is None and key is not None and texts is not None:
@@ -555,7 +551,7 @@ def _answer(
     found = []
     for each in _list(*parts["citations"], place):
         named = each if isinstance(each, Mapping) else {"context": each}
-        target = next((named[name] for name in _CITED if not _is_missing(named.get(name))), None)
+        target = next((named[name] for name in _CITED if not is_null(named.get(name))), None)
         if target is None:
             raise InputError(
                 f"a citation is {short(each)}", where=place,

@@ -155,19 +155,16 @@ def encoder_of(
 
     kind, _, name = text.partition(":")
     model, at, url = name.partition("@")
-    if kind == "hashing" and not name:
-        return retrievers.HashingEncoder()
-    if kind == "model2vec" and name:
-        return retrievers.Model2VecEncoder(name)
-    if kind == "sentence-transformers" and name:
-        return retrievers.SentenceTransformersEncoder(name)
     if kind == "openai-embeddings" and model and at and url:
         return retrievers.EmbeddingEndpoint(url, model, key_env=key_env, cache=cache)
-    raise click.BadParameter(
-        f"{text!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
-        "openai-embeddings:NAME@URL",
-        param_hint=option,
-    )
+    try:
+        return retrievers.named_encoder(text)
+    except rankgauge.UnknownName:
+        raise click.BadParameter(
+            f"{text!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
+            "openai-embeddings:NAME@URL",
+            param_hint=option,
+        ) from None
 
 
 def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:

@@ -218,10 +218,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
 
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
 @_project
-@click.option(
-    "--collection", metavar="FOLDER", required=True,
-    help="The documents: a folder, an archive, a file, or a collection of another library.",
-)  # fmt: skip
+@options.documents
 @click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; repeat for more.")
 @click.option("--bm25", is_flag=True, help="Search the collection with BM25.")
 @click.option(

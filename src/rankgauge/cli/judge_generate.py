@@ -16,10 +16,7 @@ from rankgauge.cli.progress import working
 
 @click.command(short_help="Let a language model propose questions for documents.")
 @click.argument("project", metavar="PROJECT")
-@click.option(
-    "--collection", metavar="FOLDER", required=True,
-    help="The documents: a folder, an archive, a file, or a collection of another library.",
-)  # fmt: skip
+@options.documents
 @click.option(
     "-n", type=click.IntRange(1), default=30, show_default=True,
     help="The number of documents to draw; the model proposes one question for each.",

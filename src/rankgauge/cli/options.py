@@ -14,6 +14,7 @@ from rankgauge.cli.inputs import queries_of
 __all__ = [
     "baseline",
     "collection",
+    "documents",
     "full",
     "label",
     "language_model",
@@ -102,6 +103,12 @@ def full(text: str) -> _Option:
 def collection(text: str) -> _Option:
     """Return the option of a collection."""
     return click.option("--collection", metavar="FOLDER", help=text)
+
+
+documents = click.option(
+    "--collection", metavar="FOLDER", required=True,
+    help="The documents: a folder, an archive, a file, or a collection of another library.",
+)  # fmt: skip
 
 
 def baseline(text: str = "The run that the others are compared with: the first.") -> _Option:

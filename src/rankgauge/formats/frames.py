@@ -180,6 +180,11 @@ def frame_columns(
     return {name: frame[name] for name in chosen}
 
 
+def is_null(value: object) -> bool:
+    """Whether a cell has no value: None, or the NaN of data frames."""
+    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
+
+
 def listed(values: Any) -> list[Any]:
     """Plain values where the library has its own for each element."""
     if isinstance(values, list):

@@ -17,7 +17,7 @@ import numpy as np
 
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.frames import frame_columns, is_frame, listed, short
+from rankgauge.formats.frames import frame_columns, is_frame, is_null, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name, start_of
 from rankgauge.formats.mappings import is_list, labelled
@@ -218,7 +218,7 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
         part = _PART_OF.get(key) if isinstance(key, str) else None
         if part is None:
             _other_key(key, place, unread)
-        elif not _is_missing(value):
+        elif not is_null(value):
             if part in parts:
                 raise InputError(
                     f"{parts[part][0]!r} and {key!r} are two names of the same thing", where=place,
@@ -231,10 +231,6 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
     if wanted:
         raise _without(wanted, named, place)
     return parts
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
 
 
 def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
@@ -273,7 +269,7 @@ def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
 
 
 def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputError:
-    there = [str(key) for key, value in named.items() if not _is_missing(value)]
+    there = [str(key) for key, value in named.items() if not is_null(value)]
     empty = [key for key in named if key in _PART_OF and key not in there]
     hints = []
     for want in wanted:
