@@ -16,6 +16,7 @@ __all__ = [
     "collection",
     "documents",
     "full",
+    "jobs",
     "label",
     "language_model",
     "measure",
@@ -57,6 +58,10 @@ label = click.option(
     metavar="TEXT",
     help="A label for the saved evaluation, such as: release 2.1.",
 )
+jobs = click.option(
+    "--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N",
+    help="Evaluate runs and test differences in N threads; the numbers are the same.",
+)  # fmt: skip
 order = click.option(
     "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
     help="The order of documents with equal scores: document id descending, or as in the file.",
