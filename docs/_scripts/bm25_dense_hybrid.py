@@ -61,7 +61,7 @@ def main() -> None:
         write("".join(causes(found)))
         for short, diagnosis in found.items():
             write(f"\n{short}:\n\n")
-            write("".join(f"- {sentence}\n" for sentence in diagnosis.reading.sentences))
+            write("".join(f"- {sentence}\n" for sentence in diagnosis.precision_recall.sentences))
         write("\n")
 
 

@@ -1,7 +1,6 @@
+import command
 import pytest
-from click.testing import CliRunner
 
-from rankgauge.cli import main
 from rankgauge.distributed import sql_checks, sql_query
 
 pytest.importorskip("sqlglot", reason="without sqlglot no query is written")

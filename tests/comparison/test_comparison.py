@@ -262,8 +262,8 @@ def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
                 ours = found.difference(run, name)
                 assert ours.p == theirs[0, place]
                 assert ours.corrected == min(1.0, 2 * ours.p)
-    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
-    assert "Bonferroni over 2 measures" in found.design.in_words()
+    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.describe()
+    assert "Bonferroni over 2 measures" in found.design.describe()
 
 
 def test_max_t_corrects_over_runs_and_measures_at_once():

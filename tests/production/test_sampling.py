@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankgauge
-from rankgauge.production import EvaluationQuestion, group_questions, sample_questions
+from rankgauge.production import EvaluationQuestion, sample_questions
+from rankgauge.production.sampling import group_questions
 
 
 @pytest.fixture

@@ -230,7 +230,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
                             before.failing, after.failing))  # fmt: skip
     # Where the input explains the numbers of one, no causes are named.
     for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
-        if not (old.looked_at and new.looked_at):
+        if not (old.checked and new.checked):
             continue
         if old.queries or new.queries:
             rows.append(_counts(f"{old.cause.name}: queries", old.queries, new.queries))
@@ -240,9 +240,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
         columns=("", "before", "after", "change"),
         rows=tuple(rows),
         title=f"{before.run_name} and {after.run_name}, {many(before.queries, 'query')}",
-        notes=tuple(
-            dict.fromkeys([*withheld, *(f"not looked at: {t}" for t in before.not_looked_at)])
-        ),
+        notes=tuple(dict.fromkeys([*withheld, *(f"not checked: {t}" for t in before.not_checked)])),
     )
 
 

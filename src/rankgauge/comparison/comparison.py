@@ -220,7 +220,7 @@ class Comparison(Result):
                 *self.sentences[len(self.withheld) :],
                 *(f"WARNING: {text}" for text in self.warnings),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
-                self.design.in_words(),
+                self.design.describe(),
             ),
         )
 
@@ -248,7 +248,7 @@ class Comparison(Result):
         design = asdict(self.design) | {"tested": [str(m) for m in self.tested]}
         return {
             "queries": len(self.evaluations[0].query_ids),
-            "policies": self.evaluations[0].policies.said(),
+            "policies": self.evaluations[0].policies.describe(),
             "design": design,
             "measures": [str(measure) for measure in self.evaluations[0].measures],
             "runs": [

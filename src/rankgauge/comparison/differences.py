@@ -244,8 +244,8 @@ class Design:
                 fix="choose test='randomization', or correction='holm'",
             )
 
-    def in_words(self) -> str:
-        """How it is tested, for the foot of a table."""
+    def describe(self) -> str:
+        """Return the test, correction and intervals in one sentence, for the foot of a table."""
         names = ", ".join(map(str, self.tested))
         drawn = f", {self.draws:,} draws, seed {self.seed}"
         by = {

@@ -236,7 +236,7 @@ class JudgedRun(Cached):
     def weights(
         self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
     ) -> FloatArray:
-        """(Q, J) what each document's rank is worth, 0 past `k` and where padded.
+        """(Q, J) weight of each document's rank, 0 past `k` and where padded.
 
         Args:
             key: What the weights are: a name with every parameter that they depend on.
@@ -317,9 +317,9 @@ class JudgedRun(Cached):
 class Averaged(JudgedRun):
     """A judged run whose groups of equal scores are in every order at once, all equally likely.
 
-    A measure that only adds up what ranks are worth has the same value of it as on the average over
-    all orders: the mean of a sum is the sum of the means. So its kernel may be called with this
-    run instead of one in one order. What is not as simple as that is refused here.
+    For a measure that is a sum of rank weights, its value here is the mean over all orders: the
+    mean of a sum is the sum of the means. So its kernel may be called with this run instead of a
+    run in one order. Methods for which this does not hold raise an error.
 
     Example:
         >>> from dataclasses import replace
@@ -357,19 +357,19 @@ class Averaged(JudgedRun):
     def weights(
         self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
     ) -> FloatArray:
-        """(Q, J) what the ranks of each document's group are worth on the average."""
+        """(Q, J) mean weight of the ranks of each document's tie group."""
         return self.once((key, k), lambda: self._means(table, k))
 
     def _means(self, table: Callable[[int], FloatArray], k: int | None) -> FloatArray:
         last = np.where(self.in_qrels, self.tie_last, 0)
         first = np.where(self.in_qrels, self.tie_first, 0)
         deepest = int(last.max(initial=0))
-        looked_at = last if k is None else np.minimum(last, k)
-        worth = table(deepest)
-        sums, rest = _sums(worth[: deepest + 1])
-        start = np.minimum(np.maximum(first - 1, 0), looked_at)
-        added = (sums[looked_at] - sums[start]) + (rest[looked_at] - rest[start])
-        alone = worth[first] if k is None else np.where(first <= k, worth[first], 0.0)
+        last_rank = last if k is None else np.minimum(last, k)
+        weights = table(deepest)
+        sums, rest = _sums(weights[: deepest + 1])
+        start = np.minimum(np.maximum(first - 1, 0), last_rank)
+        added = (sums[last_rank] - sums[start]) + (rest[last_rank] - rest[start])
+        alone = weights[first] if k is None else np.where(first <= k, weights[first], 0.0)
         means = np.where(last > first, added / np.maximum(last - first + 1, 1), alone)
         return np.where(self.in_qrels, means, 0.0)
 

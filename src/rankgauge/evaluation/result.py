@@ -324,7 +324,7 @@ class Evaluation(Result):
         data: dict[str, Any] = {
             "run": self.run_name,
             "settings": dict(self.settings),
-            "policies": self.policies.said(),
+            "policies": self.policies.describe(),
             "counts": self.counts,
             "coverage": self.coverage,
             "measures": [

@@ -120,12 +120,12 @@ def _relative(name: str, query: RankedQuery, words: Any) -> Calculation:
 def _f_measure(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words.get("k")
     found, rows = _count(query, words, k)
-    looked_at = len(query.documents) if k is None else k
+    depth = len(query.documents) if k is None else k
     whole = query.relevant(words["rel"])
     if not whole:
         said = f"relevant{level(words)}: none in the judgments, so that recall is 0 / 0"
         return Calculation(_SO_FAR, rows, (said, f"{name}: undefined"), math.nan)
-    p, r = _share(found, looked_at), found / whole
+    p, r = _share(found, depth), found / whole
     weight = words["beta"] ** 2
     value = (1 + weight) * p * r / (weight * p + r) if found else 0.0
     last = "0: nothing relevant was found"
@@ -133,7 +133,7 @@ def _f_measure(name: str, query: RankedQuery, words: Any) -> Calculation:
         above = f"{number(1 + weight)} · {number(p)} · {number(r)}"
         last = f"{above} / {number(weight * p + r)} = {number(value)}"
     steps = (
-        f"P = {found} / {looked_at} = {number(p)}, R = {found} / {whole} = {number(r)}",
+        f"P = {found} / {depth} = {number(p)}, R = {found} / {whole} = {number(r)}",
         f"{name} = (1 + {number(weight)}) · P · R / ({number(weight)} · P + R)",
         f"{' ' * len(name)} = {last}",
     )

@@ -13,10 +13,10 @@ from typing import Any
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
-from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
-from rankgauge.formats.rows import Rows, by_query, rank_number
+from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
@@ -150,24 +150,30 @@ def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
 
 
 def _lines(
-    table: PairTable,
+    tables: Iterable[PairTable],
     layout: Layout,
     _tag: str = "",
     *,
     by: str,
     header: tuple[str, str, str] | None = None,
-) -> Iterator[str]:
+) -> Iterator[bytes | str]:
     """A table with a header, query by query."""
     parts: list[str] = []
     # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
     sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
     writer = csv.writer(sink, delimiter=by, lineterminator="\r\n")
     writer.writerow(header or layout.columns)
-    for query, docs in by_query(table):
-        writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
-        yield "".join(parts)
+    yield parts.pop()
+    for query, table, rows in by_query(tables):
+        lines = None
+        if layout is RUN:
+            writer.writerow((query, ""))
+            lines = score_lines(table, rows, (parts.pop()[:-1], by, "\n"))
+        if lines is None:
+            docs = text_pairs(table, rows)
+            writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
+        yield lines or "".join(parts)
         parts.clear()
-    yield "".join(parts)
 
 
 csv_lines = partial(_lines, by=",")

@@ -14,7 +14,7 @@ from rankgauge.formats.frames import from_columns, short
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.mappings import from_mapping
 from rankgauge.formats.numbers import number_text, plain_number
-from rankgauge.formats.rows import Rows, by_query, rank_number
+from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 from rankgauge.formats.search_tools import shaped
 
 Lines = Iterable[tuple[int, bytes]]
@@ -276,22 +276,31 @@ class Nested:
         return FormatError(what, path=self._name, line=line, fix=fix)
 
 
-def json_by_query(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def json_by_query(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """A JSON object, query id to document id to number, query by query."""
     before = "{"
-    for query, docs in by_query(table, whole=True):
-        numbers = {doc: plain_number(value, layout) for doc, value in docs}
-        yield f"{before}{_json(query)}: {_json(numbers)}"
+    for query, table, rows in by_query(tables, whole=True):
+        lines = score_lines(table, rows, ('"', '": ', ", ")) if layout is RUN else None
+        if lines:
+            numbers = f"{{{lines[:-2].decode()}}}"
+        else:
+            pairs = text_pairs(table, rows)
+            numbers = _json({doc: plain_number(value, layout) for doc, value in pairs})
+        yield f"{before}{_json(query)}: {numbers}"
         before = ",\n"
     yield "{}\n" if before == "{" else "}\n"
 
 
-def json_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def json_lines(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[bytes | str]:
     """One JSON object a row, query by query."""
     query_key, doc_key, value_key = map(_json, layout.columns)
-    for query, docs in by_query(table):
+    for query, table, rows in by_query(tables):
         start = f"{{{query_key}: {_json(query)}, {doc_key}: "
         middle = f", {value_key}: "
-        yield "".join(
-            [f"{start}{_json(d)}{middle}{number_text(value, layout)}}}\n" for d, value in docs]
+        lines = None
+        if layout is RUN:
+            lines = score_lines(table, rows, (f'{start}"', f'"{middle}', "}\n"))
+        yield lines or "".join(
+            f"{start}{_json(doc)}{middle}{number_text(value, layout)}}}\n"
+            for doc, value in text_pairs(table, rows)
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -340,7 +341,7 @@ def _kind(kind: Any) -> str:
     return "string" if said.startswith(("categorical", "enum")) else said
 
 
-def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO) -> None:
+def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream: BinaryIO) -> None:
     """Write three columns: query and document as text, the number as 64-bit float."""
     try:
         import pyarrow as pa
@@ -352,7 +353,8 @@ def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO)
 
     kinds = (pa.string(), pa.string(), pa.float64())
     schema = pa.schema(list(zip(layout.columns, kinds, strict=True)))
-    batches = (pa.record_batch(list(columns), schema=schema) for columns in _columns(table, pa))
+    columns = itertools.chain.from_iterable(_columns(table, pa) for table in tables)
+    batches = _groups((pa.record_batch(list(part), schema=schema) for part in columns), pa)
     if form == "arrow":
         with pa.ipc.new_file(stream, schema) as writer:
             for batch in batches:
@@ -365,6 +367,19 @@ def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO)
             writer.write_batch(batch, row_group_size=_ROWS)
 
 
+def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
+    """The same rows in batches of so many, so that tables leave no trace in the file."""
+    kept: list[Any] = []
+    for batch in batches:
+        kept.append(batch)
+        while sum(map(len, kept)) >= _ROWS:
+            whole = pa.Table.from_batches(kept).combine_chunks()
+            kept = whole.slice(_ROWS).to_batches()
+            yield from whole.slice(0, _ROWS).to_batches()
+    if kept:
+        yield from pa.Table.from_batches(kept).combine_chunks().to_batches()
+
+
 def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
     """Query, document and number of so many rows at a time."""
     names = _texts(table.queries, pa)
@@ -372,7 +387,8 @@ def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
     for start in range(0, len(table), _ROWS):
         here = slice(start, start + _ROWS)
         queries = names.take(pa.array(numbers[here]))
-        yield queries, _texts(table.docs.take(here), pa), pa.array(table.values[here])
+        # A copy: pyarrow would keep the memory of the table, which is used again.
+        yield queries, _texts(table.docs.take(here), pa), pa.array(table.values[here].copy())
 
 
 def _texts(ids: Ids, pa: Any) -> Any:

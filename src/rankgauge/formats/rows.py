@@ -7,11 +7,12 @@ row, leave it out, and go on: so a check finds all faults of a file that an eval
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rankgauge.core import native
 from rankgauge.core.ids import Blame, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
@@ -227,17 +228,37 @@ def rank_number(value: Any) -> float:
 
 
 def by_query(
-    table: PairTable, *, whole: bool = False
-) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """Each query with its documents and their numbers, as text."""
-    ends = table.offsets.tolist()
-    for number, query in enumerate(id_texts(table.queries)):
-        start, stop = ends[number], ends[number + 1]
-        step = max(stop - start, 1) if whole else _AT_ONCE
-        for first in range(start, max(stop, start + 1), step):
-            rows = slice(first, min(first + step, stop))
-            docs = id_texts(table.docs.take(rows), table.docs)
-            yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
+    tables: Iterable[PairTable], *, whole: bool = False
+) -> Iterator[tuple[str, PairTable, slice]]:
+    """Each query as text, with its table and its rows there; of very many rows some at a time."""
+    for table in tables:
+        ends = table.offsets.tolist()
+        for number, query in enumerate(id_texts(table.queries)):
+            start, stop = ends[number], ends[number + 1]
+            step = max(stop - start, 1) if whole else _AT_ONCE
+            for first in range(start, max(stop, start + 1), step):
+                yield query, table, slice(first, min(first + step, stop))
+
+
+def text_pairs(table: PairTable, rows: slice) -> Iterator[tuple[str, float]]:
+    """The documents of these rows as text, with their numbers."""
+    docs = id_texts(table.docs.take(rows), table.docs)
+    return zip(docs, table.values[rows].tolist(), strict=True)
+
+
+def score_lines(
+    table: PairTable, rows: slice | IntArray, around: tuple[str, str, str], rank: int = 0
+) -> bytes | None:
+    """A line of each row, by the compiled core; None without it, or if an id may need quotes.
+
+    Text comes before the document, between it and the score, and behind the score. The rank of the
+    first row, if not 0, and those that follow are between document and score.
+    """
+    if native.core is None:
+        return None
+    before, between, after = (text.encode() for text in around)
+    docs, scores = table.docs.take(rows), np.ascontiguousarray(table.values[rows])
+    return native.core.row_lines(*docs.columns(), scores, before, between, after, rank)
 
 
 def id_texts(ids: Ids, column: Ids | None = None) -> list[str]:

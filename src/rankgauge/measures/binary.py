@@ -223,9 +223,9 @@ def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     Beware: the window differs from query to query; at m > 1 it cannot pass 1/m.
     Source: trec_eval, measure Rprec_mult.
     """
-    looked_at = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
-    found = run.among(run.hits(rel), looked_at)
-    return _defined(found / looked_at, run.relevant(rel))
+    depth = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
+    found = run.among(run.hits(rel), depth)
+    return _defined(found / depth, run.relevant(rel))
 
 
 @measure(trec="set_P", also=("SetPrecision",), tie_mean="same")
@@ -387,9 +387,9 @@ def _defined(values: Values, whole: IntArray) -> Values:
     return np.where(whole > 0, values, np.nan)
 
 
-def _f_measure(found: Counts, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
+def _f_measure(found: Counts, relevant: IntArray, retrieved: IntArray, beta: float) -> Values:
     weight = beta * beta
-    divisor = weight * relevant + looked_at
+    divisor = weight * relevant + retrieved
     return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
 
 

@@ -30,8 +30,8 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
     """(Q, K) Judged@k for each of these depths; None stands for all that was retrieved."""
     known = np.stack([run.among(run.in_qrels, k) for k in depths], axis=1)
-    looked_at = np.stack([run.depth(k) for k in depths], axis=1)
-    return np.where(looked_at > 0, known / np.maximum(looked_at, 1), np.nan)
+    depth = np.stack([run.depth(k) for k in depths], axis=1)
+    return np.where(depth > 0, known / np.maximum(depth, 1), np.nan)
 
 
 @measure(trec="unj_{k}", better="lower", reads="judged", judged_only=False, tie_mean="linear")

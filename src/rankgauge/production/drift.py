@@ -128,8 +128,7 @@ class DriftReport(Result):
     """Whether evaluation questions look like those of users, made by :func:`measure_drift`.
 
     Attributes:
-        verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``; see
-            `VERDICTS`.
+        verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
         evaluation: Simple properties of the evaluation questions.
         log: Simple properties of the log questions.
         shared: The number of evaluation questions that users asked word for word.
@@ -472,8 +471,8 @@ def measure_drift(
     test; how often questions were asked decides the weights and the questions to add.
 
     Args:
-        evaluation_questions: Texts, queries, a collection or the path of a file; see
-            :meth:`DistinctQuestions.of`.
+        evaluation_questions: Texts, queries, a collection, or the path of a collection, a file of
+            questions, or a text file with a question on each line.
         log_questions: The same, or an event log.
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.

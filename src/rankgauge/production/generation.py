@@ -195,7 +195,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
 
     A proposal is refused, and kept with the reason, if the model finds nothing to ask for; if it is
     copied (a run of six words of the document, or half of its runs of three words); if it repeats a
-    known question or an earlier proposal (`group_questions`); or if the model, asked again, does
+    known question or an earlier proposal; or if the model, asked again, does
     not find it answerable from the document alone, or quotes no passage of it. The rank of the
     document in a search for the question is recorded, and nothing is dropped for it: that would
     favor the search that was used.

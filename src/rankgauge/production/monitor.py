@@ -333,8 +333,8 @@ def online_signals(
     corrected = dict(zip(known, stats.holm(list(known.values())), strict=True)) if known else {}
     found = []
     for name, (y, x) in sums.items():
-        trend = stats.linear_trend(y, x)
-        if name not in corrected or trend is None:
+        trend = stats.linear_trend(y, x, bounds=(0, 1))
+        if trend is None:
             nan, reason = math.nan, f"fewer than {stats.FEWEST_PERIODS} days"
             found.append(Signal(name, "cannot tell", nan, nan, nan, reason=reason))
             continue

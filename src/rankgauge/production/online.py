@@ -378,15 +378,14 @@ def _changes(
         if metric.kind == "quantile":
             continue
         y = [each.numerator if each.denominator else 0.0 for each in own]
-        trend = stats.linear_trend(y, x)
+        trend = stats.linear_trend(y, x, bounds=metric.bounds)
         if trend is not None:
             p = stats.first_change(y, x)
             found.append((metric, trend, p, y, x, [each.group for each in own]))
-    tested = [row[2] for row in found if not math.isnan(row[2])]
-    corrected = iter(stats.holm(tested) if tested else ())
+    corrected = stats.holm([row[2] for row in found]) if found else ()
     changes = []
-    for metric, trend, p, y, x, names in found:
-        adjusted = math.nan if math.isnan(p) else float(next(corrected))
+    for (metric, trend, _, y, x, names), p in zip(found, corrected, strict=True):
+        adjusted = float(p)
         shifts = stats.find_change_points(y, x) if adjusted <= _ALPHA else ()
         changes.append(
             MetricChange(

@@ -90,7 +90,7 @@ class MetricChange:
         metric: The metric.
         trend: The line through its values, weighted by their denominators.
         p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), corrected
-            by Holm for the metrics; NaN with fewer than eight days or weeks.
+            by Holm for the metrics.
         shifts: If p is at most .05: the first day or week of each new rate, that rate and the one
             before.
     """
@@ -128,7 +128,8 @@ class OnlineMetrics(Result):
         first: The time of the first question; None without questions.
         last: The time of the last one.
         checks: The result of each threshold.
-        changes: How each metric changes over days or weeks; empty if groups are others.
+        changes: How each metric changes over days or weeks; without metrics that fewer than
+            eight of them have. Empty if groups are others.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """
@@ -357,9 +358,9 @@ class OnlineMetrics(Result):
 
 def _no_change(changes: Iterable[MetricChange], by: str) -> str:
     """That no change was found, and what could have been missed."""
-    tested = [change for change in changes if not math.isnan(change.p)]
+    tested = list(changes)
     if not tested:
-        return f"cannot tell whether they change: there are fewer than {stats.FEWEST_PERIODS} {by}s"
+        return f"too few {by}s for a trend: there are fewer than {stats.FEWEST_PERIODS}"
     widest = ", ".join(
         f"{change.metric.name} {change.trend.low:+.3f} to {change.trend.high:+.3f}"
         for change in tested[:_FEW]

@@ -35,7 +35,8 @@ class EvaluationQuestion:
         id: Its identifier.
         text: The question.
         origin: ``log``, ``expert``, ``generated``, or another word for where it came from.
-        part: One of `PARTS`.
+        part: ``core`` (stays in every version, for trends), ``rotating`` (replaced by each new
+            sample) or ``sentinel`` (a known failure, stays in every version).
         date: When it was added, in ISO form.
         version: The version of the set.
         frequency: How often it was asked in the log, near-duplicates included; None if unknown.

@@ -77,11 +77,11 @@ def _rest(found: Diagnosis) -> Iterator[Table]:
 def _short(found: Diagnosis) -> Iterator[Table]:
     """Quality, causes, and the suggested fix, on one screen."""
     quality, causes = _quality(found), _causes(found)
-    said = found.reading.sentences
+    said = found.precision_recall.sentences
     # The last sentence is about drift.
     yield replace(quality, notes=said[:1] if found.drift is None else (said[0], said[-1]))
     warnings = [note for note in found.notes if note.startswith("WARNING: ")]
-    notes = [found.summary(), *warnings[:1], *(f"not checked: {t}" for t in found.not_looked_at)]
+    notes = [found.summary(), *warnings[:1], *(f"not checked: {t}" for t in found.not_checked)]
     asked = tuple(one for one in found.slices if one.by not in OWN_CUTS)
     table = replace(causes, notes=tuple(filter(None, notes)))
     if asked:
@@ -96,7 +96,7 @@ def _quality(found: Diagnosis) -> Table:
         (str(one.measure), one.mean, one.level, one.attainable, one.highest)
         for one in found.qualities
     )
-    notes = [*found.reading.sentences]
+    notes = [*found.precision_recall.sentences]
     notes += [
         f"{one.measure} cannot pass {one.attainable:.2f} ({one.highest}) with these judgments, "
         "whatever is retrieved"
@@ -128,7 +128,7 @@ def _causes(found: Diagnosis) -> Table:
         f"({found.failing} miss a relevant document in the first {found.k})"
     )
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
-    notes = [f"not checked: {text}" for text in found.not_looked_at]
+    notes = [f"not checked: {text}" for text in found.not_checked]
     none = sum(not one.causes for one in found.diagnoses)
     if none:
         notes.insert(0, f"{many(none, 'query')} without a cause: only the order below is worse")
@@ -138,7 +138,7 @@ def _causes(found: Diagnosis) -> Table:
             f"unjudged in the first {found.k}: {many(sum(unjudged), 'document')} of "
             f"{many(len(unjudged), 'query')} with something to fix; judge these first",
         )
-    absent = [t.cause.name for t in found.totals if not t.queries and t.looked_at]
+    absent = [t.cause.name for t in found.totals if not t.queries and t.checked]
     if absent:
         notes.append(f"also checked: {', '.join(absent)}")
     return Table(

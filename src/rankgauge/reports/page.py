@@ -419,7 +419,7 @@ class _Report:
                 queries=queries.table(),
                 looked=list(self._looked(queries)),
                 inputs=inputs,
-                policies=self.evaluations[0].policies.said(),
+                policies=self.evaluations[0].policies.describe(),
                 settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
                 test=self._test(),
                 notes=notes_of(self.evaluations),
@@ -594,5 +594,5 @@ class _Report:
         return {
             "baseline": design.baseline,
             "tested measures": ", ".join(map(str, design.tested)),
-            "method": design.in_words(),
+            "method": design.describe(),
         }
