@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.measures import Measure
-from rankgauge.measures.measure import parse_all
+
+if TYPE_CHECKING:
+    from rankgauge.measures import Measure
 
 DIALECTS = ("bigquery", "duckdb", "postgres", "snowflake", "spark")
 
@@ -69,6 +70,8 @@ def sql_query(
           AVG(COALESCE(p_10, 0)) AS p_10
         FROM per_query
     """
+    from rankgauge.measures.measure import Measure, parse_all
+
     given = [measures] if isinstance(measures, str | Measure) else measures
     chosen = [each for name in given for each in parse_all(name)]
     names = _output_names(chosen)
