@@ -161,7 +161,7 @@ def encoder_of(
         return retrievers.named_encoder(text)
     except rankgauge.UnknownName:
         raise click.BadParameter(
-            f"{text!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
+            f"{rankgauge.core.redact(text)!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
             "openai-embeddings:NAME@URL",
             param_hint=option,
         ) from None
