@@ -70,6 +70,7 @@ __all__ = ["evaluate"]
 @click.option("--mix-origins", is_flag=True, help="Average generated and other questions together.")
 @options.run_format
 @options.qrels_format
+@options.jobs
 @options.save
 @options.store
 @options.label
@@ -101,6 +102,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     mix_origins: bool,  # noqa: FBT001 - click passes by name
     run_format: str | None,
     qrels_format: str | None,
+    jobs: int,
     save: bool,  # noqa: FBT001 - click passes by name
     store: str | None,
     label: str,
@@ -160,21 +162,26 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             if runs
             else rankgauge.Records.of(qrels)
         )
-    for place, path in enumerate(runs or (None,), start=1):
-        with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
-            # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
-            whole = save or questions
-            run = rankgauge.read_run(path, format=run_format) if path and whole else None
-            where = None if path is None else located(path, run_format)
-            parts = fields.evaluate(
-                truth,
-                where if run is None else run,
-                wanted,
-                {**policies, "profile": profile, "draws": draws or 0, "seed": seed},
-                mix_origins=mix_origins,
-            )
-            found.append(parts)
-            read += [run] * len(parts)
+
+    def evaluated(
+        path: str | None,
+    ) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
+        # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
+        whole = save or questions
+        run = rankgauge.read_run(path, format=run_format) if path and whole else None
+        where = None if path is None else located(path, run_format)
+        how = {**policies, "profile": profile, "draws": draws or 0, "seed": seed}
+        given = where if run is None else run
+        return fields.evaluate(truth, given, wanted, how, mix_origins=mix_origins), run
+
+    paths = runs or (None,)
+    # A thread that waits for standard input could not be interrupted.
+    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if "-" in paths else jobs)
+    for place, path in enumerate(paths, start=1):
+        with working(f"evaluating {path or qrels} ({place} of {len(paths)})"):
+            parts, run = next(results)
+        found.append(parts)
+        read += [run] * len(parts)
     names = [next(iter(parts.values())).run_name for parts in found]
     for name, parts in zip(told_apart(names, runs) if runs else names, found, strict=True):
         evaluations += [

@@ -16,6 +16,7 @@ __all__ = [
     "collection",
     "documents",
     "full",
+    "jobs",
     "label",
     "language_model",
     "measure",
@@ -54,6 +55,10 @@ save = click.option("--save", is_flag=True, help="Save each evaluation; see: ran
 label = click.option(
     "--label", default="", metavar="TEXT", help="A label of what is saved, such as: release 2.1."
 )
+jobs = click.option(
+    "--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N",
+    help="Evaluate runs and test differences in N threads; the numbers are the same.",
+)  # fmt: skip
 order = click.option(
     "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
     help="Order of documents with equal scores: document id descending, or as in the file.",
