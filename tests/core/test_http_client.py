@@ -499,3 +499,18 @@ def test_a_missing_library_names_its_extra():
     with pytest.raises(MissingExtra, match="needs nosuch, which is not installed") as caught:
         library("nosuch.part", extra="http", of="an endpoint")
     assert caught.value.fix == "pip install 'rankgauge[http]'"
+
+
+def test_the_search_for_the_address_of_a_host_is_within_the_time_limit(monkeypatch):
+    released = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(5) and [])
+    begun = time.monotonic()
+    with pytest.raises(EndpointError, match=r"within 0\.2 seconds"):
+        Endpoint("http://host.invalid", timeout=0.2).post("", {})
+    assert time.monotonic() - begun < 2
+    released.set()
+
+
+def test_a_host_without_an_address_cannot_be_reached():
+    with pytest.raises(EndpointError, match="cannot be reached"):
+        Endpoint(f"http://{'a' * 70}.invalid").post("", {})

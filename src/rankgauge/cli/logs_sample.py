@@ -64,7 +64,8 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     LOG is a log, a file of questions with a column count, or a text file with a question on each
     line. Near-duplicates count as one question, and personal data is replaced. SET keeps its core
-    and its sentinels, and gets a new rotating part; its previous version is kept next to it. If nothing changes, it stays.
+    and its sentinels, and gets a new rotating part; its previous version is kept next to it.
+    If nothing changes, there is no new version.
 
     \b
     Examples:

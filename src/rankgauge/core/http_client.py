@@ -7,9 +7,11 @@ import json
 import math
 import os
 import socket
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -431,11 +433,16 @@ class _Clock:
         self, host: str, port: int, timeout: float | None = None, **options: Any
     ) -> _Stream:
         """Connect to the first address of a host that can be reached."""
+        found: Future[Any] = Future()
+        # The system has no time limit for it. The process does not wait for a thread that hangs.
+        threading.Thread(target=_look_up, args=(found, host, port), daemon=True).start()
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError as error:
+            rows = found.result(_left(self._core, timeout))
+        except TimeoutError:
+            raise self._core.ConnectTimeout("the name of the host was not found in time") from None
+        except (OSError, UnicodeError) as error:
             raise self._core.ConnectError(str(error)) from error
-        addresses = list(dict.fromkeys(row[4][0] for row in found))
+        addresses = list(dict.fromkeys(row[4][0] for row in rows))
         for address in addresses[:-1]:
             with suppress(self._core.ConnectError):
                 return self._connected(address, port, timeout, options)
@@ -444,6 +451,14 @@ class _Clock:
     def _connected(self, host: Any, port: int, end: float | None, options: Any) -> _Stream:
         seconds = _left(self._core, end)
         return _Stream(self._core, self._plain.connect_tcp(host, port, seconds, **options))
+
+
+def _look_up(found: Future[Any], host: str, port: int) -> None:
+    """The addresses of a host."""
+    try:
+        found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError) as error:
+        found.set_exception(error)
 
 
 class _Stream:
