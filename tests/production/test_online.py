@@ -188,7 +188,7 @@ def test_unrated_answers_bound_the_thumbs_ratio(folder):
     each = found.value("thumbs_ratio")
     assert (each.value, each.worst, each.best) == (0.75, 0.03, 0.99)
     assert found.value("feedback_rate").value == 0.04
-    assert "from 0.030 to 0.990 if the others had all rated down, or up" in " ".join(
+    assert "with all others rated down or up it would be 0.030 or 0.990" in " ".join(
         str(found).split()
     )
 
@@ -326,8 +326,9 @@ def test_the_trend_of_a_rate_has_possible_bounds(folder):
 
 def test_without_a_change_the_table_says_what_could_be_missed(folder):
     log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
-    assert "no change found; change from first to last day, by a line: idk_rate" in " ".join(
-        str(online_metrics(log, "idk_rate", by="day")).split()
+    assert (
+        "no shift found; linear trend from first to last day (95% interval): idk_rate"
+        in " ".join(str(online_metrics(log, "idk_rate", by="day")).split())
     )
     assert "too few weeks for a trend: there are fewer than 8" in " ".join(
         str(online_metrics(log, "idk_rate", by="week")).split()
