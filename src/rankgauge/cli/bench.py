@@ -21,8 +21,8 @@ _ERROR = 2
 
 @click.command(short_help="Run retrievers over a collection and compare them.")
 @click.argument("path", metavar="PLAN")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; again for more.")
-@options.measures("A measure; again for more. The first is tested. Without: those of the plan.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; repeat for more.")
+@options.measures("A measure; repeat for more. The first is tested. Without: those of the plan.")
 @options.baseline()
 @click.option(
     "--resume/--fresh", default=None,

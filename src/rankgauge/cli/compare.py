@@ -19,12 +19,12 @@ __all__ = ["compare"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
 @options.measures(
-    "A measure; again for more. The first is the primary one, whose differences are tested. "
+    "A measure; repeat for more. The first is the primary one, whose differences are tested. "
     "Without: nDCG@10 tested, P, R, Success and nDCG at 1, 3, 5, 10 and RR described."
 )
 @click.option(
     "--tested", multiple=True, metavar="NAME",
-    help="A measure whose differences are tested, declared before looking; again for more.",
+    help="A measure whose differences are tested, declared before looking; repeat for more.",
 )  # fmt: skip
 @options.baseline()
 @click.option("--all-pairs", is_flag=True, help="Also compare every run with every other run.")
