@@ -210,9 +210,9 @@ def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[M
     tied = joined.numbers[:0]
     # By grades alone, if that is what any measure reads.
     if plan.columns:
-        tied = joined.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        tied = joined.tied(separate_judged=plan.separate_judged, condensed=condensed)
     if graded is not joined:
-        more = graded.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        more = graded.tied(separate_judged=plan.separate_judged, condensed=condensed)
         tied = distinct(np.append(tied, more))
     if context.special is not None:
         tied = distinct(np.append(tied, context.special.tied(joined)))
@@ -405,8 +405,8 @@ def _notes(
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)
-    told = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
-    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *told)))
+    ordered = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
+    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *ordered)))
 
 
 def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:

@@ -53,10 +53,10 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
                     rows.ranks.append(rank_number(row[rank]))
     table = rows.table(columns, (query + 1, doc + 1, value + 1))
     if by != usual:
-        table = table.said(f"{name}: read with {by!r} between the columns")
+        table = table.with_notes(f"{name}: read with {by!r} between the columns")
     if unrated:
-        table = table.said(f"{name}: {unrated} lines without a rating are not judged")
-    return table.said(*_spreadsheet_warnings(rows))
+        table = table.with_notes(f"{name}: {unrated} lines without a rating are not judged")
+    return table.with_notes(*_spreadsheet_warnings(rows))
 
 
 read_csv = partial(_read, usual=",")

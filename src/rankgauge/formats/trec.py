@@ -72,7 +72,7 @@ def read_trec(
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
         if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
             continue
-        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_goes_on(parts):
+        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_has_blank(parts):
             longer += 1
             parts = parts[:_RUN]
         if len(parts) != width:
@@ -98,7 +98,9 @@ def read_trec(
         raise FormatError("there is no line to read", path=name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        table = table.said(f"{name}: {longer} lines go on behind the tag: what follows is not read")
+        table = table.with_notes(
+            f"{name}: {longer} lines go on behind the tag: what follows is not read"
+        )
     return as_read(table, name)
 
 
@@ -125,7 +127,7 @@ def _usual_fields(
     return itertools.chain(head, lines), width, fitting[width]
 
 
-def _tag_goes_on(parts: Sequence[bytes]) -> bool:
+def _tag_has_blank(parts: Sequence[bytes]) -> bool:
     """Whether a blank is in the tag alone: with one in an id, other fields would be numbers."""
     return (
         parts[1].upper() == b"Q0"
@@ -139,9 +141,9 @@ def as_read(table: PairTable, name: str) -> PairTable:
     """The table with its source, and a note on ids that are not UTF-8."""
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
-        return table.said(source=name)
-    said = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
-    return table.said(said, source=name)
+        return table.with_notes(source=name)
+    text = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
+    return table.with_notes(text, source=name)
 
 
 def _number(field: bytes) -> float:
@@ -194,13 +196,13 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         return table
     strange = _uncounted(table)
     if strange is None or form == "msmarco":
-        said = f"{name}: the third column is read as a rank: documents are in that order"
+        text = f"{name}: the third column is read as a rank: documents are in that order"
         if form is None:
-            said = (
+            text = (
                 f"{name}: the third column counts 1 to n in every query, so it is read as a rank "
                 "(--format trec3 reads it as a score)"
             )
-        return replace(table, values=-table.values).said(said)
+        return replace(table, values=-table.values).with_notes(text)
     count = int(table.offsets[strange + 1] - table.offsets[strange])
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
@@ -233,8 +235,8 @@ def trec_lines(table: PairTable, layout: Layout, tag: str = "") -> Iterator[byte
         if query.startswith(b"#"):
             raise _unwritable(query, "query id", "such a line is a comment")
     if queries and mistaken_for(queries[0] + b" "):
-        said = f"the file would be taken for {mistaken_for(queries[0] + b' ')}"
-        raise _unwritable(queries[0], "query id", said)
+        text = f"the file would be taken for {mistaken_for(queries[0] + b' ')}"
+        raise _unwritable(queries[0], "query id", text)
     tags = tag.encode("utf-8", "replace").split() or [b"run"]
     # Bytes as the characters of the same numbers: text is put together quicker.
     end = f" {b'_'.join(tags).decode('latin-1')}\n"

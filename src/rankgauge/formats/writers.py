@@ -66,7 +66,7 @@ def write_table(
         return
     from rankgauge.formats.parquet import write_columns
 
-    _refuse_unheld(table, layout, format_named(form), name)
+    _refuse_losses(table, layout, format_named(form), name)
     packing = packing_of(name)
     if packing is not None:
         fix = f"leave {packing.suffix} off the name"
@@ -80,14 +80,14 @@ def pair_lines(
 ) -> Iterator[bytes]:
     """The bytes of a text file of judgments or of a run, piece by piece."""
     declared = format_named(form)
-    _refuse_unheld(table, layout, declared, name)
+    _refuse_losses(table, layout, declared, name)
     if form == "opensearch" and ".csv" in name.lower():
         declared = format_named("quepid")
     chunks: Iterable[bytes | str] = load(declared.writer)(table, layout, tag)
     return (chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
 
 
-def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) -> None:
+def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) -> None:
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
