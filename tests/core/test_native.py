@@ -274,6 +274,39 @@ def test_a_repeated_document_is_found(rankings):
     assert bool(table.repeats()) == bool(repeated)
 
 
+def _decimal(parts: tuple[int, int]) -> float:
+    """A number as people write it: a few digits with a point somewhere."""
+    digits, behind = parts
+    return digits / 10**behind
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False),
+    st.floats(1e-5, 1e16),
+    st.tuples(st.integers(-(10**16), 10**16), st.integers(0, 17)).map(_decimal),
+    st.integers(-60, 60).map(lambda power: 2.0**power),
+)
+
+
+@given(st.lists(st.tuples(NUMBERS, st.sampled_from([0.0, -math.inf, math.inf])), min_size=1))
+def test_numbers_are_written_as_python_writes_them(pairs):
+    # Beside each number its neighbors, which need the most digits to be told apart.
+    values = [value for number, up in pairs for value in (number, math.nextafter(number, up))]
+    ids = Ids.of([f"d{n}" for n in range(len(values))])
+    found = native.core.row_lines(*ids.columns(), np.array(values), b"q ", b" ", b" t\n", 3)
+    wanted = [f"q d{n} {n + 3} {value!r} t\n" for n, value in enumerate(values)]
+    assert found == "".join(wanted).encode()
+
+
+@pytest.mark.parametrize("strange", ['"', ",", "\\", " ", "\n", "\x7f", "é"])
+def test_an_id_that_a_format_may_quote_is_left_to_python(strange):
+    ids = Ids.of(["plain", f"a{strange}b"])
+    assert native.core.row_lines(*ids.columns(), np.zeros(2), b"", b"\t", b"\n", 0) is None
+    ids = Ids.of(["<a>&'b'", "c|d;e"])
+    found = native.core.row_lines(*ids.columns(), np.zeros(2), b"", b"\t", b"\n", 0)
+    assert found == b"<a>&'b'\t0.0\nc|d;e\t0.0\n"
+
+
 def test_a_core_of_another_version_is_left_out(monkeypatch):
     monkeypatch.delenv("RANKGAUGE_NATIVE", raising=False)
     monkeypatch.setattr(native.core, "VERSION", native.core.VERSION - 1)
@@ -310,3 +343,5 @@ def test_arrays_of_the_wrong_size_are_refused():
         native.core.hash_ids(
             np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64)
         )
+    with pytest.raises(ValueError, match="no ids with numbers"):
+        native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)

@@ -47,6 +47,24 @@ def test_the_interval_is_wilson_s_with_the_t_quantile_and_effective_items():
     assert found.high == pytest.approx(optimize.brentq(beyond, sums.ratio, 1 - 1e-9), abs=1e-9)
 
 
+@pytest.mark.parametrize(("hits", "items"), [
+    ([4, 0, 3, 0, 1, 0, 0, 2], [5, 4, 3, 6, 9, 1, 2, 2]),
+    ([9, 8, 9, 6, 5, 9], [9, 9, 9, 9, 5, 9]),  # fewer misses than hits
+    ([2, 2, 2, 2, 1, 2], [4, 4, 4, 4, 4, 4]),  # less spread than independent items have
+])  # fmt: skip
+def test_the_design_effect_is_that_of_its_definition(hits, items):
+    pairs = list(zip(hits, items, strict=True))
+    ratio = sum(hits) / sum(items)
+    squares = sum((y - ratio * x) ** 2 for y, x in pairs)
+    variance = squares / sum(items) ** 2 * len(items) / (len(items) - 1)
+    observed = max(1, variance / (ratio * (1 - ratio) / sum(items)))
+    alike = sum(x**2 for x in items) / sum(items)
+    misses = [x - y for y, x in pairs]
+    weight = min(sum(each) ** 2 / sum(n**2 for n in each) for each in (hits, misses))
+    wanted = (weight * observed + alike) / (weight + 1)
+    assert ClusterSums.of(hits, items).design_effect == pytest.approx(wanted, rel=1e-12)
+
+
 def test_users_with_one_item_each_count_as_independent_items():
     sums = ClusterSums.of([1] * 30 + [0] * 70, [1] * 100)
     assert sums.design_effect == pytest.approx(1, abs=0.02)
@@ -78,10 +96,22 @@ def test_a_mean_without_spread_has_no_interval():
     assert found.reason == "all values are equal"
 
 
+@pytest.mark.parametrize("values", [[1, 4, 2, 2, 9], [100, 101, 100, 101, 101, 100]])
+def test_the_interval_of_a_mean_of_one_item_each_is_student_s(values):
+    found = clustered_mean(ClusterSums.of(values, [1] * len(values)), level=0.9)
+    wanted = scipy_stats.t.interval(
+        0.9, len(values) - 1, np.mean(values), scipy_stats.sem(values)
+    )  # fmt: skip
+    assert (found.low, found.high) == pytest.approx(wanted)
+    assert found.reason == ""
+
+
 def test_a_mean_stays_within_its_bounds():
     sums = ClusterSums.of([1, 2, 9, 1], [1, 2, 2, 1])
     assert clustered_mean(sums).low < 1
     assert clustered_mean(sums, bounds=(1, math.inf)).low == 1
+    assert clustered_mean(sums).high > 4.5
+    assert clustered_mean(sums, bounds=(1, 4.5)).high == 4.5
 
 
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1]), ([1], [math.nan])])

@@ -11,19 +11,20 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from rankgauge.conversion.contents import FileContent, content_of, kinds_named
 from rankgauge.conversion.losses import (
+    Tally,
     UnreadFields,
     column_losses,
     rest,
-    target_losses,
     unread_fields,
     unread_losses,
 )
@@ -34,10 +35,10 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import Run, read_run
+from rankgauge.data.run import Run, read_run, run_blocks
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.lines import Source, opened, source_name
+from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
 from rankgauge.formats.questions import may_be_questions, read_questions
 from rankgauge.formats.readers import read_stream
 from rankgauge.formats.registry import (
@@ -56,7 +57,7 @@ from rankgauge.formats.writers import (
     pair_lines,
     refuse_ending,
     write_collection,
-    write_table,
+    write_tables,
     written,
 )
 from rankgauge.rendering.result import Result
@@ -260,30 +261,69 @@ def _reopenable(source: Source) -> Iterator[TextSource]:
 def _pairs_converted(
     source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
 ) -> Conversion:
+    def copied(blocks: Iterator[Qrels | Run]) -> Conversion:
+        first = next(blocks)
+        unread = UnreadFields()
+        if held.form == "trec":
+            with source.open() as stream:
+                found = unread_fields(stream, layout)
+            # Where the document is another field the lines are not of TREC, but only as wide.
+            unread = found if found.doc in {b"", _first_doc(first.table)} else unread
+        tally = Tally(wanted.pairs_form, unread)
+        tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
+        tag = wanted.name or tag or (first.name if isinstance(first, Run) else "")
+        origin = (source.name, held.form, tag)
+        done = _written(chain([first], blocks), wanted, origin, tally)
+        losses = [
+            *unread_losses(tally, unread, layout, name=wanted.name),
+            *column_losses(source, held, layout),
+        ]
+        if format_named(held.form).dropped:
+            losses.append(format_named(held.form).dropped)
+        return replace(done, losses=(*losses, *done.losses))
+
     layout = RUN if held.kind == "run" else JUDGMENTS
-    read = _read(source, layout, given)
-    unread = UnreadFields()
-    if held.form == "trec":
-        with source.open() as stream:
-            found = unread_fields(stream, layout)
-        # Where the document is another field the lines are not of TREC, but only as wide.
-        unread = found if found.doc in {b"", _first_doc(read.table)} else unread
-    losses = [
-        *unread_losses(read.table, unread, layout, form=wanted.pairs_form, name=wanted.name),
-        *column_losses(source, held, layout),
-    ]
-    if format_named(held.form).dropped:
-        losses.append(format_named(held.form).dropped)
-    tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
-    tag = wanted.name or tag or (read.name if isinstance(read, Run) else "")
-    return _written(read, wanted, (source.name, held.form, tag), losses)
+    form = _read_as(source, given)
+    if layout is RUN and _is_plain(source):
+        with suppress(_NotInBlocks, InputError):
+            return copied(_blocks(InFormat(source.path, form) if form else source.path))
+    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    return copied(iter([_read(source, layout, form)]))
+
+
+class _NotInBlocks(Exception):  # noqa: N818 - nothing is wrong
+    """A file that has to be read whole."""
+
+
+def _is_plain(source: TextSource) -> bool:
+    """Whether the source is a file as it was given, and not compressed."""
+    if source.name != source.path:
+        return False
+    with opened_bytes(source.path) as stream:
+        return is_plain_file(stream)
+
+
+def _blocks(path: Source) -> Iterator[Run]:
+    """The blocks of a run, one at the least."""
+    block = None
+    for block in run_blocks(path):
+        if block is None:
+            break
+        yield block
+    if block is None:
+        raise _NotInBlocks
+
+
+def _read_as(source: TextSource, form: str | None) -> str | None:
+    """The format by whose reader it is read; None: that of its name or first bytes."""
+    if form is not None and form in TARGET_FORMATS and not format_named(form).named:
+        form = format_named(form).read_as or None
+    if form == "json" and ".csv" in source.name.lower():
+        return "csv"  # what OpenSearch imports as a table
+    return form
 
 
 def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
-    if form is not None and form in TARGET_FORMATS and not format_named(form).named:
-        form = format_named(form).read_as or None  # None: recognized by its first bytes
-    if form == "json" and ".csv" in source.name.lower():
-        form = "csv"  # what OpenSearch imports as a table
     if source.name == source.path:
         if layout is RUN:
             return read_run(source.path, format=form)
@@ -296,9 +336,9 @@ def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
 
 def _first_doc(table: PairTable) -> bytes:
     """The document of the first line."""
-    if table.lines is None or not len(table):
+    if not len(table):
         return b""
-    return table.docs[int(np.argmin(table.lines))]
+    return table.docs[0 if table.lines is None else int(np.argmin(table.lines))]
 
 
 def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
@@ -312,29 +352,43 @@ def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
         if held.settings:
             losses.append(f"the settings of the run ({len(held.settings)}) are not kept")
     source = held.table.source or ("run" if isinstance(held, Run) else "judgments")
-    return _written(held, wanted, (source, "memory", tag), losses)
+    done = _written([held], wanted, (source, "memory", tag))
+    return replace(done, losses=(*losses, *done.losses))
 
 
 def _written(
-    held: Qrels | Run, wanted: _Wanted, origin: tuple[str, str, str], losses: list[str]
+    parts: Iterable[Qrels | Run],
+    wanted: _Wanted,
+    origin: tuple[str, str, str],
+    tally: Tally | None = None,
 ) -> Conversion:
+    """Write judgments or a run, whose parts have different queries."""
     source, source_form, tag = origin
-    form = wanted.pairs_form
+    tally = tally or Tally(wanted.pairs_form, UnreadFields())
     refuse_ending(wanted.target, wanted.format)
-    layout = RUN if isinstance(held, Run) else JUDGMENTS
-    table, more = _without_empty(held, wanted)
-    write_table(table, wanted.target, layout, tag, form=form)
-    missing = format_named(form).missing
+    parts = iter(parts)
+    first = next(parts)
+    layout = RUN if isinstance(first, Run) else JUDGMENTS
+    losses: list[str] = []
+
+    def tables() -> Iterator[PairTable]:
+        for part in chain([first], parts):
+            table, more = _without_empty(part, wanted)
+            losses.extend(more)
+            yield table
+
+    write_tables(tally.each(tables()), wanted.target, layout, tag, form=tally.form)
+    missing = format_named(tally.form).missing
     return Conversion(
         source=source,
         target=wanted.target_name,
-        kind="run" if isinstance(held, Run) else "qrels",
+        kind="run" if layout is RUN else "qrels",
         source_format=source_form,
-        target_format=form,
-        queries=len(table.queries),
-        rows=len(table),
-        losses=(*losses, *more, *target_losses(table, form, tag)),
-        notes=(*held.table.notes, *([missing] if missing else [])),
+        target_format=tally.form,
+        queries=tally.queries,
+        rows=tally.rows,
+        losses=(*losses, *tally.target_losses(tag)),
+        notes=(*tally.notes, *([missing] if missing else [])),
     )
 
 
@@ -487,7 +541,7 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
         judged, losses = _without_empty(held.qrels, replace(wanted, format="beir"))
-        parts[_QRELS] = pair_lines(judged, JUDGMENTS, "beir", name=name)
+        parts[_QRELS] = pair_lines([judged], JUDGMENTS, "beir", name=name)
     write_collection(wanted.target, parts)
     return Conversion(
         source=source,
@@ -509,7 +563,7 @@ def _inside_converted(
     read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
     layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
     tag = wanted.name or (read.name if isinstance(read, Run) else "")
-    return _written(read, wanted, (source_name(source), layout, tag), [])
+    return _written([read], wanted, (source_name(source), layout, tag))
 
 
 def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wanted) -> Conversion:

@@ -14,7 +14,7 @@ from rankgauge.formats.frames import from_columns, short
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.mappings import from_mapping
 from rankgauge.formats.numbers import number_text, plain_number
-from rankgauge.formats.rows import Rows, by_query, rank_number
+from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 from rankgauge.formats.search_tools import shaped
 
 Lines = Iterable[tuple[int, bytes]]
@@ -40,9 +40,28 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
     """Read one JSON object a line, with a query, a document and a number in each."""
+    (table,) = json_line_pieces(lines, rows)
+    return table
+
+
+def json_line_pieces(  # noqa: C901 - one shape of an object after another
+    lines: Lines, rows: Rows
+) -> Iterator[PairTable]:
+    """Read as :func:`read_json_lines`, one table each time that the rows are full."""
     columns: Columns | None = None
     nested: Nested | None = None
+
+    def table() -> PairTable:
+        if len(rows.ranks) != len(rows.lines):
+            rows.ranks.clear()
+        if nested is not None:
+            return rows.table(nested.columns).with_notes(nested.note())
+        return rows.table(columns)
+
     for number, value in _objects_of(lines, rows):
+        if rows.full:
+            yield table()
+            rows.clear()
         columns = columns or columns_of(value, rows.layout)
         if columns is None:
             nested = nested or Nested.of(value, rows.name, rows.layout)
@@ -54,18 +73,19 @@ def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
             what, fix = wrong_columns(value, rows.layout)
             rows.refuse(number, what.replace("columns", "keys", 1), fix)
             continue
-        try:
-            rows.add(number, *(value[name] for name in columns.read))
-        except KeyError as error:
-            rows.refuse(number, f"there is no {error}", f"give {error} in every line")
-            continue
+        _add_object(value, number, rows, columns)
+    if not rows.ended:
+        yield table()
+
+
+def _add_object(value: Mapping[str, Any], number: int, rows: Rows, columns: Columns) -> None:
+    try:
+        rows.add(number, *(value[name] for name in columns.read))
+    except KeyError as error:
+        rows.refuse(number, f"there is no {error}", f"give {error} in every line")
+    else:
         if rows.with_ranks and "rank" in value and not columns.has_ranks:
             rows.ranks.append(rank_number(value["rank"]))
-    if len(rows.ranks) != len(rows.lines):
-        rows.ranks.clear()
-    if nested is not None:
-        return rows.table(nested.columns).with_notes(nested.note())
-    return rows.table(columns)
 
 
 def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -276,22 +296,31 @@ class Nested:
         return FormatError(what, path=self._name, line=line, fix=fix)
 
 
-def json_by_query(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def json_by_query(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """A JSON object, query id to document id to number, query by query."""
     before = "{"
-    for query, docs in by_query(table, whole=True):
-        numbers = {doc: plain_number(value, layout) for doc, value in docs}
-        yield f"{before}{_json(query)}: {_json(numbers)}"
+    for query, table, rows in by_query(tables, whole=True):
+        lines = score_lines(table, rows, ('"', '": ', ", ")) if layout is RUN else None
+        if lines:
+            numbers = f"{{{lines[:-2].decode()}}}"
+        else:
+            pairs = text_pairs(table, rows)
+            numbers = _json({doc: plain_number(value, layout) for doc, value in pairs})
+        yield f"{before}{_json(query)}: {numbers}"
         before = ",\n"
     yield "{}\n" if before == "{" else "}\n"
 
 
-def json_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def json_lines(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[bytes | str]:
     """One JSON object a row, query by query."""
     query_key, doc_key, value_key = map(_json, layout.columns)
-    for query, docs in by_query(table):
+    for query, table, rows in by_query(tables):
         start = f"{{{query_key}: {_json(query)}, {doc_key}: "
         middle = f", {value_key}: "
-        yield "".join(
-            [f"{start}{_json(d)}{middle}{number_text(value, layout)}}}\n" for d, value in docs]
+        lines = None
+        if layout is RUN:
+            lines = score_lines(table, rows, (f'{start}"', f'"{middle}', "}\n"))
+        yield lines or "".join(
+            f"{start}{_json(doc)}{middle}{number_text(value, layout)}}}\n"
+            for doc, value in text_pairs(table, rows)
         )

@@ -7,11 +7,12 @@ row, leave it out, and go on: so a check finds all faults of a file that an eval
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rankgauge.core import native
 from rankgauge.core.ids import Blame, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
@@ -47,8 +48,10 @@ class Rows:
         *,
         with_ranks: bool = False,
         on_error: OnError | None = None,
+        most: int | None = None,
     ) -> None:
         self.name, self.layout, self.on_error = name, layout, on_error
+        self._most, self._begun = most, False
         self.with_ranks = with_ranks and layout is RUN
         self.lines: list[int] = []
         self.queries: list[Any] = []
@@ -62,6 +65,22 @@ class Rows:
         self.queries.append(query)
         self.docs.append(doc)
         self.values.append(value)
+
+    @property
+    def full(self) -> bool:
+        """Whether a file that is read in pieces has rows for one."""
+        return self._most is not None and len(self.lines) >= self._most
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows of the file were given in pieces."""
+        return self._begun and not self.lines
+
+    def clear(self) -> None:
+        """Forget the rows, which were given as a piece."""
+        self._begun = True
+        for column in (self.lines, self.queries, self.docs, self.values, self.ranks):
+            column.clear()
 
     def refuse(
         self,
@@ -227,17 +246,37 @@ def rank_number(value: Any) -> float:
 
 
 def by_query(
-    table: PairTable, *, whole: bool = False
-) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """Each query with its documents and their numbers, as text."""
-    ends = table.offsets.tolist()
-    for number, query in enumerate(id_texts(table.queries)):
-        start, stop = ends[number], ends[number + 1]
-        step = max(stop - start, 1) if whole else _AT_ONCE
-        for first in range(start, max(stop, start + 1), step):
-            rows = slice(first, min(first + step, stop))
-            docs = id_texts(table.docs.take(rows), table.docs)
-            yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
+    tables: Iterable[PairTable], *, whole: bool = False
+) -> Iterator[tuple[str, PairTable, slice]]:
+    """Each query as text, with its table and its rows there; of very many rows some at a time."""
+    for table in tables:
+        ends = table.offsets.tolist()
+        for number, query in enumerate(id_texts(table.queries)):
+            start, stop = ends[number], ends[number + 1]
+            step = max(stop - start, 1) if whole else _AT_ONCE
+            for first in range(start, max(stop, start + 1), step):
+                yield query, table, slice(first, min(first + step, stop))
+
+
+def text_pairs(table: PairTable, rows: slice) -> Iterator[tuple[str, float]]:
+    """The documents of these rows as text, with their numbers."""
+    docs = id_texts(table.docs.take(rows), table.docs)
+    return zip(docs, table.values[rows].tolist(), strict=True)
+
+
+def score_lines(
+    table: PairTable, rows: slice | IntArray, around: tuple[str, str, str], rank: int = 0
+) -> bytes | None:
+    """A line of each row, by the compiled core; None without it, or if an id may need quotes.
+
+    Text comes before the document, between it and the score, and behind the score. The rank of the
+    first row, if not 0, and those that follow are between document and score.
+    """
+    if native.core is None:
+        return None
+    before, between, after = (text.encode() for text in around)
+    docs, scores = table.docs.take(rows), np.ascontiguousarray(table.values[rows])
+    return native.core.row_lines(*docs.columns(), scores, before, between, after, rank)
 
 
 def id_texts(ids: Ids, column: Ids | None = None) -> list[str]:

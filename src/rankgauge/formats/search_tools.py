@@ -18,7 +18,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.frames import short
 from rankgauge.formats.numbers import number_text, read_number
-from rankgauge.formats.rows import by_query
+from rankgauge.formats.rows import by_query, text_pairs
 
 _SHOWN = 3
 _INDEX = "documents"
@@ -336,27 +336,30 @@ def _shown(key: Any) -> str:
 # ---- writers
 
 
-def rank_eval_request(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def rank_eval_request(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """The body of a request of ``_rank_eval``."""
     # Elasticsearch wants a query; which one only the user knows.
     query = '"id": %s, "request": {"query": {"match_all": {}}}'
     rating = f'    {{"_index": "{_INDEX}", "_id": %s, "rating": %s}}'
     yield '{"requests": [\n'
-    yield from _rated_lists(table, layout, query, rating)
+    yield from _rated_lists(tables, layout, query, rating)
     yield '\n], "metric": {"dcg": {"k": 10, "normalize": true}}}\n'
 
 
-def opensearch_judgments(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def opensearch_judgments(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """A judgment list as the workbench of OpenSearch imports it, ratings as text."""
     yield '{"name": "judgments", "description": "", "type": "IMPORT_JUDGMENT",\n'
     yield '"judgmentRatings": [\n'
-    yield from _rated_lists(table, layout, '"query": %s', '    {"docId": %s, "rating": "%s"}')
+    yield from _rated_lists(tables, layout, '"query": %s', '    {"docId": %s, "rating": "%s"}')
     yield "\n]}\n"
 
 
-def _rated_lists(table: PairTable, layout: Layout, query: str, rating: str) -> Iterator[str]:
+def _rated_lists(
+    tables: Iterable[PairTable], layout: Layout, query: str, rating: str
+) -> Iterator[str]:
     between = ""
-    for name, docs in by_query(table, whole=True):
+    for name, table, rows in by_query(tables, whole=True):
+        docs = text_pairs(table, rows)
         ratings = ",\n".join([rating % (_json(doc), number_text(v, layout)) for doc, v in docs])
         yield f'{between}  {{{query % _json(name)}, "ratings": [\n{ratings}\n  ]}}'
         between = ",\n"

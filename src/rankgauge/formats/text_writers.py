@@ -138,7 +138,7 @@ class _Table:
     """Texts as lines of CSV or TSV."""
 
     def __init__(self, form: str, profile: Profile, loss_counter: LossCounter) -> None:
-        self._form, self._unheld = form, loss_counter
+        self._form, self._counter = form, loss_counter
         self._fields = tuple(profile.fields)
         # A heading or a second id among the fields would be read as title or id.
         self._titled = profile.titles or bool(_TITLE_WORDS & profile.fields.keys())
@@ -169,16 +169,16 @@ class _Table:
         cells = [row.id, *([row.title] if self._titled else []), row.text]
         for name in row.fields:
             if not self._known.get(name):
-                self._unheld.add(f"the name of field {name!r}", row)
+                self._counter.add(f"the name of field {name!r}", row)
         cells += [self._cell(name, row) for name, known in self._known.items() if known]
         if self._form == "tsv":
             cells = self._unbroken(cells, row)
         elif any(len(cell) > _LONGEST_CELL for cell in cells):
-            self._unheld.add(f"a text of more than {_LONGEST_CELL} characters", row)
+            self._counter.add(f"a text of more than {_LONGEST_CELL} characters", row)
         line = self._joined(cells)
         bare = self._form == "tsv" and not self.header()
         if not line.strip() or (bare and (row.id != row.id.strip() or self._like_header(row))):
-            raise _unwritable(row, "it would be read as another line", self._unheld)
+            raise _unwritable(row, "it would be read as another line", self._counter)
         return line
 
     def _like_header(self, row: TextRow) -> bool:
@@ -191,15 +191,15 @@ class _Table:
             return value
         if value is None or (isinstance(value, Mapping | list) and not value):
             return ""  # as good as no value
-        self._unheld.add(f"that field {name!r} is no text", row)
+        self._counter.add(f"that field {name!r} is no text", row)
         return json.dumps(value, ensure_ascii=False)
 
     def _unbroken(self, cells: list[str], row: TextRow) -> list[str]:
         if not any(_BREAKS.search(cell) for cell in cells):
             return cells
         if _BREAKS.search(row.id):
-            raise _unwritable(row, "it holds a tab or a line break", self._unheld)
-        self._unheld.add("tabs and line breaks", row)
+            raise _unwritable(row, "it holds a tab or a line break", self._counter)
+        self._counter.add("tabs and line breaks", row)
         return [_BREAKS.sub(" ", cell) for cell in cells]
 
     def _joined(self, cells: list[str]) -> str:

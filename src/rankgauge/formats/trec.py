@@ -24,7 +24,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import is_content, mistaken_for, shorten
 from rankgauge.formats.numbers import lost_number, number_text, read_number
-from rankgauge.formats.rows import Rows
+from rankgauge.formats.rows import Rows, score_lines
 
 # The places of query, document and number, by the number of fields.
 _PLACES = {
@@ -65,7 +65,15 @@ def read_trec(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> PairTable:
     """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`."""
-    name, layout = rows.name, rows.layout
+    (table,) = trec_pieces(lines, rows, separator)
+    return table
+
+
+def trec_pieces(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
+) -> Iterator[PairTable]:
+    """Read as :func:`read_trec`, one table each time that the rows are full."""
+    layout = rows.layout
     lines, width, places = _usual_fields(lines, rows, separator)
     longer = 0
     for number, line in lines:
@@ -93,15 +101,22 @@ def read_trec(
         rows.add(number, parts[query], parts[doc], value)
         if rows.with_ranks and (rank := rank_place(width, layout)) >= 0:
             rows.ranks.append(_number(parts[rank]))
+        if rows.full:
+            yield _table_of(rows, places, 0)
+            rows.clear()
+    if not rows.ended:
+        yield _table_of(rows, places, longer)
+
+
+def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTable:
     if not rows.lines:
-        fix = f"give lines such as: {layout.example}"
-        raise FormatError("there is no line to read", path=name, fix=fix)
+        fix = f"give lines such as: {rows.layout.example}"
+        raise FormatError("there is no line to read", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        table = table.with_notes(
-            f"{name}: {longer} lines go on behind the tag: what follows is not read"
-        )
-    return as_read(table, name)
+        text = f"{rows.name}: {longer} lines go on behind the tag: what follows is not read"
+        table = table.with_notes(text)
+    return as_read(table, rows.name)
 
 
 _Lines: TypeAlias = Iterable[tuple[int, bytes]]
@@ -227,47 +242,65 @@ def _uncounted(table: PairTable) -> int | None:
     return int(np.searchsorted(table.offsets, missed[0], side="right")) - 1
 
 
-def trec_lines(table: PairTable, layout: Layout, tag: str = "") -> Iterator[bytes]:
+def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> Iterator[bytes]:
     """A file in TREC format, query by query; runs best score first, with their rank."""
-    queries = table.queries.tolist()
-    _refuse_blanks(table.queries, "query id")
-    for query in queries:
-        if query.startswith(b"#"):
-            raise _unwritable(query, "query id", "such a line is a comment")
-    if queries and mistaken_for(queries[0] + b" "):
-        text = f"the file would be taken for {mistaken_for(queries[0] + b' ')}"
-        raise _unwritable(queries[0], "query id", text)
     tags = tag.encode("utf-8", "replace").split() or [b"run"]
     # Bytes as the characters of the same numbers: text is put together quicker.
     end = f" {b'_'.join(tags).decode('latin-1')}\n"
-    for number, query in enumerate(queries):
-        rows = np.arange(table.offsets[number], table.offsets[number + 1])
-        if layout is RUN:
-            rows = rows[np.argsort(-table.values[rows], kind="stable")]
-        named = query.decode("latin-1")
-        # A query with very many documents is not written at once: that would take much memory.
-        for first in range(0, len(rows), _AT_ONCE):
-            part = rows[first : first + _AT_ONCE]
-            pairs = zip(_doc_texts(table, part), table.values[part].tolist(), strict=True)
+    for order, table in enumerate(tables):
+        _refuse_queries(table.queries, first=not order)
+        for number, query in enumerate(table.queries.tolist()):
+            rows = np.arange(table.offsets[number], table.offsets[number + 1])
             if layout is RUN:
-                numbered = enumerate(pairs, first + 1)
-                lines = [f"{named} Q0 {d} {at} {value!r}{end}" for at, (d, value) in numbered]
-            else:
-                lines = [f"{named} 0 {d} {number_text(value, layout)}\n" for d, value in pairs]
-            yield "".join(lines).encode("latin-1")
+                rows = rows[np.argsort(-table.values[rows], kind="stable")]
+            # A query with very many documents is not written at once: that would take much memory.
+            for first in range(0, len(rows), _AT_ONCE):
+                part, named = rows[first : first + _AT_ONCE], query.decode("latin-1")
+                if layout is RUN:
+                    yield _run_lines(table, part, (f"{named} Q0 ", end), first + 1)
+                else:
+                    yield _judgment_lines(table, part, named)
 
 
-def msmarco_lines(table: PairTable, *_: object) -> Iterator[bytes]:
+def _refuse_queries(queries: Ids, *, first: bool) -> None:
+    _refuse_blanks(queries, "query id")
+    for query in queries.tolist():
+        if query.startswith(b"#"):
+            raise _unwritable(query, "query id", "such a line is a comment")
+        if first and mistaken_for(query + b" "):
+            text = f"the file would be taken for {mistaken_for(query + b' ')}"
+            raise _unwritable(query, "query id", text)
+        first = False
+
+
+def _run_lines(table: PairTable, rows: IntArray, around: tuple[str, str], first: int) -> bytes:
+    start, end = around
+    if start.isascii() and end.isascii():
+        lines = score_lines(table, rows, (start, " ", end), first)
+        if lines is not None:
+            return lines
+    pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
+    ranked = enumerate(pairs, first)
+    text = "".join([f"{start}{doc} {rank} {value!r}{end}" for rank, (doc, value) in ranked])
+    return text.encode("latin-1")
+
+
+def _judgment_lines(table: PairTable, rows: IntArray, query: str) -> bytes:
+    pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
+    lines = [f"{query} 0 {doc} {number_text(value, JUDGMENTS)}\n" for doc, value in pairs]
+    return "".join(lines).encode("latin-1")
+
+
+def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
     """A run of MS MARCO: ``query TAB document TAB rank``."""
-    _refuse_blanks(table.queries, "query id")
-    rows = ranked_rows(table)
-    for query, start, stop in zip(
-        table.queries.tolist(), table.offsets[:-1].tolist(), table.offsets[1:].tolist(), strict=True
-    ):
-        docs = _doc_texts(table, rows[start:stop])
-        named = query.decode("latin-1")
-        lines = [f"{named}\t{doc}\t{rank}\n" for rank, doc in enumerate(docs, 1)]
-        yield "".join(lines).encode("latin-1")
+    for table in tables:
+        _refuse_blanks(table.queries, "query id")
+        rows, ends = ranked_rows(table), table.offsets.tolist()
+        for number, query in enumerate(table.queries.tolist()):
+            docs = _doc_texts(table, rows[ends[number] : ends[number + 1]])
+            named = query.decode("latin-1")
+            lines = [f"{named}\t{doc}\t{rank}\n" for rank, doc in enumerate(docs, 1)]
+            yield "".join(lines).encode("latin-1")
 
 
 def ranked_rows(table: PairTable) -> IntArray:

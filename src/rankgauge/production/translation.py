@@ -332,7 +332,12 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-_ZONED = r"':\d{2}([.,]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
+_ZONED = r"':\d{2}([.]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
+# ISO 8601 allows times without seconds and with a comma, which versions of DuckDB refuse.
+_TIME = (
+    r"regexp_replace(replace(time, ',', '.'),"
+    r" '^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)([^:\d].*)?$', '\1:00\2')"
+)
 _UPS, _DOWNS, _FIRSTS, _SECONDS, _BAD, _YES, _NO = (
     "(" + ", ".join(map(literal, words)) + ")"
     for words in (_UP, _DOWN, _FIRST, _SECOND, _NEITHER, _ANSWERABLE, _NOT_ANSWERABLE)
@@ -350,15 +355,17 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
     local = (
         "NULL"
         if timezone is None
-        else f"(TRY_CAST(time AS TIMESTAMP) AT TIME ZONE {literal(timezone)})::TIMESTAMP"
+        else f"(TRY_CAST(time_text AS TIMESTAMP) AT TIME ZONE {literal(timezone)})::TIMESTAMP"
     )
     shift = _case("rank_group", {name: str(number) for name, number in shifts.items()}, "0")
     return f"""
     WITH numbers AS (
       SELECT * REPLACE (lower(trim(value)) AS value),
-        time AS time_text, TRY_CAST(time AS DOUBLE) AS epoch, TRY_CAST(value AS DOUBLE) AS number,
+        {_TIME} AS time_text, TRY_CAST(time AS DOUBLE) AS epoch,
+        TRY_CAST(value AS DOUBLE) AS number,
         TRY_CAST(ranks AS DOUBLE[]) AS rank_numbers, TRY_CAST(scores AS DOUBLE[]) AS score_numbers,
-        TRY_CAST(latency_ms AS DOUBLE) AS latency, regexp_matches(time, {_ZONED}) AS zoned
+        TRY_CAST(latency_ms AS DOUBLE) AS latency,
+        regexp_matches(time_text, {_ZONED}) AS zoned
       FROM draft
     ), read AS (
       SELECT *, CASE
