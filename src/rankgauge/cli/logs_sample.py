@@ -73,6 +73,7 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
     LOG is a log, a file of questions with a column `count`, or a text file with one question per
     line. Near-duplicates count as one question, and personal data is masked. SET keeps its core and
     its sentinels and gets a new rotating part; its previous version is kept next to it.
+    If nothing changes, there is no new version.
 
     \b
     Examples:
@@ -106,10 +107,11 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
             drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known
         )
         added = change.added
-        if before.questions:
-            path = Path(into)
-            before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
-        change.after.write(into)
+        if change.after is not before:
+            if before.questions:
+                path = Path(into)
+                before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
+            change.after.write(into)
         print_message(drawn.summary())
     if project is not None:
         new = [each for each in added if each.id not in known]

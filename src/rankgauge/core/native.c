@@ -1903,7 +1903,7 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
     }
     result = PyBytes_FromStringAndSize(text.data ? text.data : "", (Py_ssize_t)text.used);
 done:
-    PyMem_Free(text.data);
+    free(text.data);
     close_arrays(arrays, 4);
     return result;
 }
