@@ -92,6 +92,18 @@ def test_usual_measures_are_computed_alike(data, run, ties):
     assert compiled == plain
 
 
+@given(st.data(), RUNS, st.sampled_from(["trec", "input"]))
+def test_the_other_measures_beside_usual_ones_are_computed_alike(data, run, ties):
+    docs = st.sampled_from(sorted({doc for ranking in run.values() for doc in ranking} | {"a"}))
+    grades = st.dictionaries(st.one_of(docs, IDS), GRADES, min_size=1, max_size=12)
+    queries = st.one_of(st.sampled_from(sorted(run)), IDS)
+    judgments = data.draw(st.dictionaries(queries, grades, min_size=1, max_size=5))
+    others = st.sampled_from(["ERR@4", "Bpref", "RBP(p=0.8)", "infAP", "Judged@3", "RR(rel=best)"])
+    measures = data.draw(st.lists(st.one_of(USUAL, others), min_size=1, max_size=8))
+    compiled, plain = both(judgments, run, ties, measures)
+    assert compiled == plain
+
+
 @pytest.mark.parametrize("size", [5, 900, 3_000])
 def test_usual_measures_of_many_rankings_are_computed_alike(size):
     rng = random.Random(size)
@@ -103,7 +115,11 @@ def test_usual_measures_of_many_rankings_are_computed_alike(size):
         f"q{q}": {f"d{rng.randrange(2 * size)}": rng.randrange(-1, 4) for _ in range(q + 1)}
         for q in range(80)
     }
-    for measures in (None, ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"]):
+    for measures in (
+        None,
+        ["ERR@5", "AP", "Bpref"],
+        ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"],
+    ):
         compiled, plain = both(judgments, run, "trec", measures)
         assert compiled == plain
 

@@ -1905,7 +1905,7 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
 done:
     free(text.data);
     close_arrays(arrays, 4);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- the module ---- */
