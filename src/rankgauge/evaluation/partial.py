@@ -214,7 +214,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
         for places, judged_run in joined.joined.blocks(numbers):
             for column in others:
                 measured.values[places, column] = plan.measures[column].values(judged_run)
-        tied = len(joined.joined.tied(judged_apart=plan.judged_apart))
+        tied = len(joined.joined.tied(separate_judged=plan.separate_judged))
     summary = InputSummary(
         numbers,
         np.frombuffer(ends, np.float64).reshape(-1, 8),
