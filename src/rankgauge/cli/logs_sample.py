@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
     LOG is a log, a file of questions with a column `count`, or a text file with one question per
     line. Near-duplicates count as one question, and personal data is masked. SET keeps its core and
     its sentinels and gets a new rotating part; its previous version is kept next to it.
+    If nothing changes, there is no new version.
 
     \b
     Examples:
@@ -106,16 +107,19 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
             drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known
         )
         added = change.added
-        if before.questions:
-            path = Path(into)
-            before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
-        change.after.write(into)
-        tell(drawn.summary())
+        if change.after is not before:
+            if before.questions:
+                path = Path(into)
+                before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
+            change.after.write(into)
+        print_message(drawn.summary())
     if project is not None:
         new = [each for each in added if each.id not in known]
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
-        tell(f"{len(new)} questions added to {project}. Next: rankgauge judge pool {project} ...")
+        print_message(
+            f"{len(new)} questions added to {project}. Next: rankgauge judge pool {project} ..."
+        )
     print_result(result, format)
 
 
