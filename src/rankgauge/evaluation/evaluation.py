@@ -105,7 +105,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         Values per query, means, policies and notes.
 
     Raises:
-        UnknownName: For a measure or a choice nobody knows.
+        UnknownName: For an unknown measure or choice.
         MismatchError: If judgments and run have no query in common.
         InputError: If an input cannot be worked with; the message names the place. If questions
             are generated and others are not.
@@ -330,7 +330,7 @@ def read_judgments(
 
     Raises:
         InputError: If the file cannot be read as such.
-        UnknownName: For a measure nobody knows.
+        UnknownName: For an unknown measure.
 
     Example:
         >>> from rankgauge.sample import sample_path

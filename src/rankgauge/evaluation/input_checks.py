@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
 
-# So many judged ids are compared with those of a run without judged documents.
+# This many judged ids are compared with those of a run without judged documents.
 _SAMPLE = 10_000
 # Where judged documents are looked for.
 _TOP = 10
@@ -58,7 +58,7 @@ _MISSPELLED = 0.1
 # Of the judged documents that could be met so many must be met by another spelling, and of those
 # met in all.
 _SHARE, _OF_ALL = 0.05, 0.15
-# So many cannot be chance.
+# This many cannot be chance.
 _MOST_MET = 0.5
 # With more of the judged documents among the first ten, no considerable share of ids is written
 # differently.
@@ -75,7 +75,7 @@ _SHAPES: tuple[Callable[[bytes], object], ...] = (
 # reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
 # Rankings of a few documents have no end.
 _LONG = 10
-# Scores of so many rankings rise in the order given where they are distances.
+# Scores of this many rankings rise in the order given where they are distances.
 _MOST = 0.9
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
@@ -236,7 +236,7 @@ class InputChecks:
             yield from self._nothing_judged()
 
     def _spelled(self, judged: _Judged) -> Finding | None:
-        """Ids that are the same but for a prefix, a suffix, their case, ..."""
+        """Ids that are the same except for a prefix, a suffix, their case, ..."""
         found = document_way(self.pairs, self.qrels)
         if found is None:
             return None
@@ -307,7 +307,7 @@ class InputChecks:
     def _rising(self) -> Finding | None:
         """Rankings in ascending order of score: distances, unless relevant documents disagree.
 
-        Rows sorted by a score that is no distance have most relevant documents at the end.
+        Rows sorted by a score that is not a distance have most relevant documents at the end.
         """
         tally = self.summary.tally
         if not tally.rising or tally.rising < _MOST * tally.varied:
@@ -344,7 +344,7 @@ class InputChecks:
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
-    """Whether the documents of a run are in a collection, but for the way their ids are written.
+    """Whether the documents of a run are in a collection, except for the way their ids are written.
 
     A collection may hold a part of the documents: only if it has none of them something is wrong.
     """
@@ -414,7 +414,7 @@ class _Judged:
 
 
 def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
-    """Documents of a run that are judged for their query but for the way they are written.
+    """Documents of a run that are judged for their query except for the way they are written.
 
     A judged document that is retrieved under its own id is not meant by another: that is a copy.
     """

@@ -80,7 +80,7 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
 
 
 def origin_note(source: str) -> Iterator[Finding]:
-    """Who made the judgments, if the file of that name.about.json beside them says: not people."""
+    """Who made the judgments, if the file of that name.about.json next to them says: not people."""
     name = f"{source}.about.json"
     # The parser is loaded only if there is such a file.
     if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113

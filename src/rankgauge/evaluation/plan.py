@@ -22,7 +22,7 @@ class Plan:
 
     Attributes:
         measures: The measures.
-        columns: Their numbers, but for the special ones.
+        columns: Their numbers, except for the special ones.
         special: The numbers of those that read judgments which say more than a grade.
         reads: What these read, such as ``subtopics``; empty without any.
         of_grades: The numbers of those that read how relevant a document is.

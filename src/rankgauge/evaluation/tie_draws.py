@@ -43,7 +43,7 @@ def generator_of(query: bytes, seed: int) -> np.random.Generator:
 
 
 def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int) -> JudgedRun:
-    """One query in so many orders: a judged run with a row for each of them."""
+    """One query in this many orders: a judged run with a row for each of them."""
     rank = np.tile(run.rank[row], (number, 1))
     first, last = run.tie_first[row], run.tie_last[row]
     tied = run.in_qrels[row] & (last > first)

@@ -159,7 +159,7 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
 
 
 def is_list(value: object) -> bool:
-    """Whether it gives one entry after the other: it is no text, no mapping and no table."""
+    """Whether it is a sequence of entries: neither text, nor a mapping, nor a table."""
     plain = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     # An array of no dimension calls itself iterable.
     return plain and not hasattr(value, "columns") and getattr(value, "ndim", 1) != 0

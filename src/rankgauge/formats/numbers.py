@@ -55,7 +55,7 @@ def number_text(value: float, layout: Layout) -> str:
 
 
 def plain_number(value: float, layout: Layout) -> float | int:
-    """The number itself; a grade that is whole as a whole number, but for the zero with a sign."""
+    """The number itself; a whole grade as an integer, except for -0."""
     whole = layout is JUDGMENTS and value.is_integer() and abs(value) < _EXACT
     return int(value) if whole and (value or math.copysign(1, value) > 0) else value
 

@@ -28,7 +28,7 @@ _PARQUET, _FILE = b"PAR1", b"ARROW1"
 _AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
 # What a row takes in memory at the least: two places in the bytes of ids, and a number.
 _ROW = 40
-# Below so many bytes a row, a file says the same again and again, and may be short only so.
+# Below this many bytes a row, a file says the same again and again, and may be short only so.
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
 _BUFFER = 1 << 20
@@ -67,7 +67,7 @@ def read_columnar(
 
 
 def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
-    """Read such a file in tables of so many consecutive rows."""
+    """Read such a file in tables of this many consecutive rows."""
     held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
@@ -209,7 +209,7 @@ class _Choice:
         self.schema: Any = None  # of an Arrow file, restricted to them
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """The columns among these, whose types are named beside."""
+        """The columns among these, whose types are named next to."""
         columns = columns_of(names, self._layout)
         if columns is None:
             what, fix = wrong_columns(names, self._layout)
@@ -442,7 +442,7 @@ def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream
 
 
 def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
-    """The same rows in batches of so many, so that tables leave no trace in the file."""
+    """The same rows in batches of this many, so that tables leave no trace in the file."""
     kept: list[Any] = []
     for batch in batches:
         kept.append(batch)
@@ -455,7 +455,7 @@ def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
 
 
 def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Query, document and number of so many rows at a time."""
+    """Query, document and number of this many rows at a time."""
     names = _texts(table.queries, pa)
     numbers = table.query_numbers()
     for start in range(0, len(table), _ROWS):
@@ -476,6 +476,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        id_texts(ids)  # says which one is no text
+        id_texts(ids)  # says which one is not text
         raise
     return column

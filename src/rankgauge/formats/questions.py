@@ -1,4 +1,4 @@
-"""Files of questions that name the relevant documents beside each, and plain files of queries."""
+"""Files of questions that name the relevant documents next to each, and plain files of queries."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_questions(
     Such a file is CSV, TSV or JSON lines with a column for the question (``question``, ``query``,
     ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
     with ``;`` between them, in JSON also a list or a mapping of id to grade; or one line for each
-    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may be beside them; questions
+    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may be next to them; questions
     without an id are counted from q1.
     """
     # Standard input cannot be looked at first.
@@ -207,7 +207,7 @@ def _relevant(row: Container[str]) -> str | None:
 
 
 def _names(source: TextSource) -> tuple[str, ...]:
-    """The names of the columns or keys; none where there are none, or no row below them."""
+    """The names of the columns or keys; none if there are none, or no row below them."""
     form = format_of(source.name)
     if form not in DELIMITERS:
         return tuple(next((row for _, row in named_rows(source, Faults())), ()))

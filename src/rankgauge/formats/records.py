@@ -31,11 +31,11 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "grades": ("relevance_scores", "relevance_grades"),
     "scores": ("retrieval_scores", "scores"),
 }
-# What people write beside these parts; nothing is read from it.
+# What people write next to these parts; nothing is read from it.
 _BESIDE = ("query", "query_text", "question", "question_text", "retriever")
 _PART_OF = {name: part for part, names in FIELDS.items() for name in names}
 _KNOWN = (*_PART_OF, *_BESIDE)
-# As near as a misspelling is; `retrieved_at` beside `retrieved` is a key of its own.
+# As near as a misspelling is; `retrieved_at` next to `retrieved` is a key of its own.
 _NEAR = 0.86
 _PAIR, _TRIPLE = 2, 3
 _SHOWN = 5
@@ -294,7 +294,7 @@ def _record(parts: Parts, place: str) -> Record:
     if "grades" in parts:
         grades = _graded(*parts["grades"], place)
     if "relevant" in parts:
-        # No grade beside `relevant`: none were given.
+        # No grade next to `relevant`: none were given.
         grades = grades or None
         key, value = parts["relevant"]
         if not isinstance(value, Mapping) and labelled(value, place) is None:

@@ -28,7 +28,7 @@ class RowFault(NamedTuple):
     """A row that was left out."""
 
     error: InputError  # what an evaluation raises for it
-    line: int = 0  # its line, 0 where there are none
+    line: int = 0  # its line, 0 if there are none
     query: str = ""  # its query, as far as it is known
     document: str = ""  # its document
     # Whether all that is wrong is a score or grade that is missing or not finite.
@@ -238,7 +238,7 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
 
 
 def rank_number(value: Any) -> float:
-    """A rank beside a score, as text or as a number; NaN where it is none."""
+    """A rank next to a score, as text or as a number; NaN where it is none."""
     try:
         return read_number(value.encode() if isinstance(value, str) else str(value).encode())
     except ValueError:

@@ -24,7 +24,7 @@ _LONGEST_SECTION = 1 << 20
 # The beginning of a mark, where a part of a line ends.
 _CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
 _LONGEST_MARK = 8
-# What may be between documents beside comments and blanks: old files end with Ctrl-Z.
+# What may be between documents next to comments and blanks: old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
 _LONGEST_GAP = 1 << 16

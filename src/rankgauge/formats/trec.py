@@ -3,7 +3,7 @@
 Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
 every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank beside a score is
+(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank next to a score is
 not read: the score decides.
 """
 
@@ -32,7 +32,7 @@ _PLACES = {
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
-# The place of a rank beside the score.
+# The place of a rank next to the score.
 _RANKS = {"run": {6: 3, 5: 3}}
 # The formats of three columns, and what their third one is.
 THIRD_COLUMNS = {"msmarco": "query document rank", "trec3": "query document score"}
@@ -51,7 +51,7 @@ def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] |
 
 
 def rank_place(width: int, layout: Layout) -> int:
-    """The place of the rank beside a score among so many fields; -1 where there is none."""
+    """The place of the rank next to a score among so many fields; -1 if there is none."""
     return _RANKS.get(layout.name, {}).get(width, -1)
 
 
@@ -182,7 +182,7 @@ def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
-    """What is wrong with a line of so many fields, and the fix."""
+    """What is wrong with a line of this many fields, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
         return f"got {got}, wanted {width} as before", "fix the line, or remove it"

@@ -28,7 +28,7 @@ from rankgauge.formats.registry import (
     target_format,
 )
 
-# Names of what is no text: under them nobody would look for lines.
+# Names of what is not text: under them nobody would look for lines.
 _NOT_WRITTEN = frozenset(
     {
         ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
@@ -133,7 +133,7 @@ def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) ->
 def _refuse_grades(table: PairTable, form: Format) -> None:
     """Refuse grades that are not whole where only whole ones fit; rounding would change them."""
     values = table.values
-    # A zero with a sign is no whole number, either: it would lose the sign.
+    # A zero with a sign is not a whole number, either: it would lose the sign.
     beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
     bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
     if not len(bad):
@@ -204,7 +204,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
         raise InputError(
             "there is something already", where=str(target), fix="name a new folder, or empty it"
         )
-    # Beside the target, so that the last step is one rename.
+    # Next to the target, so that the last step is one rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         for name, chunks in parts.items():

@@ -14,7 +14,7 @@ from rankgauge.data.run import Run
 
 # Rows of all runs that are aligned at once: small enough for the cache.
 _ROWS = 1 << 17
-# A key holds the number of the query in its block above so many bits of the hash of a document.
+# A key holds the number of the query in its block above this many bits of the hash of a document.
 _HASH_BITS = 48
 _QUERIES = 1 << (64 - _HASH_BITS)
 

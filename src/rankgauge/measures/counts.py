@@ -20,7 +20,7 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 
     Undefined where nothing was retrieved.
 
-    Use: beside every other value: what is not judged counts as not relevant.
+    Use: together with every other value: what is not judged counts as not relevant.
     Beware: two systems can be compared only where it is alike for both.
     Source: Sakai (2007), Alternatives to bpref, SIGIR.
     """
@@ -116,7 +116,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """How many of the first k were judged not relevant; the mean is the sum over queries.
 
-    Use: beside NumRelRet: what of the rest is known to be wrong, and not merely unjudged.
+    Use: together with NumRelRet: what of the rest is known to be wrong, and not merely unjudged.
     Beware: few judgments make it small.
     Source: trec_eval, measure num_nonrel_judged_ret.
     """
@@ -165,7 +165,7 @@ def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     Undefined where none was retrieved; such a query is left out of the mean (and counted aloud),
     as no rank would be right for it.
 
-    Use: beside MRR, to see whether a value comes from many ranks 2 or from hits and misses.
+    Use: together with MRR, to see whether a value comes from many ranks 2 or from hits and misses.
     Beware: its mean is over the queries with a hit only: read it together with Success.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """

@@ -184,7 +184,7 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     The mean goes over the S subtopics with a relevant document. Undefined without one.
 
-    Use: beside a measure that rewards novelty.
+    Use: together with a measure that rewards novelty.
     Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
     every subtopic.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with

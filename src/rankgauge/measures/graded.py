@@ -16,7 +16,7 @@ from rankgauge.measures.declaration import measure
 # 2 ** grade must stay a number, also when many are added.
 _MAX_GRADE = 900
 _LN2 = math.log(2.0)
-# So many discounts are worth a table.
+# This many discounts are worth a table.
 _MANY = 2**20
 
 

@@ -114,7 +114,7 @@ def _mean_of_groups(run: PreferenceRun, kept: IntArray, given: IntArray) -> Valu
 def NumPrefs(run: PreferenceRun) -> Values:
     """How many preferences the judgments hold; the mean is the sum over queries.
 
-    Use: beside Prefs, to see of how many it is a share.
+    Use: together with Prefs, to see of how many it is a share.
     Beware: it depends on the judgments only.
     Source: measure prefs_num_prefs_poss of trec_eval.
     """

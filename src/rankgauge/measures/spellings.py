@@ -16,8 +16,8 @@ class Spelling(NamedTuple):
     name: str  # the name, without its cut-off
     means: str = ""  # our measure, without its cut-off; empty if there is none
     bare: str = ""  # our measure where the tool is asked without a cut-off, if that is another one
-    why: str = ""  # why it is no measure here; or under which condition the numbers are the same
-    instead: str = ""  # what to do instead, of a name that is no measure here
+    why: str = ""  # why it is not a measure here; or under which condition the numbers are the same
+    instead: str = ""  # what to do instead, of a name that is not a measure here
     cut: bool = True  # whether the tool gives it a cut-off, where our measure takes one
 
 
@@ -294,7 +294,7 @@ FAMILIES: Mapping[str, str] = {
     "Rprec_mult": "0.20,0.40,0.60,0.80,1.00,1.20,1.40,1.60,1.80,2.00",
     "iprec_at_recall": "0.00,0.10,0.20,0.30,0.40,0.50,0.60,0.70,0.80,0.90,1.00",
 }
-# The sets of measures that trec_eval has a name for, without what is no measure.
+# The sets of measures that trec_eval has a name for, without what is not a measure.
 NICKNAMES: Mapping[str, tuple[str, ...]] = {
     "official": (
         "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank",
