@@ -17,7 +17,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 _LEVEL = 0.95
-# With fewer queries, or weights that are worth fewer, intervals of means cover less than they say.
+# With fewer (effective) queries, intervals of means cover less than their level.
 _FEW = 8
 
 

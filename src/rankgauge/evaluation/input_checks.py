@@ -1,6 +1,6 @@
 """Cheap checks of judgments and a run: ids that do not match, distances, empty rankings.
 
-Every evaluation makes them on its way. `rankgauge check` has the same codes, looks closer, and
+Every evaluation runs them. `rankgauge check` has the same codes, looks closer, and
 measures what each problem does to the numbers.
 """
 
@@ -40,22 +40,22 @@ _TOP = 10
 # below it ids are compared, so that other evaluations do not pay for it.
 _FEW_MET = 0.2
 # With fewer of the judged documents at any rank, ids may be written differently. Ids that are one
-# too high or too low match other documents: there a glance at a few says whether to look.
+# too high or too low match other documents: there a sample decides whether to check all.
 _FEW_MATCHED = 0.4
 # So much denser than in the whole ranking are judged documents among the first ten where ids meet
 # those of similar documents; so much thinner where the order is reversed.
 _DENSER, _THINNER = 1.3, 0.7
 _GLANCED = 5
 _IDS = 5_000
-# As many more must match than chance brings: three standard deviations, and half as many again.
+# Matches must exceed chance by three standard deviations, and by half.
 _DEVIATIONS, _BETTER = 3, 1.5
 # With fewer queries nothing in common may be plausible.
 _QUERIES = 10
 _LEAST_QUERIES = 5
-# Above a half, empty rankings decide the mean, whatever the others are like.
+# Above a half, empty rankings decide the mean.
 _EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
 _MISSPELLED = 0.1
-# Of the judged documents that could be met so many must be met by another spelling, and of those
+# This share of the judged documents that could match must match by another spelling, and of those
 # met in all.
 _SHARE, _OF_ALL = 0.05, 0.15
 # This many cannot be chance.
@@ -125,7 +125,7 @@ class InputChecks:
             )
 
     def fair_zero(self) -> tuple[Finding, ...]:
-        """No document is judged, and nothing tells of a fault."""
+        """No document is judged, and no fault was detected."""
         if self.matched or not self.pairs:
             return ()
         message = (
@@ -192,7 +192,7 @@ class InputChecks:
     def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
         """Queries that are evaluated and have no results."""
         empty = without - missing
-        # What is missing from a run is counted in a note of its own.
+        # Queries missing from a run are counted in a separate note.
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
         if not explains and empty <= _EMPTY * queries:
             return ()
@@ -299,7 +299,7 @@ class InputChecks:
         # The mean place of documents in any order is the middle; its spread is that of a uniform.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
             return None
-        # Below documents that nobody judged all judged ones are at the end, relevant or not.
+        # Below unjudged documents, all judged ones are at the end, relevant or not.
         if others and depth / relevant <= depth_of_others / others:
             return None
         return self._distances(_nearer_to_the_end(better, worse))
@@ -339,14 +339,14 @@ class InputChecks:
         return f"{self._command('--fix fixed')} writes a copy with matching ids"
 
     def _command(self, options: str = "") -> str:
-        """The command that looks closer, with the paths as far as they are known."""
+        """The command for a detailed check, with the known paths."""
         return " ".join(filter(None, ["rankgauge check", *self._paths, options]))
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
     """Whether the documents of a run are in a collection, except for the way their ids are written.
 
-    A collection may hold a part of the documents: only if it has none of them something is wrong.
+    A collection may have only a part of the documents: having none of them is a fault.
     """
     from rankgauge.data.id_spelling import matches, named, way_of
 
@@ -416,7 +416,8 @@ class _Judged:
 def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
     """Documents of a run that are judged for their query except for the way they are written.
 
-    A judged document that is retrieved under its own id is not meant by another: that is a copy.
+    A judged document that is retrieved under its own id is not matched by another id: that is a
+    copy.
     """
     from rankgauge.data.id_spelling import matches
 
@@ -481,7 +482,7 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
 
 
 def _more(then: int, now: int) -> bool:
-    """Whether as many more match as chance hardly brings."""
+    """Whether the number of matches is unlikely by chance."""
     return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
 
 

@@ -241,7 +241,7 @@ class _Rows:
     Attributes:
         count: Number of rows.
         ascii: Whether all that was read is ASCII.
-        queries: The queries of the rows, numbered as they came.
+        queries: The queries of the rows, numbered in order of appearance.
         grouped: Whether the rows of each query are consecutive.
         ranked: Whether every row has a rank that is a number.
     """
@@ -279,7 +279,7 @@ class _Rows:
         found = self._scratch.grid(text, shape.width)
         if found is None:
             return False
-        # From here on places count from a little before the text, where numbers are looked at.
+        # From here on positions count from a little before the text, where numbers are parsed.
         base = start - AROUND
         near, words = data[base:], words[base:]
         if (near[found.starts(0)] == _COMMENT).any():
@@ -335,7 +335,7 @@ class _Rows:
             self._ranks[self.count : self.count + len(read)] = read
 
     def _make_room(self, more: int) -> None:
-        """Let so many rows follow; the total is guessed from the part that was read."""
+        """Let so many rows follow; the total is estimated from the part that was read."""
         wanted = self.count + more
         if wanted <= len(self._starts):
             return
@@ -401,7 +401,7 @@ class Numbering:
         return Ids.of(list(itertools.islice(self._number_of, count)))
 
     def of(self, ids: Ids) -> IntArray:
-        """The number of each of these ids; a new one for whatever was not seen."""
+        """The number of each of these ids; a new one for each unseen id."""
         if len(ids) <= _FEW:
             return self._one_by_one(ids)
         codes, sure = self._by_hash(ids)
@@ -436,7 +436,7 @@ class Numbering:
 class _Grid:
     """(lines, fields) where fields end, and start, in the text, counted from `AROUND` before it.
 
-    Without starts, each field starts one byte behind the end of the one before.
+    Without starts, each field starts one byte after the end of the previous one.
     """
 
     closed: IntArray
@@ -493,7 +493,7 @@ class _Scratch:
 
 
 def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
-    """The fields of lines with more than one blank between, before or behind them."""
+    """The fields of lines with more than one blank between, before or after them."""
     here, before = blank[AROUND:], blank[AROUND - 1 : -1]
     starts = np.flatnonzero(~here & before)
     if not len(starts) or len(starts) % width:
@@ -516,7 +516,7 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
 
 
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
-    """These numbers; None if one of them is none, or not finite."""
+    """The parsed numbers; None if one of them is not a number or not finite."""
     values, sure = decimals(data, words, starts, ends)
     if sure.all():
         return values
@@ -551,7 +551,7 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
 def _mark_long_queries(
     new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
 ) -> None:
-    """Mark long queries that differ from the row before only behind the words of all."""
+    """Mark long queries that differ from the previous row only after the compared words."""
     rows = np.flatnonzero(~new)
     number = _WORDS_OF_ALL
     while True:

@@ -42,7 +42,7 @@ _QUERIES = (
 )
 _FOLDER = "qrels"
 _SPLIT = "test"
-# What shows that an archive holds a collection.
+# Names that mark an archive as a collection.
 _TEXTS = ("corpus.", "queries.", "documents.")
 _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
 
@@ -140,7 +140,7 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
 
 
 def queries_in(files: FileSet) -> str | None:
-    """The name of the file of queries, if there is one."""
+    """The name of the file of queries, if any."""
     return next((name for name in _QUERIES if name in files.names), None)
 
 

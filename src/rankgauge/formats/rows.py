@@ -20,7 +20,7 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-# Rows that are written at once: their Python objects take far more memory than they.
+# Rows written together: their Python objects take far more memory than the text.
 _AT_ONCE = 1 << 16
 
 
@@ -269,7 +269,7 @@ def score_lines(
 ) -> bytes | None:
     """A line of each row, by the compiled core; None without it, or if an id may need quotes.
 
-    Text comes before the document, between it and the score, and behind the score. The rank of the
+    Text is before the document, between it and the score, and after the score. The rank of the
     first row, if not 0, and those that follow are between document and score.
     """
     if native.core is None:

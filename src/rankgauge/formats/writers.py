@@ -40,7 +40,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a name that says another kind of file than can be written."""
+    """Refuse a file name of a kind that cannot be written."""
     name = source_name(target)
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
@@ -103,7 +103,7 @@ def pair_lines(
 def _checked_tables(
     tables: Iterable[PairTable], layout: Layout, form: Format, name: str
 ) -> Iterator[PairTable]:
-    """The tables, each after it was refused if the format cannot hold it."""
+    """Yield the tables; refuse those that the format cannot represent."""
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
