@@ -199,9 +199,9 @@ class Comparison(Result):
         )
 
     def _legend(self, marks: set[str]) -> Iterator[str]:
-        said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
-        if said:
-            yield f"{', '.join(said)} than {self.baseline}: interval and corrected p agree"
+        marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
+        if marked:
+            yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
         """One line for each pair of runs and measure, with the sentences below.

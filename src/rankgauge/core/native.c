@@ -1903,9 +1903,9 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
     }
     result = PyBytes_FromStringAndSize(text.data ? text.data : "", (Py_ssize_t)text.used);
 done:
-    PyMem_Free(text.data);
+    free(text.data);
     close_arrays(arrays, 4);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- the module ---- */
