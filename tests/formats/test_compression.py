@@ -20,7 +20,8 @@ from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.compression import packed, unpacking
 from rankgauge.formats.lines import gathered, numbered_lines, opened
-from rankgauge.formats.readers import read_blocks, read_ids
+from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.readers import read_ids
 from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 NAMES = [packing.name for packing in PACKINGS]

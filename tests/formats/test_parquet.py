@@ -21,7 +21,7 @@ from pyarrow import feather
 from rankgauge import read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.columns import RUN
-from rankgauge.formats.readers import read_blocks
+from rankgauge.formats.pieces import read_blocks
 
 ROWS = [(f"q{n // 7}", f"d{n * 31 % 97}", n / 8) for n in range(97)]
 SCORES: dict[str, dict[str, float]] = {}

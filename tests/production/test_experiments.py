@@ -98,7 +98,7 @@ def test_a_planted_difference_is_found_and_dated(tmp_path):
     assert found.primary.difference == pytest.approx(0.25, abs=0.08)
     assert found.differences[1].verdict == "worse"
     assert "new is better than control by thumbs_ratio" in found.summary()
-    assert any(note.startswith("first shown on 2026-03-") for note in found.table().notes)
+    assert any(note.startswith("first found on 2026-03-") for note in found.table().notes)
     swapped = compare_arms(log, primary="thumbs_ratio", arms=("new", "control"))
     assert swapped.primary.verdict == "worse"
     assert swapped.primary.difference == -found.primary.difference

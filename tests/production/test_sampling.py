@@ -233,10 +233,10 @@ def test_logs_are_json_lines_or_a_question_on_each_line(tmp_path):
 
 
 def test_what_cannot_be_drawn_is_an_error_with_its_line(tmp_path, log):
-    with pytest.raises(rankgauge.InputError, match="has 6 different questions"):
+    with pytest.raises(rankgauge.InputError, match="has 6 distinct questions"):
         sample_questions(log, 7)
     with pytest.raises(
-        rankgauge.InputError, match="has 5 different questions besides the 1 excluded"
+        rankgauge.InputError, match="has 5 distinct questions besides the 1 excluded"
     ):
         sample_questions(log, 6, exclude=[EvaluationQuestion("a", "fees")])
     with pytest.raises(rankgauge.InputError, match="2 strata"):

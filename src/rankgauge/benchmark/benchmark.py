@@ -277,6 +277,7 @@ class Benchmark:
         baseline: str | None = None,
         design: Design | None = None,
         errors: Errors = "refuse",
+        jobs: int = 1,
     ) -> BenchmarkComparison:
         """Compare the runs made so far: quality, latency and cost side by side.
 
@@ -286,6 +287,7 @@ class Benchmark:
             design: How differences are tested, where that is not the first measure by the default
                 test; it names the baseline itself.
             errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.
+            jobs: As for :func:`compare`.
 
         Raises:
             InputError: With fewer than two runs, runs over other queries, or failures that are
@@ -294,7 +296,9 @@ class Benchmark:
         if baseline is not None and baseline not in self._runs:
             raise UnknownName.of("run", baseline, self._runs)
         runs = tuple(self._runs.values())
-        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors)
+        return compare_runs(
+            runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs
+        )
 
 
 class _Temporary:

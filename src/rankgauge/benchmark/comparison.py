@@ -89,6 +89,7 @@ def compare_runs(
     baseline: str | None = None,
     design: Design | None = None,
     errors: Errors = "refuse",
+    jobs: int = 1,
 ) -> BenchmarkComparison:
     """Compare runs of one benchmark with one of them; the arguments are those of `compare`."""
     if len(runs) < 2:
@@ -106,7 +107,7 @@ def compare_runs(
     names = (given,) if isinstance(given, str | Measure) else tuple(given)
     shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
-    comparison = _compared(runs, shown, chosen, errors)
+    comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
     said = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
     found = {
         run.name: [f for f in run.tally.findings() if f.code not in said[run.name]] for run in runs
@@ -139,7 +140,12 @@ def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Pareto
 
 
 def _compared(
-    runs: Sequence[BenchmarkRun], shown: Sequence[Measure], design: Design, errors: Errors
+    runs: Sequence[BenchmarkRun],
+    shown: Sequence[Measure],
+    design: Design,
+    errors: Errors,
+    *,
+    jobs: int,
 ) -> Comparison:
     wanted = tuple(dict.fromkeys([*design.tested, *shown]))
     hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
@@ -160,6 +166,7 @@ def _compared(
         correction=design.correction,
         interval=design.interval,
         draws=design.draws,
+        jobs=jobs,
     )
 
 

@@ -19,7 +19,8 @@ from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed
-from rankgauge.formats.readers import read_blocks, read_table
+from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.readers import read_table
 from rankgauge.formats.registry import InFormat
 from rankgauge.formats.rows import RowFault
 

@@ -21,8 +21,8 @@ _ERROR = 2
 
 @click.command(short_help="Run retrievers over a collection and compare them.")
 @click.argument("path", metavar="PLAN")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; again for more.")
-@options.measures("A measure; again for more. The first is tested. Without: those of the plan.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; repeat for more.")
+@options.measures("A measure; repeat for more. The first is tested. Without: those of the plan.")
 @options.baseline()
 @click.option(
     "--resume/--fresh", default=None,
@@ -58,6 +58,7 @@ _ERROR = 2
     help="Say why this run is as it is; without a name: the one with the lowest mean.",
 )  # fmt: skip
 @click.option("--report", "page", metavar="FILE", help="Write a report as one HTML file, too.")
+@options.jobs
 @options.save
 @options.store
 @options.label
@@ -81,6 +82,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     plain: bool,  # noqa: FBT001 - the same
     diagnosed: str | None,
     page: str | None,
+    jobs: int,
     save: bool,  # noqa: FBT001 - the same
     store: str | None,
     label: str,
@@ -123,7 +125,9 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
     with working("comparing"):
-        shown = _Shown.of(made, plan.measures or None, baseline or plan.baseline, errors)
+        measured = plan.measures or None
+        first = baseline or plan.baseline
+        shown = _Shown.of(made, measured, first, errors, jobs=jobs)
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
     shown.print(format, found, full=full)
     for note in made.notes:
@@ -231,13 +235,15 @@ class _Shown:
         measures: Sequence[str] | None,
         baseline: str | None,
         errors: Literal["refuse", "empty"],
+        *,
+        jobs: int,
     ) -> _Shown:
         runs = list(bench.runs.values())
         if len(runs) == 1:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
         # A baseline that was left out this time (--only) is no fault.
         chosen = baseline if baseline in bench.runs else None
-        found = bench.compare(measures, baseline=chosen, errors=errors)
+        found = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
         return cls(runs, found.comparison.evaluations, found)
 
     @property

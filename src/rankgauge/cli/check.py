@@ -60,14 +60,14 @@ def _fixable(
     multiple=True,
     metavar="CODE",
     callback=_known_codes,
-    help="A code that is not looked for; again for more.",
+    help="A code that is not looked for; repeat for more.",
 )
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE",
     callback=_known_codes,
-    help="Look for this code only; again for more.",
+    help="Look for this code only; repeat for more.",
 )
 @options.output_format("github")
 @click.option(
@@ -76,7 +76,7 @@ def _fixable(
 )  # fmt: skip
 @click.option(
     "--fix-also", "also", multiple=True, metavar="CODE", callback=_fixable,
-    help="A code to fix although it could mean something else; again for more.",
+    help="A code to fix although it could mean something else; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",

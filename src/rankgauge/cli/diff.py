@@ -21,7 +21,7 @@ __all__ = ["diff"]
 @options.collection("The texts, what rankgauge collection takes: shows queries and titles.")
 @click.option(
     "--query", "queries", multiple=True, metavar="ID",
-    help="A query to show, changed or not; again for more. Without: those that changed most.",
+    help="A query to show, changed or not; repeat for more. Without: those that changed most.",
 )  # fmt: skip
 @click.option(
     "-n", "most", type=click.IntRange(0), default=5, show_default=True,

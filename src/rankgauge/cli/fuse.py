@@ -52,7 +52,7 @@ __all__ = ["fuse"]
 @click.option(
     "--grid", "grids", multiple=True, metavar="WORD=V,V...",
     help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
-    "again for more. A parameter given by its own option is fixed.",
+    "repeat for more. A parameter given by its own option is fixed.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format

@@ -47,7 +47,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
 @click.option(
     "--noise", multiple=True, metavar="RUN",
-    help="A repeated run of the system of the baseline; again for more, at least two.",
+    help="A repeated run of the system of the baseline; repeat for more, at least two.",
 )  # fmt: skip
 @click.option(
     "--latency", nargs=2, metavar="BASELINE NEW",

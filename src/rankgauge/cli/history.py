@@ -30,7 +30,7 @@ def history() -> None:
 
 @history.command("list", short_help="List saved evaluations.")
 @options.measures(
-    "A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is."
+    "A measure whose mean is shown; repeat for more. Without: nDCG@10, or the first there is."
 )
 @_run_option
 @click.option(
@@ -68,7 +68,7 @@ def show(number: int, store: str | None, format: str) -> None:
 @click.argument("before", metavar="ID", type=int)
 @click.argument("after", metavar="ID", type=int)
 @options.measures(
-    "A measure; again for more. The first is tested, the others are described. Without: all "
+    "A measure; repeat for more. The first is tested, the others are described. Without: all "
     "that both have, nDCG@10 first."
 )
 @click.option(

@@ -161,8 +161,8 @@ def encoder_of(
         return retrievers.named_encoder(text)
     except rankgauge.UnknownName:
         raise click.BadParameter(
-            f"{text!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
-            "openai-embeddings:NAME@URL",
+            f"{rankgauge.core.redact(text)!r} is none of hashing, model2vec:NAME, "
+            "sentence-transformers:NAME, openai-embeddings:NAME@URL",
             param_hint=option,
         ) from None
 

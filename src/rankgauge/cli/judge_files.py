@@ -20,13 +20,13 @@ _project = click.argument("project", metavar="PROJECT")
     "--to", type=click.Choice(["qrels", "preferences", "sampled", "events"]), default="qrels",
     show_default=True,
     help="qrels: a grade for each document; preferences: a group for each choice; sampled: the "
-    "pool and the random documents from outside it as strata; events: all that the project holds.",
+    "pool and the random documents from outside it as strata; events: everything in the project.",
 )  # fmt: skip
 @click.option(
     "--relevance", type=click.Choice(["share", "fit", "grade"]),
-    help="How documents get grades. share: never chosen 0, others 1, 2, ... by ascending "
-    "chosen/shown; fit: by the probability of being preferred to none; grade: the median of "
-    "grades.  [default: share, or grade in a project with grades]",
+    help="The source of grades. share: 0 if never chosen, else 1, 2, ... by ascending "
+    "chosen/shown; fit: the probability of being preferred to none; grade: the median grade.  "
+    "[default: share, or grade in a project with grades]",
 )  # fmt: skip
 @click.option(
     "--drop-unsure",
@@ -38,7 +38,7 @@ _project = click.argument("project", metavar="PROJECT")
 )
 @click.option(
     "--format", "form", metavar="FORMAT",
-    help="The format, where the name of FILE does not say it: "
+    help="The format, if the name of FILE does not show it: "
     f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
 )  # fmt: skip
 def export(  # noqa: PLR0917 - one parameter an option
@@ -52,8 +52,8 @@ def export(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Write the judgments of PROJECT into FILE.
 
-    Documents that nobody was shown stay unjudged. Beside FILE a file FILE.about.json says by which
-    guideline, criteria and rule it was made.
+    Documents that nobody was shown stay unjudged. FILE.about.json records the guideline, criteria,
+    and rule.
 
     \b
     Examples:
@@ -93,29 +93,29 @@ def export(  # noqa: PLR0917 - one parameter an option
 @click.argument("file", metavar="FILE")
 @click.option(
     "--judge", "name", default="imported", show_default=True, metavar="NAME",
-    help="Who judged, where FILE has no column of judges.",
+    help="The judge, if FILE has no column of judges.",
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["person", "model", "application"]), default="person",
-    show_default=True, help="Only judgments of people count.",
+    show_default=True, help="The kind of judge; only judgments of people count.",
 )  # fmt: skip
 @click.option("--preferences", is_flag=True, help="FILE holds preferences, not grades.")
 @click.option(
     "--columns", metavar="NAMES",
-    help="The columns of a table: query=NAME,document=NAME,grade=NAME or "
-    "query=NAME,left=NAME,right=NAME,winner=NAME; and judge=NAME, comment=NAME.",
+    help="The columns of the table: query=NAME,document=NAME,grade=NAME or "
+    "query=NAME,left=NAME,right=NAME,winner=NAME; optionally judge=NAME, comment=NAME.",
 )  # fmt: skip
 @click.option(
     "--several",
     is_flag=True,
-    help="A pair that occurs several times was judged by different people.",
+    help="Repeated pairs are judgments of different people.",
 )
 @click.option("--add-questions", is_flag=True, help="Add questions that PROJECT does not have.")
 @click.option(
-    "--skip-bad", is_flag=True, help="Leave out rows that cannot be imported, and say so."
+    "--skip-bad", is_flag=True, help="Skip rows that cannot be imported, and report them."
 )
 @click.option(
-    "--format", "form", metavar="FORMAT", help="The format of FILE, where its name misleads."
+    "--format", "form", metavar="FORMAT", help="The format of FILE, if its name does not show it."
 )
 def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
     project: str,
@@ -156,10 +156,10 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
 @_project
 @click.argument("file", metavar="FILE")
 def backup(project: str, file: str) -> None:
-    """Copy PROJECT into the new FILE; judges may keep working.
+    """Copy PROJECT to the new FILE while judges keep working.
 
-    The copy of an SQLite project is a project. For PostgreSQL, or if the name ends in .jsonl or
-    .jsonl.gz, FILE holds all events as JSON lines, without the invitations of judges.
+    The copy of an SQLite project is itself a project. For PostgreSQL, or if the name ends in .jsonl
+    or .jsonl.gz, FILE has all events as JSON lines, without the invitations of judges.
 
     \b
     Examples:
@@ -177,7 +177,7 @@ def backup(project: str, file: str) -> None:
 @click.argument("file", metavar="FILE")
 @_project
 def restore(file: str, project: str) -> None:
-    """Create the new PROJECT from FILE, which `judge backup` wrote.
+    """Create the new PROJECT from FILE, written by `judge backup`.
 
     \b
     Examples:

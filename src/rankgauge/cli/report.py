@@ -19,7 +19,7 @@ __all__ = ["report"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
+    "A measure; repeat for more. The first is the primary one. Without: nDCG@10, and P, R, "
     "Success and nDCG at 1, 3, 5, 10 and RR."
 )
 @options.baseline()

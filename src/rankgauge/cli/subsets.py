@@ -49,7 +49,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
 
 @click.command(short_help="Keep the same sample of queries in every file.")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; again for more.")
+@click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; repeat for more.")
 @click.option("-n", type=int, help="How many queries to draw.")
 @options.seed("Another seed, other queries.")
 @click.option(

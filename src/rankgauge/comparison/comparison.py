@@ -32,6 +32,7 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.core.text import many, some
+from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
@@ -318,6 +319,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    jobs: int = 1,
 ) -> Comparison:
     """Compare runs, or evaluations, with a baseline or with each other, query by query.
 
@@ -348,6 +350,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.
+        jobs: Threads that evaluate runs and test differences; the numbers do not depend on it.
 
     Raises:
         InputError: With fewer than two runs, two of one name, fewer than two queries, or
@@ -366,6 +369,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     """
     shown = None if measures is None else _measures(measures)
     declared = None if tested is None else _measures(tested)
+    check_jobs(jobs)
     named: list[tuple[str, Any]] = []
     if runs is None:
         evaluations = _comparable(qrels)
@@ -391,26 +395,34 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
-        return _compared([_by(e, wanted) for e in evaluations], design)
+        return _compared([_by(e, wanted) for e in evaluations], design, jobs=jobs)
     judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
     which = selected_ids(queries)
     word = queries_policy(queries)
     if word == "intersection":
         # Which they are has to be known before the first run is evaluated.
-        outlines = [Outline.joined(map_blocks(run, Outline.of, name)) for name, run in named]
+        outlines = list(map_in_threads(_outline, named, jobs))
         which, word = _common(truth, outlines), "given"
     policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
-    evaluations, outlines = [], []
-    for name, run in named:
+
+    def evaluated(one: tuple[str, Any]) -> tuple[Evaluation, Outline]:
+        name, run = one
         evaluation, parts = evaluate_blocks(
             judged, run, wanted, Outline.of, name=name, policies=policies, queries=which
         )
-        evaluations.append(evaluation)
-        outlines.append(Outline.joined(parts))
+        return evaluation, Outline.joined(parts)
+
+    pairs_of = list(map_in_threads(evaluated, named, jobs))
+    evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]
     _check_common(truth, outlines)
     found = findings_of_inputs(truth, outlines, evaluations, declared[0])
-    return _compared(evaluations, design, tuple(found))
+    return _compared(evaluations, design, tuple(found), jobs)
+
+
+def _outline(named: tuple[str, Any]) -> Outline:
+    name, run = named
+    return Outline.joined(map_blocks(run, Outline.of, name))
 
 
 def _comparable(given: Any) -> list[Evaluation]:
@@ -456,7 +468,10 @@ def _by(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
 
 
 def _compared(
-    evaluations: Sequence[Evaluation], design: Design, more: tuple[Finding, ...] = ()
+    evaluations: Sequence[Evaluation],
+    design: Design,
+    more: tuple[Finding, ...] = (),
+    jobs: int = 1,
 ) -> Comparison:
     if len(evaluations[0].query_ids) < 2:
         raise InputError(
@@ -464,7 +479,7 @@ def _compared(
         )
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     faulty = {e.run_name for e in evaluations if explaining(e.findings)}
-    found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded))
+    found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded, jobs))
     own = findings_of_evaluations(evaluations, seeded, found)
     changes = list(_setting_changes(evaluations, seeded.baseline))
     several = [change for change in changes if change.severity == "warning"]

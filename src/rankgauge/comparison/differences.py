@@ -267,9 +267,11 @@ class Design:
         return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
 
 
-def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[Difference]:
+def differences(
+    evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
+) -> Iterator[Difference]:
     """Each pair of the design by each measure; p-values where it is tested."""
-    return _Work(evaluations, design).differences()
+    return _Work(evaluations, design, jobs=jobs).differences()
 
 
 def describe_difference(
@@ -351,13 +353,15 @@ def _in_order(table: FloatArray) -> FloatArray:
     return ordered
 
 
-def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
+def _hsd(
+    evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1
+) -> FloatArray:
     """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
     order = _order(evaluations, measure)
     values = _columns([evaluations[place] for place in order], measure)
     p = np.ones((len(evaluations), len(evaluations)))
     if len(values) >= 2:
-        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed).p
+        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed, jobs=jobs).p
     return p
 
 
@@ -381,6 +385,7 @@ class _Work:
     evaluations: Sequence[Evaluation]
     design: Design
     level: float = _LEVEL
+    jobs: int = 1
 
     @cached_property
     def names(self) -> list[str]:
@@ -436,7 +441,7 @@ class _Work:
         """(S, S) p-values of all pairs that are needed by one measure."""
         design = self.design
         if design.test == "tukey-hsd":
-            return _hsd(self.evaluations, measure, design)
+            return _hsd(self.evaluations, measure, design, self.jobs)
         p = np.ones((len(self.names), len(self.names)))
         order = _order(self.evaluations, measure)
         whole = _columns([self.evaluations[place] for place in order], measure)
@@ -446,13 +451,15 @@ class _Work:
             and design.pairs == "all"
             and len(whole) == len(self.evaluations[0].query_ids)
         ):
-            p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed).p
+            test = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs)
+            p[np.ix_(order, order)] = test.p
             return p
         for run, base in self.pairs:
             apart = np.sort(_oriented(self._apart((run, base, measure))))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
-                p[at] = stats.randomization_test(apart, design.draws, design.seed).p[0]
+                test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
+                p[at] = test.p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -475,7 +482,7 @@ class _Work:
         table = _in_order(np.stack([columns[place] for place in order], axis=1))
         p = np.ones(len(columns))
         if len(table) >= 2:
-            p[order] = stats.max_t(table, design.draws, design.seed).p
+            p[order] = stats.max_t(table, design.draws, design.seed, jobs=self.jobs).p
         return p.tolist()
 
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
@@ -533,8 +540,9 @@ class _Work:
             found = stats.t_interval(moved, self.level)
         else:
             found = stats.bootstrap_interval(
-                moved, self.level, design.draws, design.seed, method=design.interval
-            )
+                moved, self.level, design.draws, design.seed, method=design.interval,
+                jobs=self.jobs,
+            )  # fmt: skip
         return mean, found.low, found.high, sd
 
 

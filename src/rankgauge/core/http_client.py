@@ -7,9 +7,11 @@ import json
 import math
 import os
 import socket
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,7 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
-from rankgauge.core.redaction import Secrets, redact
+from rankgauge.core.redaction import Secrets, redact, secret_parts
 from rankgauge.errors import InputError, RankgaugeError
 
 Result = TypeVar("Result")
@@ -114,6 +116,7 @@ class Endpoint:
         self._httpx = library("httpx", extra="http", of="an endpoint")
         self._core = library("httpcore", extra="http", of="an endpoint")
         self._parts = _parts(url)
+        self._hidden_parts = secret_parts(self._parts.path)
         self._headers = _headers(headers)
         self._key_env = key_env
         self._key_header = key_header
@@ -144,14 +147,17 @@ class Endpoint:
         """The URL without what may be secret, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
         query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query())
-        return urlunsplit((self._parts.scheme, host, self._parts.path, query, ""))
+        parts = self._parts.path.split("/")
+        path = "/".join("..." if part in self._hidden_parts else part for part in parts)
+        return urlunsplit((self._parts.scheme, host, path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """What decides the responses of a server: the URL, and what is sent to it.
 
-        What may be secret enters as a keyed hash (``hidden``): the user in the URL, parameters and
-        values of headers. The key is told by the name of its variable only: keys expire, and a run
-        goes on with the next one. Two accounts with different responses need two variables.
+        What may be secret enters as a keyed hash (``hidden``): the user in the URL, parts of its
+        path that look like keys, parameters and values of headers. The key is told by the name of
+        its variable only: keys expire, and a run goes on with the next one. Two accounts with
+        different responses need two variables.
 
         Args:
             more: Further values that are sent and not shown.
@@ -163,6 +169,7 @@ class Endpoint:
             told["key_env"] = self._key_env
         hidden: dict[str, Any] = {
             "user": self._parts.netloc.rpartition("@")[0],
+            "path": sorted(self._hidden_parts),
             "query": [row for row in self._query() if row[0].lower() not in _PLAIN],
             "headers": self._headers,
             **more,
@@ -200,7 +207,7 @@ class Endpoint:
         content: bytes | None = None,
         *,
         kind: str = "application/json",
-        params: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> Any:
         """Send a request of any method and return the response.
 
@@ -209,7 +216,7 @@ class Endpoint:
             path: What is behind the URL; nothing if it is empty.
             content: What is sent, if anything.
             kind: What the content is.
-            params: Sent behind the path, ``?name=value``.
+            params: Sent behind the path, ``?name=value``; a list repeats its name.
 
         Raises:
             EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
@@ -357,6 +364,8 @@ class Endpoint:
             self.secrets.add_login(user, password)
         elif user:
             self.secrets.add(user)
+        for part in self._hidden_parts:
+            self.secrets.add(unquote(part))
         for name, value in self._query():
             if name.lower() not in _PLAIN:
                 self.secrets.add(value, name)
@@ -381,9 +390,9 @@ class Endpoint:
     def _query(self) -> list[tuple[str, str]]:
         return parse_qsl(self._parts.query, keep_blank_values=True)
 
-    def _url(self, path: str, params: Mapping[str, str]) -> str:
+    def _url(self, path: str, params: Mapping[str, Any]) -> str:
         whole = "/".join(part for part in (self._parts.path, path.strip("/")) if part)
-        query = urlencode([*self._query(), *params.items()])
+        query = urlencode([*self._query(), *params.items()], doseq=True)
         host = self._parts.netloc.rpartition("@")[2]
         return urlunsplit((self._parts.scheme, host, whole, query, ""))
 
@@ -424,11 +433,16 @@ class _Clock:
         self, host: str, port: int, timeout: float | None = None, **options: Any
     ) -> _Stream:
         """Connect to the first address of a host that can be reached."""
+        found: Future[Any] = Future()
+        # The system has no time limit for it. The process does not wait for a thread that hangs.
+        threading.Thread(target=_look_up, args=(found, host, port), daemon=True).start()
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError as error:
+            rows = found.result(_left(self._core, timeout))
+        except TimeoutError:
+            raise self._core.ConnectTimeout("the name of the host was not found in time") from None
+        except (OSError, UnicodeError) as error:
             raise self._core.ConnectError(str(error)) from error
-        addresses = list(dict.fromkeys(row[4][0] for row in found))
+        addresses = list(dict.fromkeys(row[4][0] for row in rows))
         for address in addresses[:-1]:
             with suppress(self._core.ConnectError):
                 return self._connected(address, port, timeout, options)
@@ -437,6 +451,14 @@ class _Clock:
     def _connected(self, host: Any, port: int, end: float | None, options: Any) -> _Stream:
         seconds = _left(self._core, end)
         return _Stream(self._core, self._plain.connect_tcp(host, port, seconds, **options))
+
+
+def _look_up(found: Future[Any], host: str, port: int) -> None:
+    """The addresses of a host."""
+    try:
+        found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError) as error:
+        found.set_exception(error)
 
 
 class _Stream:

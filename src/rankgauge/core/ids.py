@@ -194,7 +194,7 @@ class Ids:
 
     def compact(self) -> Ids:
         """The same ids over no more bytes than they need (for pickling a part of a column)."""
-        return _packed(b"".join(self.tolist()), self.lengths)
+        return _packed(b"".join(self.tolist()), self.lengths.copy())
 
     @cached_property
     def longest(self) -> int:

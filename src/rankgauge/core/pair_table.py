@@ -152,10 +152,11 @@ class PairTable:
         )
 
     def compact(self) -> PairTable:
-        """The same table over no more bytes of ids than it needs."""
+        """The same table in memory of its own, with no more bytes of ids than it needs."""
         return replace(
             self, queries=self.queries.compact(), docs=self.docs.compact(),
             offsets=self.offsets.copy(), values=self.values.copy(),
+            ranks=None if self.ranks is None else self.ranks.copy(),
         )  # fmt: skip
 
     def repeats(self) -> list[list[int]]:

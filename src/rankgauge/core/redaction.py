@@ -22,6 +22,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 _MARK = "***"
 _LONG, _WORD = 8, 4
@@ -59,6 +60,11 @@ _NAMED = re.compile(
     | [^&;#\s"'<>\\)]* [^&;#\s"'<>\\),.:]
     )"""
 )
+# A part of a path that no person chose: a UUID, or letters and digits mixed.
+_RANDOM = re.compile(
+    r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{16,}"
+)
+_PATH_WORD = re.compile(r"[A-Za-z]?[a-z_-]{0,15}|v\d{1,3}")
 # A word behind a scheme is a key if no word of a language looks like it.
 _SCHEME = re.compile(
     r"\b((?i:bearer|basic)[ \t]+)"
@@ -172,6 +178,25 @@ def redact(text: str, *, patterns: bool = True) -> str:
 def looks_secret(text: str) -> bool:
     """Return whether a part of a text looks like a secret, registered or not."""
     return _without_patterns(text) != text
+
+
+def secret_parts(path: str) -> set[str]:
+    """Return the parts of the path of a URL that may be secret.
+
+    They follow the name of a secret and are no words, have the shape of a key, or look random.
+
+    Example:
+        >>> sorted(secret_parts("/v1/token/abc7/gpt-4o-2024-08-06/T0X9Q2A7B1C3D5E8F/search"))
+        ['T0X9Q2A7B1C3D5E8F', 'abc7']
+    """
+    parts = path.split("/")
+    return {
+        part
+        for name, part in pairwise(parts)
+        if _RANDOM.search(part)
+        or looks_secret(part)
+        or (SECRET_NAME.search(name) and not _PATH_WORD.fullmatch(part))
+    }
 
 
 def _without_patterns(text: str) -> str:

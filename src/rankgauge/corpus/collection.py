@@ -460,8 +460,7 @@ def _document(row: TextRow) -> Document:
 
 
 def _query(row: TextRow) -> Query:
-    text = row.text or row.title
-    return Query(row.id, text, row.fields)
+    return Query(row.id, _document(row).whole, row.fields)
 
 
 def _documents(given: Any) -> Mapping[str, Document]:

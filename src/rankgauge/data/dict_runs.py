@@ -28,6 +28,7 @@ from rankgauge.core.policies import BY_GRADE, Ties
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
+from rankgauge.formats.columns import RUN, columns_of
 from rankgauge.formats.numbers import is_lost
 
 # Of these it is known what a look at their keys and values does.
@@ -94,6 +95,30 @@ class JoinedDicts:
             self.joined.numbers.tolist(), self.joined.in_run[:queries].tolist(), strict=False
         )
         return {number: [*islice(self.rankings[place], documents)] for number, place in places}
+
+
+def scored(run: Any) -> Any:
+    """Return a run of plain lists as dicts, its first documents with the highest scores.
+
+    Any other run is returned as it is, and so is one in which a list has a document twice.
+    """
+    if type(run) is not dict or set(map(type, run.values())) != {list}:
+        return run
+    if columns_of(run, RUN) is not None:
+        return run
+    longest = max(map(len, run.values()))
+    scores = [*map(float, range(longest, 0, -1))]
+    found = {}
+    for query, docs in run.items():
+        try:
+            ranking = dict(zip(docs, islice(scores, longest - len(docs), None), strict=True))
+        except TypeError:
+            # A document that is a list of its own, or has no hash.
+            return run
+        if len(ranking) < len(docs):
+            return run
+        found[query] = ranking
+    return found
 
 
 def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:

@@ -18,7 +18,7 @@ from rankgauge.core.policies import Duplicates
 from rankgauge.core.text import many
 from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError
-from rankgauge.formats import frames, readers
+from rankgauge.formats import frames, pieces, readers
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
@@ -191,7 +191,7 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
     block is good until the next is asked for.
     """
     name = run_name(path)
-    for table in readers.read_blocks(path, RUN):
+    for table in pieces.read_blocks(path, RUN):
         yield None if table is None else Run(table, name=name)
 
 

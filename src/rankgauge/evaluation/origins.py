@@ -16,7 +16,7 @@ from rankgauge.evaluation.result import Evaluation
 
 _GENERATED = "generated"
 #: What every number from generated questions says.
-STATEMENT = "users ask other questions; a perfect value here promises nothing in production"
+STATEMENT = "users ask other questions: a high value here does not predict quality in production"
 _REAL = "questions"
 
 Fields: TypeAlias = Mapping[str, Mapping[str, Any]]

@@ -20,7 +20,7 @@ from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.core.text import SHOWN, many, some
-from rankgauge.data.dict_runs import join_dicts
+from rankgauge.data.dict_runs import join_dicts, scored
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values, discount_table
 from rankgauge.data.qrels import Qrels, judged_number
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 _MOST_WEIGHT = 1e100
 # Orders of equal scores that do not depend on grades.
 _PLAIN_TIES = ("trec", "input")
+# Up to so many documents a run is joined twice, for the compiled core and for NumPy, rather than
+# measured by NumPy alone.
+_SMALL = 20_000
 # With fewer queries without ties, they are measured like those with ties.
 _FEW = 300
 
@@ -137,11 +140,12 @@ class Partial(NamedTuple):
 def measure_block(block: Any, context: Context) -> Partial:
     """Join a block of a run with the judgments, and measure its queries."""
     if context.graded is context.qrels:
-        compiled = _measure_compiled(block, context)
+        dicts = scored(block)
+        compiled = _measure_compiled(dicts, context)
         if compiled is not None:
             return compiled
         # A run of plain dicts is joined without a table of it.
-        found = join_dicts(context.qrels, block, ties=context.policies.ties)
+        found = join_dicts(context.qrels, dicts, ties=context.policies.ties)
         if found is not None:
             summary = summarize_dicts(found)
             return Partial(*_measure_joined(found.joined, found.joined, context), summary)
@@ -156,7 +160,10 @@ def measure_block(block: Any, context: Context) -> Partial:
 
 
 def _measure_compiled(block: Any, context: Context) -> Partial | None:
-    """Join and measure a run of plain dicts in the compiled core; None if it cannot."""
+    """Join and measure a run of plain dicts in the compiled core; None if it cannot.
+
+    In a small run, NumPy computes the measures that the core does not know.
+    """
     plan, policies, qrels = context.plan, context.policies, context.qrels
     if (
         native.core is None
@@ -166,6 +173,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
         or plan.program is None
         or not context.wanted.all()
         or not all(type(ranking) is dict for ranking in block.values())
+        or (len(plan.compiled) < len(plan.measures) and sum(map(len, block.values())) > _SMALL)
     ):
         return None
     names, pools = qrels.texts
@@ -177,22 +185,36 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
     )
     if found is None:
         return None
+    others = [column for column in plan.columns if column not in plan.compiled]
+    joined = None
+    if others:
+        joined = join_dicts(qrels, block, ties=policies.ties)
+        if joined is None:
+            return None
     numbered, cells, ends, tally, unknown, rankings = found
     numbers = np.frombuffer(numbered, np.int64)
     # A row for each column of `Measured`.
     rows = np.frombuffer(cells, np.float64).reshape(len(plan.program), len(numbers))
-    judged = len(plan.measures)
+    judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
     beyond = firsts + len(plan.first_ranks)
     measured = Measured(
         numbers,
-        values=rows[:judged].T,
+        values=rows[:judged].T
+        if joined is None
+        else np.empty((len(numbers), len(plan.measures)), order="F"),
         judged=rows[judged:firsts].T,
         first_ranks=rows[firsts:beyond].T,
         errors=np.zeros((len(numbers), 0)),
         beyond=rows[beyond:].T != 0,
     )
     documents, rising, varied, longer, uneven, tied = tally
+    if joined is not None:
+        measured.values[:, plan.compiled] = rows[:judged].T
+        for places, judged_run in joined.joined.blocks(numbers):
+            for column in others:
+                measured.values[places, column] = plan.measures[column].values(judged_run)
+        tied = len(joined.joined.tied(judged_apart=plan.judged_apart))
     summary = InputSummary(
         numbers,
         np.frombuffer(ends, np.float64).reshape(-1, 8),

@@ -67,16 +67,21 @@ class Plan:
         return tuple(n for n in self.columns if not self.measures[n].has_tie_mean)
 
     @cached_property
-    def program(self) -> Values | None:
-        """What the compiled core computes: the measures, and what the notes tell besides.
+    def compiled(self) -> tuple[int, ...]:
+        """The numbers of the measures that the compiled core computes."""
+        return tuple(n for n in self.columns if step_of(self.measures[n]) is not None)
 
-        The columns of `Measured`, one after the other; None if it does not know all measures.
+    @cached_property
+    def program(self) -> Values | None:
+        """What the compiled core computes: its measures, and what the notes tell besides.
+
+        The columns of `Measured`, one after the other; None if it does not know one of the notes.
         """
         if self.special:
             return None
         return program(
             [
-                *map(step_of, self.measures),
+                *(step_of(self.measures[n]) for n in self.compiled),
                 *(step("Judged", depth) for depth in self.depths),
                 *(step("FirstRel", level=first.level) for first in self.first_ranks),
                 *(step("Beyond", recall.k, recall.level) for recall in self.recalls),

@@ -27,6 +27,14 @@ _DECIMAL = re.compile(r"\d+\.0+")
 
 def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
     """Read a table with a header, whose columns are separated as usual, or else as it shows."""
+    (table,) = _pieces(lines, rows, usual)
+    return table
+
+
+def _pieces(  # noqa: C901 - one kind of row after another
+    lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str
+) -> Iterator[PairTable]:
+    """Read as :func:`_read`, one table each time that the rows are full."""
     name = rows.name
     start = list(itertools.islice(lines, 1))
     first = "".join(decoded_line(line, name, number) for number, line in start)
@@ -34,8 +42,16 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
     found = _cells_of(itertools.chain(start, lines), rows, by)
     _, header = next(found, (0, None))
     if header is None:
-        return rows.table()  # which says that there is none
+        rows.table()  # which says that there is none
+        return
     columns, places = _header(header, rows)
+
+    def table() -> PairTable:
+        made = rows.table(columns, (query + 1, doc + 1, value + 1))
+        if by != usual:
+            made = made.said(f"{name}: read with {by!r} between the columns")
+        return made.said(*_spreadsheet_warnings(rows))
+
     query, doc, value = places
     rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
     ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
@@ -51,16 +67,21 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
                 rows.add(number, row[query], row[doc], grade)
                 if ranks:
                     rows.ranks.append(rank_number(row[rank]))
-    table = rows.table(columns, (query + 1, doc + 1, value + 1))
-    if by != usual:
-        table = table.said(f"{name}: read with {by!r} between the columns")
+                if rows.full:
+                    yield table()
+                    rows.clear()
+    if rows.ended:
+        return
+    last = table()
     if unrated:
-        table = table.said(f"{name}: {unrated} lines without a rating are not judged")
-    return table.said(*_spreadsheet_warnings(rows))
+        last = last.said(f"{name}: {unrated} lines without a rating are not judged")
+    yield last
 
 
 read_csv = partial(_read, usual=",")
 read_tsv = partial(_read, usual="\t")
+csv_pieces = partial(_pieces, usual=",")
+tsv_pieces = partial(_pieces, usual="\t")
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:

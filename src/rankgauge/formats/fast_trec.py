@@ -21,6 +21,7 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import Layout
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.lines import AROUND, Text, read_into
@@ -66,47 +67,43 @@ def quick_table(
     return _named(rows.table(data, line, rows.count), rows, name) if taken else None
 
 
-def quick_blocks(
-    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int | None = None
-) -> Iterator[PairTable | None]:
-    """Read a text in tables of whole queries; ends with None for a text that needs another reader.
+class UnevenLinesError(Exception):
+    """The lines are not alike."""
 
-    Such a text has a query in two places, or lines that are not alike. A table is valid until the
-    next is asked for: its memory is used again. Its lines have no numbers, unless asked for.
+
+def quick_pieces(
+    stream: BinaryIO,
+    start: bytes,
+    name: str,
+    layout: Layout,
+    *,
+    line: int | None = None,
+    size: int | None = None,
+) -> Iterator[tuple[PairTable, bool]]:
+    """Read a text in tables of consecutive lines, each with whether it is the last.
+
+    A table is valid until the next is asked for: its memory is used again. Its lines have no
+    numbers, unless the number of the first is given.
+
+    Raises:
+        UnevenLinesError: Where another reader must go on, behind the lines of the last table.
     """
-    data = np.zeros(len(start) + _BLOCK + 2 * AROUND, dtype=np.uint8)
+    data = np.zeros(len(start) + (size or _BLOCK) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     lines = _Lines(data, layout, ranks=line is not None)
     rows = _Rows(len(data), ranks=lines.ranks)
-    size = AROUND + len(start)
-    seen: set[bytes] = set()
+    end = AROUND + len(start)
     ended = False
     while not ended:
-        size, ended = _filled(stream, lines, size, rows)
-        if size < 0 or not rows.grouped:
-            yield None
-            return
-        # The last query may go on.
-        count = rows.count if ended else rows.last[0]
-        if count:
+        end, rest, ended = _filled(stream, lines, end, rows)
+        if end < 0 or not (rows.count or ended):
+            raise UnevenLinesError
+        if rows.count:
             # A view, since the table makes its arrays read-only.
-            table = _named(rows.table(data.view(), line, count), rows, name)
-            line = None if line is None else line + count
-            names = table.queries.tolist()
-            if not seen.isdisjoint(names):
-                yield None
-                return
-            seen.update(names)
-            yield table
-        elif not ended:
-            # One query fills it all: it needs more room.
-            data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
-            lines = _Lines(data, layout, ranks=line is not None)
-            rows = _Rows(len(data), ranks=lines.ranks)
-            continue
-        rest = rows.last[1]
-        data[AROUND : AROUND + size - rest] = data[rest:size].copy()
-        size += AROUND - rest
+            yield _named(rows.table(data.view(), line, rows.count), rows, name), ended
+            line = None if line is None else line + rows.count
+        data[AROUND : AROUND + end - rest] = data[rest:end].copy()
+        end += AROUND - rest
         rows.clear()
 
 
@@ -129,6 +126,7 @@ class _Lines:
 
 def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
     while start < stop:
+        check_stopped()
         end = _last_line(lines.data, start, min(start + _PIECE, stop))
         if end <= start or not lines.take(start, end, rows):
             return False
@@ -136,28 +134,31 @@ def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
     return True
 
 
-def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, bool]:
-    """Read on until memory or the text ends; its end (-1: declined), and whether it is all."""
+def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, int, bool]:
+    """Read on until memory or the text ends.
+
+    Returns its end (-1: declined), how far it was read into rows, and whether it is all.
+    """
     data = lines.data
     room = len(data) - AROUND
     taken = AROUND
-    # What was left of the last block comes first.
+    # What was left of the last piece comes first.
     while True:
         stop = _said_until(data, taken, _last_line(data, taken, size))
         if stop > taken:
             stop = _next_line(data, stop)
             if not _taken(lines, taken, stop, rows):
-                return -1, True
+                return -1, taken, True
             taken = stop
         if size >= room:
-            return size, False
+            return size, taken, False
         # With what is left of the last line it makes one piece; a longer line is not taken.
         ahead = _PIECE - (size - taken)
         if ahead <= 0:
-            return -1, True
+            return -1, taken, True
         read = read_into(stream, data[size : min(size + ahead, room)])
         if read is None:
-            return -1, True
+            return -1, taken, True
         if not read:
             break
         size += read
@@ -165,8 +166,8 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
     if stop > taken:
         data[stop] = _LINE
         if not _taken(lines, taken, stop + 1, rows):
-            return -1, True
-    return (size if rows.count else -1), True
+            return -1, taken, True
+    return size, size, True
 
 
 def _said_until(data: _Bytes, start: int, stop: int) -> int:
@@ -240,7 +241,6 @@ class _Rows:
         ascii: Whether all that was read is ASCII.
         queries: The queries of the rows, numbered as they came.
         grouped: Whether the rows of each query are consecutive.
-        last: The first row of the last query, and where it starts in the text.
         ranked: Whether every row has a rank that is a number.
     """
 
@@ -263,9 +263,10 @@ class _Rows:
         self.queries = Numbering()
         self._names = None if self._core is None else self._core.numbering()
         self.grouped = True
-        self.last = (0, 0)
-        self._last = b""
         self._newest = 0
+        if not self._starts.flags.writeable:
+            # They were put in another order, and belong to a table now.
+            self._starts = np.empty(0, dtype=np.int64)
 
     def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
         """Add the lines of this span of the text, unless one has another shape."""
@@ -297,7 +298,7 @@ class _Rows:
             self._add_ranks(near, words, found, shape.rank)
         queries = found.starts(shape.query)
         spans = (queries, found.ends(shape.query) - queries)
-        self._numbers[here] = self._numbered(near, words, spans, base)
+        self._numbers[here] = self._numbered(near, words, spans)
         self.count = here.stop
         self.ascii = self.ascii and int(text.max()) < _ASCII
         return True
@@ -313,12 +314,10 @@ class _Rows:
         )  # fmt: skip
         if found is None:
             return False
-        rows, grouped, plain, last, at = found
+        rows, grouped, plain, *_ = found
         self.count += rows
         self.grouped &= grouped
         self.ascii &= plain
-        if last >= 0:
-            self.last = (last, at)
         return True
 
     def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
@@ -345,21 +344,13 @@ class _Rows:
             new[: self.count] = old[: self.count]
             setattr(self, name, new)
 
-    def _numbered(
-        self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray], base: int
-    ) -> IntArray:
+    def _numbered(self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray]) -> IntArray:
         """The number of each row's query."""
         starts, lengths = spans
-        first = near[starts[0] : starts[0] + lengths[0]].tobytes()
         heads = _heads(words, starts, lengths)
         codes = self.queries.of(Ids(near.view(), starts[heads], lengths[heads]))
         self.grouped &= int(codes[0]) >= self._newest and bool((codes[1:] > codes[:-1]).all())
         self._newest = int(codes[-1])
-        last = int(heads[-1])
-        if last or first != self._last:
-            at = int(starts[last])
-            self.last = (self.count + last, at + base)
-            self._last = near[at : at + int(lengths[last])].tobytes()
         return np.repeat(codes, np.diff(np.append(heads, len(starts))))
 
     def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:

@@ -31,10 +31,11 @@ def from_columns(
     columns: Columns | None = None,
     source: str = "",
     on_error: OnError | None = None,
+    before: int = 0,
 ) -> PairTable:
     """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
     names, source = columns or Columns(*layout.columns), source or layout.name
-    blame = blame_row(source)
+    blame = blame_row(source, before=before)
     query_ids = _ids(queries, names.query, source)
     doc_ids = _ids(docs, names.doc, source)
     numbers = _column(values, names.value, source)
@@ -54,9 +55,11 @@ def from_columns(
     )
 
 
-def blame_row(source: str, unit: str = "row") -> Blame:
-    """Makes errors that name a row."""
-    return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {row + 1}", fix=fix)
+def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
+    """Makes errors that name a row, behind so many that were read before."""
+    return lambda row, what, fix: InputError(
+        what, where=f"{source}, {unit} {before + row + 1}", fix=fix
+    )
 
 
 def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
@@ -136,8 +139,9 @@ def from_frame(
     *,
     columns: Columns | None = None,
     on_error: OnError | None = None,
+    before: int = 0,
 ) -> PairTable:
-    """A data frame of any library that narwhals knows."""
+    """A data frame of any library that narwhals knows; `before`: rows before, for messages."""
     source = source or layout.name
     chosen = columns
 
@@ -151,8 +155,9 @@ def from_frame(
 
     queries, docs, values = frame_columns(data, source, choose).values()
     return from_columns(
-        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error
-    )
+        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error,
+        before=before,
+    )  # fmt: skip
 
 
 def frame_columns(

@@ -40,9 +40,28 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
     """Read one JSON object a line, with a query, a document and a number in each."""
+    (table,) = json_line_pieces(lines, rows)
+    return table
+
+
+def json_line_pieces(  # noqa: C901 - one shape of an object after another
+    lines: Lines, rows: Rows
+) -> Iterator[PairTable]:
+    """Read as :func:`read_json_lines`, one table each time that the rows are full."""
     columns: Columns | None = None
     nested: Nested | None = None
+
+    def table() -> PairTable:
+        if len(rows.ranks) != len(rows.lines):
+            rows.ranks.clear()
+        if nested is not None:
+            return rows.table(nested.columns).said(nested.note())
+        return rows.table(columns)
+
     for number, value in _objects_of(lines, rows):
+        if rows.full:
+            yield table()
+            rows.clear()
         columns = columns or columns_of(value, rows.layout)
         if columns is None:
             nested = nested or Nested.of(value, rows.name, rows.layout)
@@ -54,18 +73,19 @@ def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
             what, fix = wrong_columns(value, rows.layout)
             rows.refuse(number, what.replace("columns", "keys", 1), fix)
             continue
-        try:
-            rows.add(number, *(value[name] for name in columns.read))
-        except KeyError as error:
-            rows.refuse(number, f"there is no {error}", f"give {error} in every line")
-            continue
+        _add_object(value, number, rows, columns)
+    if not rows.ended:
+        yield table()
+
+
+def _add_object(value: Mapping[str, Any], number: int, rows: Rows, columns: Columns) -> None:
+    try:
+        rows.add(number, *(value[name] for name in columns.read))
+    except KeyError as error:
+        rows.refuse(number, f"there is no {error}", f"give {error} in every line")
+    else:
         if rows.with_ranks and "rank" in value and not columns.has_ranks:
             rows.ranks.append(rank_number(value["rank"]))
-    if len(rows.ranks) != len(rows.lines):
-        rows.ranks.clear()
-    if nested is not None:
-        return rows.table(nested.columns).said(nested.note())
-    return rows.table(columns)
 
 
 def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.threads import check_stopped
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing, format_named
 
@@ -249,6 +250,7 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
     number, line, whole = 0, b"", True
     try:
         for raw in stream:
+            check_stopped()
             if raw.isspace() and raw.count(b"\n") > 1:
                 line = raw
                 yield number + 1, raw

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, MissingExtra
+from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_frame
@@ -31,6 +31,7 @@ _ROW = 40
 # Below so many bytes a row, a file says the same again and again, and may be short only so.
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
+_BUFFER = 1 << 20
 _PLAIN = (
     "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
     "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
@@ -63,6 +64,68 @@ def read_columnar(
         fix = f"give rows of {', '.join(layout.columns)}"
         raise FormatError("there is no row to read", path=name, fix=fix)
     return table
+
+
+def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
+    """Read such a file in tables of so many consecutive rows."""
+    held, size, start = _held(stream, name)
+    choice = _Choice(name, layout)
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra(
+            "reading a file of columns in pieces needs pyarrow, which is not installed",
+            where=name, fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
+    before = 0
+    try:
+        batches = (_parquet_batches if start.startswith(_PARQUET) else _ipc_batches)(
+            held, (size, start), choice, rows
+        )
+        for batch in batches:
+            # Text may not be UTF-8, and what a file says of lengths may be wrong.
+            batch.validate(full=True)
+            table = pa.Table.from_batches([batch])
+            yield from_frame(table, layout, name, columns=choice.columns, before=before)
+            before += batch.num_rows
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise _broken(name, error) from None
+    if not before:
+        fix = f"give rows of {', '.join(layout.columns)}"
+        raise FormatError("there is no row to read", path=name, fix=fix)
+
+
+def _parquet_batches(
+    held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int
+) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(held) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        columns = choice.of(schema.names, [str(kind) for kind in schema.types])
+        choice.small_enough(_ROW * metadata.num_rows, told[0])
+    if isinstance(held, io.BytesIO):
+        held.seek(0)
+    # Without a buffer the column of a group of rows is read at once, however large it is.
+    with parquet.ParquetFile(
+        held, metadata=metadata, read_dictionary=[columns.query], pre_buffer=False,
+        buffer_size=_BUFFER,
+    ) as file:  # fmt: skip
+        for batch in file.iter_batches(rows, columns=list(columns.read), use_threads=False):
+            if batch.num_rows:
+                yield batch
+
+
+def _ipc_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    size, start = told
+    made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+    for batch in _batches(held, size, choice, made):
+        for first in range(0, batch.num_rows, rows):
+            yield batch.slice(first, rows)
 
 
 def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
@@ -143,6 +206,7 @@ class _Choice:
     def __init__(self, name: str, layout: Layout) -> None:
         self.name, self._layout = name, layout
         self.columns: Columns | None = None
+        self.schema: Any = None  # of an Arrow file, restricted to them
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
         """The columns among these, whose types are named beside."""
@@ -284,6 +348,19 @@ def _packed_buffers(head: memoryview) -> list[int]:
 def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
     import pyarrow as pa
 
+    batches = []
+    for batch in _batches(held, size, choice, made):
+        # What it says of lengths and places was not looked at before: to trust it is to crash.
+        batch.validate(full=True)
+        choice.small_enough(batch.nbytes, size)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=choice.schema if not batches else None)
+
+
+def _batches(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Iterator[Any]:
+    """The batches of an Arrow file or stream, with the columns that are read."""
+    import pyarrow as pa
+
     with _source(held) as file:
         if made is pa.ipc.open_file:
             file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
@@ -294,16 +371,13 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
         columns = choice.of(names, [str(kind) for kind in schema.types])
     options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns.read])
     with _source(held) as file, made(file, options=options) as reader:
-        batches, taken = [], 0
+        taken = 0
+        choice.schema = reader.schema
         count = getattr(reader, "num_record_batches", None)
         for batch in reader if count is None else map(reader.get_batch, range(count)):
             taken += batch.num_rows
             choice.small_enough(_ROW * taken, size)
-            # What it says of lengths and places was not looked at before: to trust it is to crash.
-            batch.validate(full=True)
-            choice.small_enough(batch.nbytes, size)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, schema=reader.schema if not batches else None)
+            yield batch
 
 
 def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:

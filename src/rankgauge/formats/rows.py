@@ -48,8 +48,10 @@ class Rows:
         *,
         with_ranks: bool = False,
         on_error: OnError | None = None,
+        most: int | None = None,
     ) -> None:
         self.name, self.layout, self.on_error = name, layout, on_error
+        self._most, self._begun = most, False
         self.with_ranks = with_ranks and layout is RUN
         self.lines: list[int] = []
         self.queries: list[Any] = []
@@ -63,6 +65,22 @@ class Rows:
         self.queries.append(query)
         self.docs.append(doc)
         self.values.append(value)
+
+    @property
+    def full(self) -> bool:
+        """Whether a file that is read in pieces has rows for one."""
+        return self._most is not None and len(self.lines) >= self._most
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows of the file were given in pieces."""
+        return self._begun and not self.lines
+
+    def clear(self) -> None:
+        """Forget the rows, which were given as a piece."""
+        self._begun = True
+        for column in (self.lines, self.queries, self.docs, self.values, self.ranks):
+            column.clear()
 
     def refuse(
         self,

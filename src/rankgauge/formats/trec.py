@@ -65,7 +65,15 @@ def read_trec(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> PairTable:
     """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`."""
-    name, layout = rows.name, rows.layout
+    (table,) = trec_pieces(lines, rows, separator)
+    return table
+
+
+def trec_pieces(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
+) -> Iterator[PairTable]:
+    """Read as :func:`read_trec`, one table each time that the rows are full."""
+    layout = rows.layout
     lines, width, places = _usual_fields(lines, rows, separator)
     longer = 0
     for number, line in lines:
@@ -93,13 +101,22 @@ def read_trec(
         rows.add(number, parts[query], parts[doc], value)
         if rows.with_ranks and (rank := rank_place(width, layout)) >= 0:
             rows.ranks.append(_number(parts[rank]))
+        if rows.full:
+            yield _table_of(rows, places, 0)
+            rows.clear()
+    if not rows.ended:
+        yield _table_of(rows, places, longer)
+
+
+def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTable:
     if not rows.lines:
-        fix = f"give lines such as: {layout.example}"
-        raise FormatError("there is no line to read", path=name, fix=fix)
+        fix = f"give lines such as: {rows.layout.example}"
+        raise FormatError("there is no line to read", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        table = table.said(f"{name}: {longer} lines go on behind the tag: what follows is not read")
-    return as_read(table, name)
+        said = f"{rows.name}: {longer} lines go on behind the tag: what follows is not read"
+        table = table.said(said)
+    return as_read(table, rows.name)
 
 
 _Lines: TypeAlias = Iterable[tuple[int, bytes]]

@@ -154,12 +154,12 @@ class GeneratedQuestions(Result):
         found = sum(each.rank is not None for each in accepted)
         among = f"{found} of {many(len(accepted), 'accepted question')}"
         notes.append(
-            f"{self.retriever} finds the document of {among} in the first {self.k}; the others are "
-            "kept: a filter would favor this search"
+            f"{self.retriever} finds the document of {among} in the top {self.k}; the others are "
+            "kept, since a filter would favor this retriever"
         )
         notes.append(f"WARNING: {STATEMENT}")
         if missing:
-            notes.append("a missing question is asked for again by the same call")
+            notes.append("to ask for the missing questions again, repeat the call")
         return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes), width=80)
 
     def data_table(self) -> Table:
