@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, read_runs, told_apart
+from rankgauge.cli.inputs import located, read_runs, unique_names
 from rankgauge.cli.output import counted, print_message, print_text
 from rankgauge.cli.progress import working
 
@@ -111,7 +111,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
             rankgauge.write_run(made, output)
             done, count = made.settings["fusion"]["method"], len(made)
     if output != "-":
-        names = ", ".join(told_apart([rankgauge.data.run_name(run) for run in runs], runs))
+        names = ", ".join(unique_names([rankgauge.data.run_name(run) for run in runs], runs))
         print_message(f"{output}: {counted(count)}, {names} fused by {done}")
 
 
