@@ -205,7 +205,7 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
         if len(changed) > 1:
             yield (
                 f"{run.name} and {baseline.name} differ in {many(len(changed), 'setting')} "
-                f"({', '.join(changed)}): nobody knows which of them made the difference"
+                f"({', '.join(changed)}): their effects cannot be separated"
             )
 
 
