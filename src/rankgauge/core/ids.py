@@ -112,7 +112,10 @@ class Ids:
         ends = np.cumsum([len(part.data) for part in parts])
         starts = [part.starts + end - len(part.data) for part, end in zip(parts, ends, strict=True)]
         data = np.concatenate([part.data for part in parts])
-        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]))
+        made = [part._hashed for part in parts]  # noqa: SLF001 - of the same class
+        known = [hashes for hashes in made if hashes is not None]
+        hashed = np.concatenate(known) if len(known) == len(parts) else None
+        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]), hashed)
 
     @classmethod
     def keyed(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Ids:
@@ -259,6 +262,25 @@ class Ids:
 
     def descending(self, rows: IntArray, groups: IntArray) -> IntArray:
         """The order of ``rows`` by group ascending, then by id descending, byte by byte."""
+        new = np.ones(len(rows) + 1, dtype=bool)
+        np.not_equal(groups[1:], groups[:-1], out=new[1:-1])
+        if (groups[1:] < groups[:-1]).any():
+            return self._descending(rows, groups)
+        # Most ties are pairs, and most pairs differ in the first word.
+        pairs = np.flatnonzero(new[:-2] & ~new[1:-1] & new[2:])
+        first, second = (self._words(0, rows[at]).byteswap() for at in (pairs, pairs + 1))
+        swapped = pairs[first < second]
+        order = np.arange(len(rows))
+        order[swapped], order[swapped + 1] = swapped + 1, swapped
+        left = ~(new[:-1] & new[1:])
+        sure = pairs[first != second]
+        left[sure] = left[sure + 1] = False
+        rest = np.flatnonzero(left)
+        order[rest] = rest[self._descending(rows[rest], groups[rest])]
+        return order
+
+    def _descending(self, rows: IntArray, groups: IntArray) -> IntArray:
+        """The same, all at once."""
         longest = int(self.lengths[rows].max()) if len(rows) else 0
         if longest > _LONG:
             ids = self.take(rows).tolist()

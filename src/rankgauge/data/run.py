@@ -195,6 +195,28 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
         yield None if table is None else Run(table, name=name)
 
 
+class NotInBlocksError(Exception):
+    """A file has to be read whole."""
+
+
+def sure_blocks(source: Any) -> Iterator[Run]:
+    """The blocks of a run in a file as :func:`run_blocks`, one at the least; or a run.
+
+    Raises:
+        NotInBlocksError: Perhaps after some blocks, if the file must be read whole.
+    """
+    if isinstance(source, Run):
+        yield source
+        return
+    block = None
+    for block in run_blocks(source):
+        if block is None:
+            break
+        yield block
+    if block is None:
+        raise NotInBlocksError
+
+
 def map_blocks(source: Any, function: Callable[[Run], _T], name: str | None = None) -> list[_T]:
     """Call a function with each block of a run.
 

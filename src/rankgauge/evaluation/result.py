@@ -526,6 +526,21 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
     return str(judge) if judge else None
 
 
+def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | None:
+    """Return why the judge of a measure of answers is not trusted; None if it is calibrated."""
+    judge = evaluation.settings.get("judge")
+    known = judge if isinstance(judge, Mapping) else {}
+    if measure.declaration.reads != "verdicts" or str(measure) in known.get("calibrated", ()):
+        return None
+    return Finding(
+        "", "error",
+        f"the judge of {measure} is not calibrated: "
+        f"{known.get('stamp', 'it is not known who judged')}",
+        fix="compare it with labels of people (rankgauge answers calibrate) and evaluate with the "
+        "calibration",
+    )  # fmt: skip
+
+
 def settings_change(
     one: Evaluation, settings: Mapping[str, Any], before: str, after: str
 ) -> Finding | None:

@@ -48,13 +48,14 @@ def case_of(
     return Case(truth, Run.of(run), parse(measure), policies)
 
 
-def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
-    """The values of a case: of its measure, or of others instead."""
+def evaluated(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:
+    """The values of a case: of its measure, or of others instead; its run, or where it is."""
     policies = asdict(case.policies)
     if policies["queries"] == "given":
         # Which they are is not known here; those of a case are all that it has.
         policies["queries"] = "all"
-    return evaluate(case.qrels, case.run, measures or case.measure, **policies)
+    run = case.run if source is None else source
+    return evaluate(case.qrels, run, measures or case.measure, **policies)
 
 
 def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
