@@ -31,7 +31,7 @@ _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
-# So many rankings end at the same rank if they are cut there.
+# This many rankings end at the same rank if they are cut there.
 _NEARLY_ALL = 0.75
 _NAMED = 5
 # Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.

@@ -101,7 +101,7 @@ def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
 def _place(
     case: Case, found: Sequence[tuple[bytes, float]], grades: dict[bytes, float], row: int
 ) -> tuple[float, tuple[float, ...]]:
-    """What a document is put in order by: its score, then the rule for equal scores."""
+    """What a document is sorted by: its score, then the rule for equal scores."""
     document, score = found[row]
     # Ids in descending order; of two that begin alike the longer first.
     rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)

@@ -121,7 +121,7 @@ class Explanation(Result):
         return self.calculation.steps
 
     def agrees(self) -> bool:
-        """Whether the calculation and `evaluate` come to the same value, but for rounding."""
+        """Whether the calculation and `evaluate` come to the same value, except for rounding."""
         return alike(self.value, self.kernel)
 
     def table(self) -> Table:
@@ -192,7 +192,7 @@ def explain(
         unjudged: What documents without a judgment count as.
 
     Raises:
-        UnknownName: For a measure or a policy nobody knows.
+        UnknownName: For an unknown measure or policy.
         InputError: If the query is not judged, or an input cannot be worked with.
 
     Example:
@@ -261,7 +261,7 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
 
 
 def alike(value: float, other: float) -> bool:
-    """Whether two values are the same but for rounding; undefined ones are."""
+    """Whether two values are the same except for rounding; undefined ones are."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
     return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
@@ -330,7 +330,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
-    """The queries with the lowest, the middle and the highest value, but for the one shown."""
+    """The queries with the lowest, the middle and the highest value, except for the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
     known = sorted(
         ((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0]
