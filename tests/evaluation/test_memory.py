@@ -44,7 +44,8 @@ def write_rows(path, rows, value):
             lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
         case ".parquet":
             columns = [list(column) for column in zip(*rows, strict=True)]
-            pq.write_table(pa.table(dict(zip(names, columns, strict=True))), path, row_group_size=70)
+            table = pa.table(dict(zip(names, columns, strict=True)))
+            pq.write_table(table, path, row_group_size=70)
             return path
         case ".arrow":
             columns = [list(column) for column in zip(*rows, strict=True)]

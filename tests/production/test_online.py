@@ -1,6 +1,7 @@
 """Online metrics, compared with slow loops over the events."""
 
 import math
+import random
 from collections import defaultdict
 from datetime import date, timedelta
 
@@ -15,7 +16,7 @@ from tests.online_loops import START, pairs, questions_of, random_events, write_
 from rankgauge.core.abstention import abstains
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import METRICS, Event, online_metrics
-from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion
+from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, first_change
 
 
 def interval(metric, counted):
@@ -127,6 +128,63 @@ def test_latency_quantiles_are_order_statistics_within_their_interval(folder):
         assert {found.value(name, arm).denominator for arm in "AB"} != {len(values)}
 
 
+LATENCIES = {
+    "few different": [float(n * n % 41) for n in range(500)],
+    "all different": [float(n) for n in range(3000)],
+    "tied at the 95%": [*map(float, range(184)), *[5000.0] * 10, *[6000.0 + n for n in range(6)]],
+}
+
+
+@pytest.mark.parametrize("kind", LATENCIES)
+@pytest.mark.parametrize(("name", "quantile"), [("latency_p50", 0.5), ("latency_p95", 0.95)])
+def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder, kind, name, quantile):
+    """The share of values up to the quantile has an interval; quantiles at its ends are bounds."""
+    rng, values, ordered = random.Random(3), defaultdict(list), sorted(LATENCIES[kind])
+    for value in ordered:
+        values[f"u{rng.randrange(70)}"].append(value)
+    events = [
+        Event(f"{user}-{n}", "answer", START, f"{user}-{n}", user_id=user, latency_ms=value)
+        for user, own in values.items() for n, value in enumerate(own)
+    ]  # fmt: skip
+    (found,) = online_metrics(write_events(folder / "log.parquet", events), [name]).overall
+
+    def at(share):  # the smallest value that this share of all values reaches at most
+        return ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]
+
+    upto = [sum(value <= at(quantile) for value in own) for own in values.values()]
+    share = clustered_proportion(ClusterSums.of(upto, [len(own) for own in values.values()]))
+    low, high = (each + quantile - share.value for each in (share.low, share.high))
+    assert found.value == at(quantile)
+    assert found.low == at(math.floor(low * 1000) / 1000) <= found.value
+    known = math.ceil(high * len(ordered)) < len(ordered)
+    assert found.high == (at(math.ceil(high * 1000) / 1000) if known else math.inf)
+
+
+def test_a_question_exactly_at_the_limit_is_within_the_time(folder):
+    events = []
+    for session, seconds in (("s", 600), ("t", 601)):
+        events += [
+            Event(f"{session}1", "question", START, f"{session}1", session, text="late fees"),
+            Event(f"{session}i", "impression", START, f"{session}1", session, documents=("d",)),
+            Event(f"{session}2", "question", START + timedelta(seconds=seconds), f"{session}2",
+                  session, text="fees late"),
+        ]  # fmt: skip
+    events += [Event(kind, kind, START, "x", documents=("d",))
+               for kind in ("click", "citation click")]  # fmt: skip
+    found = online_metrics(write_events(folder / "log.parquet", events), minutes=10, similarity=1)
+    # Of four questions in sessions one, of two searches the other one.
+    assert found.value("reformulation_rate").value == 0.25
+    assert found.value("abandonment_rate").value == 0.5
+
+
+def test_more_citations_clicked_than_shown_count_as_those_shown(folder):
+    events = [Event("c", "citation", START, "q1", documents=("a",))]
+    events += [Event(doc, "citation click", START, "q1", documents=(doc,)) for doc in "abc"]
+    events.append(Event("d", "citation", START, "q2", documents=("a", "b")))
+    found = online_metrics(write_events(folder / "log.parquet", events), "citation_click_rate")
+    assert (found.overall[0].numerator, found.overall[0].denominator) == (1, 3)
+
+
 def test_a_quantile_beyond_the_data_has_no_upper_limit(folder):
     events = [
         Event(f"e{n}", "answer", START, f"q{n}", user_id=f"u{n}", latency_ms=n) for n in range(30)
@@ -188,9 +246,20 @@ def test_unrated_answers_bound_the_thumbs_ratio(folder):
     each = found.value("thumbs_ratio")
     assert (each.value, each.worst, each.best) == (0.75, 0.03, 0.99)
     assert found.value("feedback_rate").value == 0.04
-    assert "from 0.030 to 0.990 if the others had all rated down, or up" in " ".join(
+    assert "with all others rated down or up it would be 0.030 or 0.990" in " ".join(
         str(found).split()
     )
+
+
+def test_ratings_of_searches_without_an_answer_are_in_the_bounds_too(folder):
+    """5 rated, 4 up; of 100 answers 96 are not: from 4 / 101 to 100 / 101."""
+    events = [Event(f"a{n}", "answer", START, f"q{n}", text="Yes.") for n in range(100)]
+    events += [Event(f"t{n}", "thumbs", START, f"q{n}", value=1 if n else -1) for n in range(4)]
+    events += [Event("s", "retrieval", START, "x", documents=("d",)),
+               Event("t", "thumbs", START, "x", value=1)]  # fmt: skip
+    found = online_metrics(write_events(folder / "log.parquet", events)).value("thumbs_ratio")
+    assert found.value == 0.8
+    assert (found.worst, found.best) == pytest.approx((4 / 101, 100 / 101))
 
 
 def test_the_rule_on_texts_is_used_only_without_events(folder):
@@ -324,10 +393,32 @@ def test_the_trend_of_a_rate_has_possible_bounds(folder):
     assert weeks.changes == ()
 
 
+def test_p_values_of_changes_are_corrected_by_holm(folder):
+    """Of three metrics the smallest p-value counts three times, the next twice."""
+    events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28])
+    events += [
+        Event(f"t{event.event_id}", "thumbs", event.time, event.question_id, user_id=event.user_id,
+              value=1 if n % 7 < 3 else -1)
+        for n, event in enumerate(events[::2])
+    ]  # fmt: skip
+    log = write_events(folder / "log.parquet", events)
+    found = online_metrics(log, ["idk_rate", "thumbs_ratio"], by="day")
+    plain = {}
+    for name in ("idk_rate", "thumbs_ratio", "feedback_rate"):
+        days = [each for each in found.groups if each.metric.name == name]
+        plain[name] = first_change([d.numerator for d in days], [d.denominator for d in days])
+    corrected = {change.metric.name: change.p for change in found.changes}
+    least = 0.0
+    for place, name in enumerate(sorted(plain, key=plain.get)):
+        least = min(1.0, max(least, (3 - place) * plain[name]))
+        assert corrected[name] == pytest.approx(least)
+
+
 def test_without_a_change_the_table_says_what_could_be_missed(folder):
     log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
-    assert "no change found; change from first to last day, by a line: idk_rate" in " ".join(
-        str(online_metrics(log, "idk_rate", by="day")).split()
+    assert (
+        "no shift found; linear trend from first to last day (95% interval): idk_rate"
+        in " ".join(str(online_metrics(log, "idk_rate", by="day")).split())
     )
     assert "too few weeks for a trend: there are fewer than 8" in " ".join(
         str(online_metrics(log, "idk_rate", by="week")).split()

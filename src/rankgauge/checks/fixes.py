@@ -13,7 +13,7 @@ import numpy as np
 
 from rankgauge.checks.copies import copy_lines, copy_name
 from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.checks.readers import Given, given_qrels, given_runs, read_whole
+from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
 from rankgauge.checks.result import CheckResult
 from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
 from rankgauge.core.ids import Ids
@@ -58,7 +58,7 @@ class _Copy:
         return bool(self.fixed) and not self.left
 
     def write(self, path: Path | None) -> str:
-        """Write the copy, and return a sentence about it; empty if there is nothing to write."""
+        """Write the copy and return a sentence about it; empty without a change."""
         source = self.given.source
         if self.left:
             codes = " ".join(f"--fix-also {code}" for code in self.left)
@@ -118,7 +118,7 @@ class FixedInputs:
                 while name.casefold() in {path.name.casefold() for path in paths.values()}:
                     name = f"{number}-{name}"
                 path = paths[number] = Path(folder, name)
-                # All are looked at before the first is written.
+                # All are checked before the first is written.
                 if path.exists() and any(o.exists() and path.samefile(o) for o in originals):
                     raise InputError(
                         "the copy would take the place of an input", where=os.fspath(path),
@@ -131,11 +131,11 @@ class FixedInputs:
 def fix_inputs(
     found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()
 ) -> FixedInputs:
-    """Fix what a check found, in copies.
+    """Fix the findings of a check, in copies.
 
-    What is safe is fixed wherever it was found; what could mean something else only if its code is
-    named: lines that cannot be read are left out (F101), as are scores that are no numbers (R102)
-    and documents with the id of their query (R108); of a repeated document its best rank is kept
+    Safe fixes are always applied; fixes that guess the intention, only if their code is named:
+    lines that cannot be read are left out (F101), as are scores that are no numbers (R102) and
+    documents with the id of their query (R108); of a repeated document its best rank is kept
     (R101); ranks become scores (R103); scores are negated (R104). Nothing else changes: neither
     order nor any other row.
 
@@ -160,7 +160,7 @@ def fix_inputs(
     wanted = safe | _codes(also)
     judged = given_qrels(qrels)
     inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
-    known = _whole(judged)
+    known = _all_rows(judged)
     return FixedInputs(tuple(_fixed(found, pair, wanted, known) for pair in inputs))
 
 
@@ -185,7 +185,7 @@ def _fixed(
         for one in found.findings
         if one.evidence.source == given.source
     }
-    before = table = _whole(given)
+    before = table = _all_rows(given)
     # What cannot be read was left out by the reader.
     fixed = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
     if "P103" in counts and layout is RUN:
@@ -203,9 +203,9 @@ def _fixed(
     return _Copy(given, layout, before, table, fixed, left if fixed else ())
 
 
-def _whole(given: Given) -> PairTable:
-    """All rows that can be read, with their lines and ranks."""
-    found = given if given.table is not None else read_whole(given)
+def _all_rows(given: Given) -> PairTable:
+    """All readable rows, with their lines and ranks."""
+    found = given if given.table is not None else read_into_memory(given)
     return found.whole
 
 
@@ -227,7 +227,7 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     """Which id means which; None where one could mean two.
 
     If the judgments have the shorter way to write ids, it is taken for all ids of the run, also for
-    those that are not judged: one file is not to have two ways.
+    those that are not judged: one file must not mix two conventions.
     """
     mine, known = set(ours.tolist()), set(theirs.tolist())
     # Some tell the way, as when the fault was found.

@@ -73,8 +73,8 @@ class Difference:
         verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
             side) if the corrected p-value is below .05, at least 6 queries differ and the interval,
             if there is one, does not include 0; else ``cannot tell``; ``identical``, or
-            ``withheld`` (a fault of the input explains the numbers of a run); None where the
-            measure is only described.
+            ``withheld`` (a fault of the input explains the numbers of a run, or the judge of its
+            answers is not calibrated); None where the measure is only described.
         alpha: The level at which the difference is tested: .05, divided by the number of tests.
         unit: The only size of the differences that are not 0, such as 1 for Success; None if they
             have several.
@@ -111,7 +111,7 @@ class Difference:
         return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
 
     def interval_text(self) -> str:
-        """Return the interval as text, or a dash and why there is none."""
+        """Return the interval as text, or a dash and the reason without one."""
         why = self.no_interval
         return f"– ({why})" if why else f"{self.low:+.3f} to {self.high:+.3f}"
 
@@ -267,9 +267,11 @@ class Design:
         return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
 
 
-def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[Difference]:
+def differences(
+    evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
+) -> Iterator[Difference]:
     """Each pair of the design by each measure; p-values where it is tested."""
-    return _Work(evaluations, design).differences()
+    return _Work(evaluations, design, jobs=jobs).differences()
 
 
 def describe_difference(
@@ -282,14 +284,14 @@ def describe_difference(
 
 
 def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """The runs that randomized Tukey HSD over all runs does not tell from this one."""
+    """The runs that randomized Tukey HSD over all runs does not distinguish from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
     p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
     return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
 
 
 def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
-    """What draws start from: the values that are tested, whatever order they are in."""
+    """Seed of the draws: the tested values, independent of their order."""
     tables = [
         np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
     ]
@@ -351,36 +353,39 @@ def _in_order(table: FloatArray) -> FloatArray:
     return ordered
 
 
-def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
+def _hsd(
+    evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1
+) -> FloatArray:
     """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
     order = _order(evaluations, measure)
     values = _columns([evaluations[place] for place in order], measure)
     p = np.ones((len(evaluations), len(evaluations)))
     if len(values) >= 2:
-        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed).p
+        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed, jobs=jobs).p
     return p
 
 
 def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
-    """The evaluations by their values: so that no draw depends on which one comes first."""
+    """The evaluations sorted by their values, so that draws do not depend on their order."""
     table = np.nan_to_num(np.stack([_column(e, measure) for e in evaluations]), nan=-1.0)
-    sums = np.sort(table, axis=0).sum(axis=0)  # tell runs with the same values apart
+    sums = np.sort(table, axis=0).sum(axis=0)  # distinguish runs with the same values
     keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _oriented(moved: FloatArray) -> FloatArray:
-    """The differences or their negatives: the same, whichever run is the baseline."""
+    """The differences or their negatives: the same for either baseline."""
     return max(moved, -moved, key=lambda one: np.sort(one).tolist())
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The pairs of a design, with what is needed of each."""
+    """The pairs of a design, with the data of each."""
 
     evaluations: Sequence[Evaluation]
     design: Design
     level: float = _LEVEL
+    jobs: int = 1
 
     @cached_property
     def names(self) -> list[str]:
@@ -412,7 +417,7 @@ class _Work:
                 p, corrected = found.get((run, base, measure), (None, None))
                 yield self.difference((run, base, measure), p, corrected)
 
-    def _apart(self, key: _Key) -> FloatArray:
+    def _sorted_differences(self, key: _Key) -> FloatArray:
         """Sorted: the order of the queries decides nothing."""
         run, base, measure = key
         return np.sort(paired_differences(self.named[run], self.named[base], measure))
@@ -422,12 +427,14 @@ class _Work:
         design = self.design
         if design.test in {"t", "wilcoxon"}:
             alone = stats.t_test if design.test == "t" else stats.wilcoxon
-            columns = map(self._apart, keys)
+            columns = map(self._sorted_differences, keys)
             return [alone(c).p if len(c) >= 2 and c.any() else 1.0 for c in columns]
         tables = {measure: self._table(measure) for measure in design.tested}
         place = {name: number for number, name in enumerate(self.names)}
         return [
-            1.0 if not self._apart(key).any() else float(tables[m][place[run], place[base]])
+            1.0
+            if not self._sorted_differences(key).any()
+            else float(tables[m][place[run], place[base]])
             for key in keys
             for run, base, m in (key,)
         ]
@@ -436,7 +443,7 @@ class _Work:
         """(S, S) p-values of all pairs that are needed by one measure."""
         design = self.design
         if design.test == "tukey-hsd":
-            return _hsd(self.evaluations, measure, design)
+            return _hsd(self.evaluations, measure, design, self.jobs)
         p = np.ones((len(self.names), len(self.names)))
         order = _order(self.evaluations, measure)
         whole = _columns([self.evaluations[place] for place in order], measure)
@@ -446,13 +453,15 @@ class _Work:
             and design.pairs == "all"
             and len(whole) == len(self.evaluations[0].query_ids)
         ):
-            p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed).p
+            test = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs)
+            p[np.ix_(order, order)] = test.p
             return p
         for run, base in self.pairs:
-            apart = np.sort(_oriented(self._apart((run, base, measure))))
+            apart = np.sort(_oriented(self._sorted_differences((run, base, measure))))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
-                p[at] = stats.randomization_test(apart, design.draws, design.seed).p[0]
+                test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
+                p[at] = test.p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -475,13 +484,13 @@ class _Work:
         table = _in_order(np.stack([columns[place] for place in order], axis=1))
         p = np.ones(len(columns))
         if len(table) >= 2:
-            p[order] = stats.max_t(table, design.draws, design.seed).p
+            p[order] = stats.max_t(table, design.draws, design.seed, jobs=self.jobs).p
         return p.tolist()
 
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
-        moved = self._apart(key)
+        moved = self._sorted_differences(key)
         better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
@@ -511,7 +520,7 @@ class _Work:
 
     @property
     def _alpha(self) -> float:
-        """The level of each test, whatever the others find."""
+        """The level of each test, independent of the others."""
         systems = len(self.names)
         pairs = systems * (systems - 1) // 2 if self.design.test == "tukey-hsd" else len(self.pairs)
         return ALPHA / (pairs * len(self.design.tested))
@@ -524,7 +533,7 @@ class _Work:
         mean, sd = stats.moments(moved)
         if not sd or np.count_nonzero(moved) < _FEWEST_FOR_INTERVAL:
             return mean, math.nan, math.nan, sd
-        if mean < 0:  # so that draws are the same, whichever of both is the baseline
+        if mean < 0:  # so that draws are the same for either baseline
             _, low, high, _ = self._interval(np.sort(-moved))
             return mean, -high, -low, sd
         if design.interval == "conservative":
@@ -533,8 +542,9 @@ class _Work:
             found = stats.t_interval(moved, self.level)
         else:
             found = stats.bootstrap_interval(
-                moved, self.level, design.draws, design.seed, method=design.interval
-            )
+                moved, self.level, design.draws, design.seed, method=design.interval,
+                jobs=self.jobs,
+            )  # fmt: skip
         return mean, found.low, found.high, sd
 
 

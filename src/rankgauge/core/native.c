@@ -34,6 +34,7 @@
 #define NUMBERING "rankgauge.numbering"
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
 #define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
+#define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
 #define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
@@ -80,6 +81,7 @@ typedef struct {
     size_t used, room;
 } Bytes;
 
+/* Room for `more` bytes; NULL if there is no memory. It needs no lock of Python. */
 static void *
 grow(Bytes *bytes, size_t more)
 {
@@ -88,9 +90,8 @@ grow(Bytes *bytes, size_t more)
         while (room < bytes->used + more) {
             room *= 2;
         }
-        char *data = PyMem_Realloc(bytes->data, room);
+        char *data = realloc(bytes->data, room);
         if (data == NULL) {
-            PyErr_NoMemory();
             return NULL;
         }
         bytes->data = data;
@@ -99,6 +100,32 @@ grow(Bytes *bytes, size_t more)
     void *place = bytes->data + bytes->used;
     bytes->used += more;
     return place;
+}
+
+/* The result of a function; where it has none for no other reason, there was no memory. */
+static PyObject *
+or_no_memory(PyObject *result)
+{
+    if (result == NULL && !PyErr_Occurred()) {
+        return PyErr_NoMemory();
+    }
+    return result;
+}
+
+/* Let other threads run, if there is much to do; until `lock` nothing of Python is touched. */
+static PyThreadState *
+unlock(Py_ssize_t size)
+{
+    return size < LARGE ? NULL : PyEval_SaveThread();
+}
+
+static void
+lock(PyThreadState **others)
+{
+    if (*others != NULL) {
+        PyEval_RestoreThread(*others);
+        *others = NULL;
+    }
 }
 
 static size_t
@@ -178,11 +205,11 @@ free_numbering(PyObject *capsule)
 {
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
     if (numbering != NULL) {
-        PyMem_Free(numbering->slots);
-        PyMem_Free(numbering->hashes);
-        PyMem_Free(numbering->starts);
-        PyMem_Free(numbering->names.data);
-        PyMem_Free(numbering);
+        free(numbering->slots);
+        free(numbering->hashes);
+        free(numbering->starts);
+        free(numbering->names.data);
+        free(numbering);
     }
 }
 
@@ -193,22 +220,20 @@ numbering_room(Numbering *numbering)
         return 1;
     }
     if (numbering->count >= INT32_MAX / 4) {
-        PyErr_NoMemory();
         return 0;
     }
     size_t room = numbering->room ? 2 * numbering->room : 1024;
-    uint64_t *hashes = PyMem_Realloc(numbering->hashes, room * sizeof(uint64_t));
+    uint64_t *hashes = realloc(numbering->hashes, room * sizeof(uint64_t));
     if (hashes != NULL) {
         numbering->hashes = hashes;
     }
-    size_t *starts = PyMem_Realloc(numbering->starts, (room + 1) * sizeof(size_t));
+    size_t *starts = realloc(numbering->starts, (room + 1) * sizeof(size_t));
     if (starts != NULL) {
         numbering->starts = starts;
     }
-    int32_t *slots = PyMem_Calloc(2 * room, sizeof(int32_t));
+    int32_t *slots = calloc(2 * room, sizeof(int32_t));
     if (hashes == NULL || starts == NULL || slots == NULL) {
-        PyMem_Free(slots);
-        PyErr_NoMemory();
+        free(slots);
         return 0;
     }
     numbering->mask = 2 * room - 1;
@@ -219,13 +244,13 @@ numbering_room(Numbering *numbering)
         }
         slots[at] = i + 1;
     }
-    PyMem_Free(numbering->slots);
+    free(numbering->slots);
     numbering->slots = slots;
     numbering->room = room;
     return 1;
 }
 
-/* The number of a name; -1 with an exception if there is no memory. */
+/* The number of a name; -1 if there is no memory. */
 static int32_t
 number_of(Numbering *numbering, const uint8_t *name, int64_t length)
 {
@@ -259,13 +284,13 @@ PyDoc_STRVAR(numbering_doc, "numbering() -> capsule\n\nNumbers of names, none ye
 static PyObject *
 numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-    Numbering *made = PyMem_Calloc(1, sizeof(Numbering));
+    Numbering *made = calloc(1, sizeof(Numbering));
     if (made == NULL) {
         return PyErr_NoMemory();
     }
     PyObject *capsule = PyCapsule_New(made, NUMBERING, free_numbering);
     if (capsule == NULL) {
-        PyMem_Free(made);
+        free(made);
     }
     return capsule;
 }
@@ -465,6 +490,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     static const size_t SIZES[] = {1, 8, 8, 8, 8, 4};
     Array arrays[6] = {0};
     PyObject *result = NULL;
+    PyThreadState *others = NULL;
     Py_ssize_t room = PY_SSIZE_T_MAX;
     for (int i = 0; i < 6; i++) {
         if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
@@ -493,6 +519,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     int32_t newest = numbering->count - 1;
     Py_ssize_t first = row, last_row = -1, last_start = -1;
     uint64_t high = 0;
+    others = unlock(stop - start);
     while (at < end) {
         const uint8_t *line = at, *opened[3] = {0};
         int64_t sizes[3] = {0};
@@ -564,15 +591,18 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     for (; at < end; at++) {
         high |= *at;
     }
+    lock(&others);
     result = Py_BuildValue("nOOnn", row - first, grouped ? Py_True : Py_False,
                            high & UINT64_C(0x8080808080808080) ? Py_False : Py_True, last_row,
                            last_start);
     goto done;
 declined:
+    lock(&others);
     result = Py_NewRef(Py_None);
 done:
+    lock(&others);
     close_arrays(arrays, 6);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- hash_ids ---- */
@@ -657,6 +687,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[2] = {0};
     uint64_t *slots = NULL;
     PyObject *result = NULL;
+    PyThreadState *others = NULL;
     if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
         goto done;
     }
@@ -672,12 +703,12 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         int64_t size = offsets[q + 1] - offsets[q];
         longest = size > longest ? size : longest;
     }
-    slots = PyMem_Malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
+    slots = malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
     if (slots == NULL) {
-        PyErr_NoMemory();
         goto done;
     }
     int differ = 1;
+    others = unlock(arrays[0].count);
     for (Py_ssize_t q = 0; differ && q < queries; q++) {
         int64_t size = offsets[q + 1] - offsets[q];
         size_t mask = 2 * power_above((size_t)size) - 1;
@@ -696,11 +727,12 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
             slots[at] = hash;
         }
     }
+    lock(&others);
     result = PyBool_FromLong(differ);
 done:
-    PyMem_Free(slots);
+    free(slots);
     close_arrays(arrays, 2);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- ranks ---- */
@@ -777,7 +809,7 @@ count_above(const double *values, int64_t count, double value, int equal)
     return low;
 }
 
-/* Rank documents of a ranking. 1; 0 with an exception; -1 if it would take too long. */
+/* Rank documents of a ranking. 1; 0 if there is no memory; -1 if it would take too long. */
 static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
                Bytes *scratch)
@@ -886,9 +918,9 @@ free_judgments(PyObject *capsule)
     if (judgments != NULL) {
         close_arrays(judgments->arrays, 4);
         close_arrays(&judgments->offsets, 1);
-        PyMem_Free(judgments->tables);
-        PyMem_Free(judgments->slots);
-        PyMem_Free(judgments);
+        free(judgments->tables);
+        free(judgments->slots);
+        free(judgments);
     }
 }
 
@@ -904,13 +936,13 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
                           &objects[4])) {
         return NULL;
     }
-    Judgments *made = PyMem_Calloc(1, sizeof(Judgments));
+    Judgments *made = calloc(1, sizeof(Judgments));
     if (made == NULL) {
         return PyErr_NoMemory();
     }
     PyObject *capsule = PyCapsule_New(made, JUDGMENTS, free_judgments);
     if (capsule == NULL) {
-        PyMem_Free(made);
+        free(made);
         return NULL;
     }
     for (int i = 0; i < 4; i++) {
@@ -929,7 +961,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
         goto failed;
     }
     Py_ssize_t queries = made->offsets.count - 1;
-    made->tables = PyMem_Calloc((size_t)queries + 1, sizeof(size_t));
+    made->tables = calloc((size_t)queries + 1, sizeof(size_t));
     if (made->tables == NULL) {
         PyErr_NoMemory();
         goto failed;
@@ -937,7 +969,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t q = 0; q < queries; q++) {
         made->tables[q + 1] = made->tables[q] + 2 * power_above((size_t)(offsets[q + 1] - offsets[q]));
     }
-    made->slots = PyMem_Calloc(made->tables[queries] + 1, sizeof(int64_t));
+    made->slots = calloc(made->tables[queries] + 1, sizeof(int64_t));
     if (made->slots == NULL) {
         PyErr_NoMemory();
         goto failed;
@@ -989,6 +1021,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[7] = {0};
     Bytes rows = {0}, ranks = {0}, found = {0}, scratch = {0};
     PyObject *result = NULL;
+    PyThreadState *others = NULL;
     for (int i = 0; i < 7; i++) {
         if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
             goto done;
@@ -1009,12 +1042,14 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *judged_data = known->arrays[0].items;
     const int64_t *judged_starts = known->arrays[1].items, *judged_lengths = known->arrays[2].items;
     const uint64_t *judged_hashes = known->arrays[3].items;
+    others = unlock(count);
     for (Py_ssize_t q = 0; q < queries; q++) {
         int64_t number = of_run[q];
         if (number < 0) {
             continue;
         }
         if (number >= known->offsets.count - 1) {
+            lock(&others);
             PyErr_SetString(PyExc_ValueError, "there is no such query");
             goto done;
         }
@@ -1054,6 +1089,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
     }
+    lock(&others);
     PyObject *first = as_bytes(&rows), *second = as_bytes(&ranks);
     if (first != NULL && second != NULL) {
         result = PyTuple_Pack(2, first, second);
@@ -1061,12 +1097,13 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(first);
     Py_XDECREF(second);
 done:
-    PyMem_Free(rows.data);
-    PyMem_Free(ranks.data);
-    PyMem_Free(found.data);
-    PyMem_Free(scratch.data);
+    lock(&others);
+    free(rows.data);
+    free(ranks.data);
+    free(found.data);
+    free(scratch.data);
     close_arrays(arrays, 7);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- join_dicts ---- */
@@ -1101,11 +1138,11 @@ typedef struct {
 static void
 free_dict(Dict *dict)
 {
-    PyMem_Free(dict->values.data);
-    PyMem_Free(dict->ids.data);
-    PyMem_Free(dict->lengths.data);
-    PyMem_Free(dict->found.data);
-    PyMem_Free(dict->scratch.data);
+    free(dict->values.data);
+    free(dict->ids.data);
+    free(dict->lengths.data);
+    free(dict->found.data);
+    free(dict->scratch.data);
 }
 
 /* The text of an id; NULL without an exception if it is not plain, or no id. */
@@ -1120,7 +1157,8 @@ text_of(PyObject *object, Py_ssize_t *length)
     return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
 }
 
-/* Read a ranking, in the order of its table. 1; 0 with an exception; -1 if it is declined. */
+/* Read a ranking, in the order of its table. 1; 0 without memory or with an
+   exception; -1 if it is declined. */
 static int
 read_dict(Dict *dict, PyObject *ranking)
 {
@@ -1148,7 +1186,8 @@ read_dict(Dict *dict, PyObject *ranking)
 }
 
 /* Rank the documents of a pool that the ranking has: their ranks, in the order of the pool, behind
-   `ranks`, and in `flags` which they are. 1; 0 with an exception; -1 if it is declined. */
+   `ranks`, and in `flags` which they are. 1; 0 without memory or with an
+   exception; -1 if it is declined. */
 static int
 rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *flags, Bytes *ranks)
 {
@@ -1257,10 +1296,10 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 declined:
     result = Py_NewRef(Py_None);
 done:
-    PyMem_Free(retrieved.data);
-    PyMem_Free(ranks.data);
+    free(retrieved.data);
+    free(ranks.data);
     free_dict(&dict);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- measures ---- */
@@ -1436,10 +1475,10 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
 done:
-    PyMem_Free(entries.data);
-    PyMem_Free(ideal.data);
+    free(entries.data);
+    free(ideal.data);
     close_arrays(arrays, 2);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- measure_dicts ---- */
@@ -1709,14 +1748,14 @@ done:
         Py_DECREF(((Asked *)asked.data)[i].name);
         Py_DECREF(((Asked *)asked.data)[i].ranking);
     }
-    PyMem_Free(asked.data);
-    PyMem_Free(numbers.data);
-    PyMem_Free(flags.data);
-    PyMem_Free(ranks.data);
-    PyMem_Free(entries.data);
+    free(asked.data);
+    free(numbers.data);
+    free(flags.data);
+    free(ranks.data);
+    free(entries.data);
     free_dict(&dict);
     close_arrays(arrays, 6);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- row_lines ---- */
@@ -1864,9 +1903,9 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
     }
     result = PyBytes_FromStringAndSize(text.data ? text.data : "", (Py_ssize_t)text.used);
 done:
-    PyMem_Free(text.data);
+    free(text.data);
     close_arrays(arrays, 4);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- the module ---- */

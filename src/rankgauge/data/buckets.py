@@ -18,7 +18,7 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.errors import StorageError
 
-_BITS = 8
+_BITS = 9
 _COUNT = 1 << _BITS
 # Splits of splits: a bucket that is too large after them has a query that is.
 _LEVELS = 4
@@ -208,7 +208,7 @@ def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memo
     hashes ^= hashes >> np.uint64(29)
     hashes *= _MIX
     hashes >>= np.uint64(64 - _BITS * (level + 1))
-    bucket = (hashes & np.uint64(_COUNT - 1)).astype(np.uint8)
+    bucket = (hashes & np.uint64(_COUNT - 1)).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
     sizes = np.diff(table.offsets)[order]
     rows = ranges_of(table.offsets[:-1][order], sizes)

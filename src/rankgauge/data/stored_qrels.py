@@ -134,7 +134,7 @@ class StoredQrels:
             column, grades = column.take(order), grades[order]
         queries = self.queries.take(numbers)
         table = PairTable(queries, offsets_of(rows), column, grades, unique=True)
-        return Qrels(table.said(source=self.source))
+        return Qrels(table.with_notes(source=self.source))
 
     def _read(self, file: BinaryIO, starts: IntArray, counts: IntArray, item: int) -> bytes:
         """The items of some ranges, ascending; adjacent ones are read at once."""

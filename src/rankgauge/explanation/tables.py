@@ -1,4 +1,4 @@
-"""Tables of a calculation: the rows that matter, and in one line what is between; its JSON."""
+"""Tables of a calculation: the rows that count, one line for the ranks between them; its JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankgauge.rendering.tables import Cell, Table
 
 UNJUDGED = "·"
 GAP = "..."
-# The first ranks are shown, whatever is there; below only what counts, so many at most.
+# The first ranks are always shown; below, only rows that count, up to a limit.
 _HEAD, _MOST = 10, 25
 _WORDS = {"document", "relevant", "tie"}
 
@@ -29,12 +29,12 @@ _WORDS = {"document", "relevant", "tie"}
 def tables_of(
     measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str
 ) -> tuple[Table, ...]:
-    """The ranking with what each document contributes; the ideal ranking, if there is one."""
+    """The ranking with the contribution of each document; the ideal ranking, if any."""
     first = replace(_ranking(measure, calculation, ranking), title=title)
     return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def shown_of(calculation: Calculation) -> list[Step]:
+def shown_rows(calculation: Calculation) -> list[Step]:
     """The rows that are shown: the first ranks, and below what counts."""
     return [row for place, row in enumerate(calculation.rows) if place < _HEAD or row.counts][
         :_MOST
@@ -43,7 +43,7 @@ def shown_of(calculation: Calculation) -> list[Step]:
 
 def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
     level, columns = level_of(measure, ranking), calculation.columns
-    shown = shown_of(calculation)
+    shown = shown_rows(calculation)
     ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
@@ -88,7 +88,7 @@ def _right(heads: Sequence[str]) -> frozenset[int]:
 
 
 def _cut(measure: Measure, last: int) -> Value:
-    """The cut-off, if what is left is below it."""
+    """The cut-off, if the remaining rows are below it."""
     k = dict(measure.params).get("k")
     return k if isinstance(k, int) and last >= k else None
 
@@ -100,11 +100,11 @@ def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
 def _between(documents: Sequence[RankedDocument], level: float, *, cut: Value = None) -> str:
     """What is not shown, in a few words."""
     hits = [str(one.rank) for one in documents if one.reaches(level)]
-    said = "none relevant"
+    text = "none relevant"
     if hits:
-        said = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
+        text = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
     below = "" if cut is None else " below the cut-off"
-    return f"{many(len(documents), 'more document')}{below}, {said}"
+    return f"{many(len(documents), 'more document')}{below}, {text}"
 
 
 def _ideal(calculation: Calculation) -> Table:
@@ -123,13 +123,13 @@ def _ideal(calculation: Calculation) -> Table:
 
 
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
-    """Terms as text, each column written alike: whole numbers short, others with four decimals."""
+    """Terms as text, uniform within a column: integers short, others with four decimals."""
     columns = zip(*rows, strict=True)
-    written = [_alike(column) for column in columns]
+    written = [_format_column(column) for column in columns]
     return list(zip(*written, strict=True)) if written else [()] * len(rows)
 
 
-def _alike(column: Sequence[Term]) -> list[str]:
+def _format_column(column: Sequence[Term]) -> list[str]:
     numbers = [term for term in column if isinstance(term, int | float)]
     whole = all(float(term).is_integer() for term in numbers)
     return [
@@ -145,7 +145,7 @@ def _four(value: float, *, whole: bool) -> str:
 
 
 def score_of(score: float) -> str:
-    """A score with so many digits as tell it from its neighbours."""
+    """A score with enough digits to distinguish it from its neighbors."""
     return f"{score:.10g}"
 
 

@@ -19,7 +19,6 @@ from rankgauge.formats.lines import (
     Source,
     Text,
     archive_of,
-    gathered,
     is_columnar,
     is_content,
     is_zip,
@@ -27,6 +26,7 @@ from rankgauge.formats.lines import (
     opened,
     opened_bytes,
     refuse,
+    rest_of_stream,
     source_name,
     start_of,
 )
@@ -45,7 +45,7 @@ from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, re
 if TYPE_CHECKING:
     from rankgauge.formats.texts import TextSource
 
-# Lines looked at for the first with content: they are kept, and a line takes memory.
+# Lines searched for the first one with content: they stay in memory.
 _HEAD = 1 << 12
 # The formats of fields without names, between blanks and tabs; or, as cells, between tabs.
 CELLS = "cells"
@@ -83,20 +83,20 @@ def read_table(
             raise InputError("this is a folder", where=source_name(source), fix="name a file in it")
         chosen, note = judgments_in_folder(source, split)
         if isinstance(chosen, Mapping):
-            return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
-        return read_judgments(chosen, form, on_error=on_error).said(note)
+            return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
+        return read_judgments(chosen, form, on_error=on_error).with_notes(note)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
 
             chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
             if isinstance(chosen, Mapping):
-                return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
+                return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
             with chosen.open() as member:
                 table = read_stream(
                     member, chosen.name, layout, form, ranks=ranks, on_error=on_error
                 )
-            return table.said(*([note] if note else []), source=chosen.name)
+            return table.with_notes(*([note] if note else []), source=chosen.name)
         if split is not None:
             raise InputError(
                 f"got split={split!r}, and this is one file", where=source_name(source),
@@ -113,7 +113,7 @@ def read_judgments(
     """Judgments from a file or from a member of an archive."""
     with source.open() as stream:
         table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
-    return table.said(source=source.name)
+    return table.with_notes(source=source.name)
 
 
 def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
@@ -165,7 +165,7 @@ class TextStart(NamedTuple):
     """The beginning of a text of judgments or a run."""
 
     head: list[tuple[int, bytes]]  # the lines up to the first with content
-    lines: Iterator[tuple[int, bytes]]  # those behind it
+    lines: Iterator[tuple[int, bytes]]  # those after it
     form: str  # the format
 
     @property
@@ -258,8 +258,8 @@ def width_of(line: bytes, form: str) -> int:
 def _read_quickly(
     head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
-    """Read fields as whole arrays if all lines are alike, else line by line."""
-    text = gathered(stream, b"".join(line for _, line in head))
+    """Read fields as whole arrays if all lines have the same fields, else line by line."""
+    text = rest_of_stream(stream, b"".join(line for _, line in head))
     found = None
     if head and text.fault is None:
         before, number = sum(len(line) for _, line in head[:-1]), head[-1][0]
@@ -267,7 +267,7 @@ def _read_quickly(
             text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks
         )
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
-        # From the start: only the plain reader says what is wrong with which line.
+        # From the start: only the plain reader reports the line of an error.
         return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)
     return found
 
@@ -280,7 +280,7 @@ def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
 
 
 def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the first with content, or so many that nobody wrote them by hand."""
+    """The lines up to the first with content, or up to a limit."""
     for number, line in lines:
         yield number, line
         if number == _HEAD or is_content(line):

@@ -20,7 +20,7 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-# Rows that are written at once: their Python objects take far more memory than they.
+# Rows written together: their Python objects take far more memory than the text.
 _AT_ONCE = 1 << 16
 
 
@@ -28,7 +28,7 @@ class RowFault(NamedTuple):
     """A row that was left out."""
 
     error: InputError  # what an evaluation raises for it
-    line: int = 0  # its line, 0 where there are none
+    line: int = 0  # its line, 0 if there are none
     query: str = ""  # its query, as far as it is known
     document: str = ""  # its document
     # Whether all that is wrong is a score or grade that is missing or not finite.
@@ -105,7 +105,7 @@ class Rows:
         """Raise this error of a row, or report it; as :meth:`refuse`."""
         if self.on_error is None:
             raise error
-        query, doc = map(_shown, ids)
+        query, doc = map(_text, ids)
         self.on_error(RowFault(error, error.line, query, doc, not_finite))
 
     def table(
@@ -141,7 +141,7 @@ class Rows:
             if error is None:
                 kept.append(row)
             else:
-                query, doc = _shown(self.queries[row]), _shown(self.docs[row])
+                query, doc = _text(self.queries[row]), _text(self.docs[row])
                 value = self.values[row]
                 not_finite = is_missing(value) or (
                     isinstance(value, float) and not math.isfinite(value)
@@ -174,7 +174,7 @@ def _is_plain_id(value: Any) -> bool:
     return type(value) is bytes and bool(value) and b"\0" not in value
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return show_id(value) if isinstance(value, bytes) else str(value)
 
 
@@ -207,7 +207,7 @@ def table_of(
         names = ", ".join(map(repr, columns.beside))
         notes.append(f"{source}: not read, though it could be meant, too: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
-    return finite(table.said(*notes, source=source), layout, on_error)
+    return finite(table.with_notes(*notes, source=source), layout, on_error)
 
 
 def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
@@ -234,11 +234,11 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
     return PairTable.of_rows(
         kept.queries.take(kept.query_numbers()), kept.docs, kept.values,
         lines=kept.lines, ranks=kept.ranks,
-    ).said(*table.notes, source=table.source)  # fmt: skip
+    ).with_notes(*table.notes, source=table.source)  # fmt: skip
 
 
 def rank_number(value: Any) -> float:
-    """A rank beside a score, as text or as a number; NaN where it is none."""
+    """A rank next to a score, as text or as a number; NaN where it is none."""
     try:
         return read_number(value.encode() if isinstance(value, str) else str(value).encode())
     except ValueError:
@@ -269,7 +269,7 @@ def score_lines(
 ) -> bytes | None:
     """A line of each row, by the compiled core; None without it, or if an id may need quotes.
 
-    Text comes before the document, between it and the score, and behind the score. The rank of the
+    Text is before the document, between it and the score, and after the score. The rank of the
     first row, if not 0, and those that follow are between document and score.
     """
     if native.core is None:

@@ -28,7 +28,7 @@ from rankgauge.formats.registry import (
     target_format,
 )
 
-# Names of what is no text: under them nobody would look for lines.
+# Names of what is not text: under them nobody would look for lines.
 _NOT_WRITTEN = frozenset(
     {
         ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
@@ -40,7 +40,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a name that says another kind of file than can be written."""
+    """Refuse a file name of a kind that cannot be written."""
     name = source_name(target)
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
@@ -83,7 +83,9 @@ def write_tables(
         fix = f"leave {packing.suffix} off the name"
         raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
     with written(target) as stream:
-        write_columns(_held(tables, layout, format_named(form), name), layout, form, stream)
+        write_columns(
+            _checked_tables(tables, layout, format_named(form), name), layout, form, stream
+        )
 
 
 def pair_lines(
@@ -91,17 +93,17 @@ def pair_lines(
 ) -> Iterator[bytes]:
     """The bytes of a text file of judgments or of a run, piece by piece."""
     declared = format_named(form)
-    held = _held(tables, layout, declared, name)
+    held = _checked_tables(tables, layout, declared, name)
     if form == "opensearch" and ".csv" in name.lower():
         declared = format_named("quepid")
     chunks: Iterable[bytes | str] = load(declared.writer)(held, layout, tag)
     return (chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
 
 
-def _held(
+def _checked_tables(
     tables: Iterable[PairTable], layout: Layout, form: Format, name: str
 ) -> Iterator[PairTable]:
-    """The tables, each after it was refused if the format cannot hold it."""
+    """Yield the tables; refuse those that the format cannot represent."""
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
@@ -109,11 +111,11 @@ def _held(
             fix="choose another format, such as trec, csv, json or parquet",
         )
     for table in tables:
-        _refuse_unheld(table, layout, form, name)
+        _refuse_losses(table, layout, form, name)
         yield table
 
 
-def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) -> None:
+def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) -> None:
     empty = np.flatnonzero(np.diff(table.offsets) == 0)
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
@@ -131,7 +133,7 @@ def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) ->
 def _refuse_grades(table: PairTable, form: Format) -> None:
     """Refuse grades that are not whole where only whole ones fit; rounding would change them."""
     values = table.values
-    # A zero with a sign is no whole number, either: it would lose the sign.
+    # A zero with a sign is not a whole number, either: it would lose the sign.
     beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
     bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
     if not len(bad):
@@ -202,7 +204,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
         raise InputError(
             "there is something already", where=str(target), fix="name a new folder, or empty it"
         )
-    # Beside the target, so that the last step is one rename.
+    # Next to the target, so that the last step is one rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         for name, chunks in parts.items():

@@ -142,7 +142,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 def _wanted(
     metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
 ) -> tuple[OnlineMetric, ...]:
-    """The metrics, those of thresholds, and beside a thumbs ratio the feedback rate."""
+    """The metrics, those of thresholds, and next to a thumbs ratio the feedback rate."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
     if "thumbs_ratio" in names and "feedback_rate" not in names:
@@ -475,16 +475,16 @@ def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:
     for each in values:
         if not math.isnan(each.worst):
             yield (
-                f"thumbs_ratio is of the {each.denominator:,.0f} who rated: from {each.worst:.3f} "
-                f"to {each.best:.3f} if the others had all rated down, or up"
+                f"thumbs_ratio covers the {each.denominator:,.0f} rated answers only; with all "
+                f"others rated down or up it would be {each.worst:.3f} or {each.best:.3f}"
             )
     single = [each.metric.name for each in values if each.clusters == 1]
     if single:
-        yield f"{some(single)}: no interval: the events of one user do not show a spread"
+        yield f"{some(single)}: no interval: all events are of one user"
     if source == ABSTENTION_RULE:
         (hits, abstentions), (right, answers) = RULE_SENSITIVITY, RULE_SPECIFICITY
         yield (
-            f"abstentions by the rule {ABSTENTION_RULE} (English): on labeled answers of MTRAG it "
-            f"finds {hits} of {abstentions}, and takes {answers - right} of {answers} answers for "
-            "one"
+            f"abstentions found by the rule {ABSTENTION_RULE} (English): on labeled answers of "
+            f"MTRAG it finds {hits} of {abstentions}, with {answers - right} false alarms in "
+            f"{answers} answers"
         )

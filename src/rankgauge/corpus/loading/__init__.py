@@ -1,4 +1,4 @@
-"""Collections from where they lie: folders, archives, other libraries -> texts and judgments."""
+"""Loading of collections: folders, archives, other libraries -> texts and judgments."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def load(
     faults: Faults | None = None,
     judged: bool = True,
 ) -> Loaded:
-    """A collection from whatever holds it; the parts that are named replace those it has."""
-    found = _whole(source, split, faults, judged=judged)
+    """Load a collection from any supported source; named parts replace its own."""
+    found = _load(source, split, faults, judged=judged)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))
     if queries is not None:
@@ -48,7 +48,7 @@ def load(
     return found
 
 
-def _whole(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
+def _load(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
     if source is None:
         return Loaded()
     if isinstance(source, str) and source.partition(":")[0] in _LIBRARIES and ":" in source:
