@@ -45,7 +45,7 @@ __all__ = [
 
 _SCHEMA = "rankgauge/calibration/1"
 _SHOWN = 2  # uncalibrated relations in the summary
-_FEW = 10  # labels in a group: fewer tell nothing about a bias
+_FEW = 10  # labels in a group: fewer cannot show a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
 
 
@@ -260,7 +260,7 @@ class Calibration(Result):
         """Return on how many labels the judge was calibrated for relations, and how good it is.
 
         Args:
-            relations: Some of those that it was calibrated for.
+            relations: A part of those it was calibrated for.
         """
         some = [each for each in self.relations if each.relation in relations]
         if len(some) == 1:
@@ -657,7 +657,7 @@ def stamp_judge(
     needed: Mapping[str, Sequence[str]],
     calibration: Calibration | str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    """Return who judged, for which measures that judge is calibrated, and a stamp in words.
+    """Return the judge, the measures it is calibrated for, and a stamp as text.
 
     Args:
         judge: What is known of the judge: ``name``, ``prompt``, ``person``.
@@ -700,7 +700,7 @@ class PositionSwap:
         choices: For each pair ``first`` or ``second``, in the order of the pair, if both orders
             agree; otherwise ``tie``.
         consistent: The share of pairs on which both orders agree.
-        first: The share of choices for what is shown first, ties left out: 0.5 without a bias.
+        first: The share of choices for the text shown first, without ties: 0.5 without a bias.
     """
 
     choices: Mapping[Any, str]
@@ -714,7 +714,7 @@ def position_swap(
     """Compare choices between two answers with those in the other order.
 
     Args:
-        forward: For each pair what was chosen: ``first``, ``second`` or ``tie``.
+        forward: For each pair the choice: ``first``, ``second`` or ``tie``.
         swapped: The same with the two answers in the other order.
         level: Confidence of the intervals.
 
