@@ -31,7 +31,7 @@ _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
-# So many rankings end at the same rank if they are cut there.
+# This many rankings end at the same rank if they are cut there.
 _NEARLY_ALL = 0.75
 _NAMED = 5
 # Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
@@ -149,7 +149,7 @@ def _doubt(d: Difference) -> str:
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
-    """Yield the units of differences that are not those of the means."""
+    """Yield the units of differences whose unit differs from that of the means."""
     by_mean = {
         "geometric": "differences are of natural logarithms: of the ratio of the means",
         "sum": "means are sums, differences are per query",
@@ -235,7 +235,7 @@ class Outline(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Outline]) -> Outline:
-        """Return the outline of a whole run, of those of its blocks."""
+        """Return the outline of a run from those of its blocks."""
         queries = [query for part in parts for query in part.queries]
         sizes = np.concatenate([part.sizes for part in parts])
         return parts[0]._replace(queries=queries, sizes=sizes)

@@ -77,7 +77,7 @@ class Fusion:
             given: ``norm``, ``weights``, ``k``, ``phi``; None for what is not given.
 
         Raises:
-            UnknownName: For a method or a norm nobody knows.
+            UnknownName: For an unknown method or norm.
             InputError: For a value that is not possible, or a parameter the method does not read.
         """
         name = find_method(method)
@@ -177,7 +177,7 @@ def fuse(
         name: What the fused run is called; the method if left out.
 
     Raises:
-        UnknownName: For a method, norm or policy nobody knows.
+        UnknownName: For an unknown method, norm or policy.
         InputError: With fewer than two runs, a document twice in a ranking, or a parameter that
             the method does not read.
 

@@ -264,7 +264,7 @@ def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Ta
 
 
 def _file(source: Any) -> tuple[str, str]:
-    """The name of a file and its checksum; nothing for what is no file (or can be read once)."""
+    """The name of a file and its checksum; nothing for what is not a file (or can be read once)."""
     if not _is_path(source) or not Path(source).is_file():
         return "", ""
     with Path(source).open("rb") as stream:
