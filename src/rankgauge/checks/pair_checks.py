@@ -189,7 +189,7 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
         return
     k = cutoff_of(run.measures)
     shown = int(np.minimum(joined.retrieved, k).sum())
-    # A negative grade says that it was pooled, and not judged.
+    # A negative grade means pooled, but not judged.
     unjudged = shown - int(((joined.rank <= k) & (joined.grade >= 0)).sum())
     if unjudged <= _UNJUDGED * shown:
         return

@@ -115,7 +115,7 @@ def check_lines(
     faults = given.faults
     if faults is None:
         return
-    # Judgments have no code of their own for a grade that is no number.
+    # Judgments have no separate code for a grade that is not a number.
     lines, firsts = faults.lines, faults.first_lines
     if graded:
         lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
@@ -144,7 +144,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
 
 
 def run_notes(run: CheckedRun) -> Iterator[str]:
-    """Yield what was not checked, and why."""
+    """Yield notes on checks that were skipped, and why."""
     if run.ranked and run.lowest_rank == run.highest_rank:
         yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which carries no order"
     elif run.ranked and run.lowest_rank == 0:
@@ -181,7 +181,7 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
 def _ascending(run: CheckedRun) -> Iterator[Finding]:
     """Distances given as scores.
 
-    Scores that descend in a file say nothing: any order of lines is a run. Three things do, in this
+    The order of lines is no evidence: any order of lines is a run. Three things do, in this
     order: judged documents that rank clearly better the other way round, for at least three
     queries and four times as many as not; ranks that ascend with the scores, unless the judged
     documents rank better as it is; and lines in ascending order of scores together with judged
@@ -248,7 +248,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         for effect in run.effects(
             [then], f"{other}, which the run can fill", now=[mean], measures=[measure]
         )
-        # What only counts what was found, as R does, is the same at both depths.
+        # A measure that only counts retrieved documents, as R does, is the same at both depths.
         if effect.changes()
     )
     yield CUT_BELOW_K.finding(
@@ -361,7 +361,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
 
 
 def _common_depth(run: CheckedRun) -> int:
-    """The depth at which nearly all rankings end; 0 where there is none."""
+    """The depth at which nearly all rankings end; 0 if there is none."""
     if len(run.sizes) < 2:
         return 0
     depth, times = Counter(run.sizes.tolist()).most_common(1)[0]

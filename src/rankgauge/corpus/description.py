@@ -1,4 +1,4 @@
-"""``describe_collection()``: what a collection contains, and findings that affect numbers."""
+"""``describe_collection()``: the content of a collection, and findings that affect numbers."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ class CollectionInfo(Result):
 
     Attributes:
         name: What it is called.
-        documents: How many documents there are.
+        documents: Number of documents.
         queries: How many queries.
         judgments: How many judgments; None without any.
         grades: Each grade, and how many judgments have it.
         judged_documents: How many documents of the collection are judged for any query.
         spreads: By name, how lengths and the numbers of relevant documents spread.
         findings: What affects numbers made with it.
-        notes: What the reader had to say.
+        notes: Notes of the reader.
         fingerprint: The fingerprint of documents and queries, if it was asked for.
     """
 
@@ -127,7 +127,7 @@ class CollectionInfo(Result):
         return self.judged_documents / self.documents if self.documents else 0.0
 
     def table(self) -> Table:
-        """One line a number, and one for whatever makes numbers wrong."""
+        """One line for each number and for each finding."""
         counts = (("documents", self.documents), ("queries", self.queries))
         found = ((one.message, one.evidence.count) for one in self.findings)
         return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
@@ -158,11 +158,11 @@ def describe_collection(
     runs: Sequence[Run] = (),
     split: str | None = None,
 ) -> CollectionInfo:
-    """Return what a collection contains, and findings that affect numbers made with it.
+    """Describe the content of a collection, with findings that affect numbers made with it.
 
-    Documents are gone through once, one at a time (twice, if some are repeated). A text stands
-    inside another if its words do, in a row, whatever their case and the signs between them; only
-    queries of at least four words are looked for.
+    Documents are gone through once, one at a time (twice, if some are repeated). A text is inside
+    another if its words are, in sequence, ignoring case and punctuation; only queries of at least
+    four words are looked for.
 
     Args:
         collection: A collection, or anything that :meth:`Collection.load` takes. Of the latter,
@@ -267,7 +267,7 @@ def _finding(
 
 def _of_reading(known: Collection, given: Any) -> Finding:
     faults = known.faults
-    # Of a collection at a path, the part below it tells which file is meant.
+    # For a collection at a path, the relative path identifies the file.
     above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
     first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
     total = faults.count + len(known.documents) + len(known.queries)

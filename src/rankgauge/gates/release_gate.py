@@ -1,10 +1,10 @@
-"""``gate()``: whether this run may replace the one before."""
+"""``gate()``: whether this run may replace the previous one."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from rankgauge.data.run import Run, name_of, read_part, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
-from rankgauge.evaluation.result import Evaluation, settings_change
+from rankgauge.evaluation.result import Evaluation, calibration_finding, settings_change
 from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
@@ -51,7 +51,7 @@ def gate(
     INCONCLUSIVE, with the number of queries or the margin that would decide.
 
     Before that the input is checked: where ids do not match the judgments, or scores look like
-    distances, the run is NOT COMPARABLE, and nothing else is looked at.
+    distances, the run is NOT COMPARABLE, and nothing else is checked.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation`,
@@ -109,7 +109,7 @@ def gate(
     new = Baseline.of_values(evaluation, truth, firsts)
 
     def rankings(queries: Collection[str]) -> Run:
-        # Few queries are looked at whole: to read the file again takes less memory than to keep it.
+        # Few queries are shown in full: reading the file again takes less memory than keeping it.
         return read_part(source, lambda block: ranked(only(block, queries)))
 
     repeats = [_repeat(one, truth, measures) for one in noise]
@@ -167,7 +167,7 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         return
     queries = len(evaluation.query_ids)
     for gated in rules.measures:
-        # Of answers: a question of which nothing was judged is not in the mean.
+        # Answers: a question without any verdict is not in the mean.
         unjudged = evaluation.counts.get(f"unjudged {gated.measure}", 0)
         if unjudged > rules.max_failed * queries:
             why = (
@@ -230,20 +230,15 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
-    """The verdicts of a judge that nobody compared with people decide no release."""
-    judge = evaluation.settings.get("judge")
-    known = judge if isinstance(judge, Mapping) else {}
-    calibrated = known.get("calibrated", ())
+    """Verdicts of a judge that was never compared with people cannot decide a release."""
     for measure in () if allowed else evaluation.measures:
-        if measure.declaration.reads == "verdicts" and str(measure) not in calibrated:
+        found = calibration_finding(evaluation, measure)
+        if found is not None:
             raise InputError(
-                f"the judge of {measure} is not calibrated: "
-                f"{known.get('stamp', 'it is not known who judged')}",
-                where=f"run {evaluation.run_name!r}",
-                fix="compare it with labels of people (rankgauge answers calibrate) and evaluate "
-                "with the calibration; or gate all the same with --allow-uncalibrated "
+                found.message, where=f"run {evaluation.run_name!r}",
+                fix=f"{found.fix}; or gate all the same with --allow-uncalibrated "
                 "(allow_uncalibrated=True)",
-            )
+            )  # fmt: skip
 
 
 def _refused(name: str, why: str) -> GateCheck:

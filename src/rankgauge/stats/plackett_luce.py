@@ -236,7 +236,7 @@ def fit_plackett_luce(
 
 @dataclass(frozen=True)
 class NoneRate:
-    """How often none was chosen of sets of similar quality, beside what the model predicts.
+    """How often none was chosen of sets of similar quality, next to what the model predicts.
 
     Attributes:
         low: Lowest predicted probability of "none" of these sets.
@@ -334,7 +334,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class _Choices:
-    """Checked choices: what was offered, what was picked, how often it counts, whether none was."""
+    """Validated choices: items offered, item picked, weight, and whether none was picked."""
 
     shown: BoolArray  # (S, n)
     picked: IntArray  # (S,)
