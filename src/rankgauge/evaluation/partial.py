@@ -362,11 +362,11 @@ def merge(partials: Iterable[Partial]) -> Partial:
     measured, summaries = [part.measured for part in parts], [part.summary for part in parts]
     # Of many queries there is no room for all parts beside the whole.
     del partials, parts, first
-    return Partial(_merge_measured(measured), tied, merge_summaries(summaries), name, settings)
+    return Partial(merge_measured(measured), tied, merge_summaries(summaries), name, settings)
 
 
-def _merge_measured(parts: list[Measured]) -> Measured:
-    """Merge parts, which are forgotten one column after the other."""
+def merge_measured(parts: list[Measured]) -> Measured:
+    """Put together the values of different queries by their numbers; the list is emptied."""
     columns = [[*column] for column in zip(*parts, strict=True)]
     parts.clear()
     order = np.argsort(np.concatenate(columns[0]), kind="stable")
@@ -375,6 +375,14 @@ def _merge_measured(parts: list[Measured]) -> Measured:
         column = np.concatenate(columns.pop(0))
         merged.append(np.asfortranarray(column[order]))
     return Measured(*merged)
+
+
+def measure_absent(numbers: IntArray, context: Context) -> Measured:
+    """Measure queries that a run lacks: each has an empty ranking."""
+    nothing = graded = Joined.empty(context.qrels)
+    if context.graded is not context.qrels:
+        graded = Joined.empty(context.graded)
+    return _measure(nothing, graded, numbers, context)
 
 
 def finish(partial: Partial, context: Context) -> Evaluation:
@@ -394,7 +402,7 @@ def finish(partial: Partial, context: Context) -> Evaluation:
     measured, absent = partial.measured, np.flatnonzero(context.wanted & ~seen)
     missing = absent[:0] if policies.queries == "intersection" else absent
     if len(missing):
-        measured = _merge_measured([measured, *_measure_missing(missing, context)])
+        measured = merge_measured([measured, *_measure_missing(missing, context)])
     query_ids = qrels.query_ids
     if len(measured.numbers) < len(qrels):
         query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))
@@ -438,18 +446,14 @@ def finish(partial: Partial, context: Context) -> Evaluation:
 
 
 def _measure_missing(missing: IntArray, context: Context) -> Iterator[Measured]:
-    """Measure queries that are not in the run."""
+    """Measure queries that are not in the run; some at a time with judgments on disk."""
     if context.stored is None:
-        nothing = graded = Joined.empty(context.qrels)
-        if context.graded is not context.qrels:
-            graded = Joined.empty(context.graded)
-        yield _measure(nothing, graded, missing, context)
+        yield measure_absent(missing, context)
         return
     for start in range(0, len(missing), _MISSING):
         numbers = missing[start : start + _MISSING]
         part = _part_of(context, context.stored, numbers)
-        nothing = Joined.empty(part.qrels)
-        found = _measure(nothing, nothing, np.arange(len(numbers)), part)
+        found = measure_absent(np.arange(len(numbers)), part)
         yield found._replace(numbers=numbers)
 
 
