@@ -38,13 +38,13 @@ _RELEVANT = 1
 UNREADABLE_TEXT = FindingKind(
     "T106", "unreadable-text", "warning",
     "lines or files of a collection that cannot be read",
-    "what they contain can be neither retrieved nor asked",
-    "fix the lines or files that are named",
+    "their contents can be neither retrieved nor used as queries",
+    "fix these lines or files",
 )  # fmt: skip
 EMPTY_QUERY = FindingKind(
     "T107", "empty-query", "warning",
     "queries without text",
-    "nothing can be found for them",
+    "no document can be retrieved for them",
     "fetch the texts again, or leave the queries out",
 )  # fmt: skip
 REPEATED_QUERY = FindingKind(
@@ -56,20 +56,20 @@ REPEATED_QUERY = FindingKind(
 QUERY_IS_DOCUMENT = FindingKind(
     "T109", "query-is-document", "info",
     "queries with the id of a document",
-    "harmless if ids are only numbers; a query that is itself a document finds itself first",
+    "harmless if ids are only numbers; a query that is itself a document retrieves itself first",
     "leave the query's own document out of its ranking",
 )  # fmt: skip
 QUERY_IN_OTHER_SPLIT = FindingKind(
     "T110", "query-in-other-split", "warning",
-    "queries that are judged in another split, too",
-    "what was tuned on that split has seen them",
+    "queries that are also judged in another split",
+    "a system tuned on that split has seen them",
     "tune on other queries",
 )  # fmt: skip
 UNJUDGED_QUERY = FindingKind(
     "T111", "unjudged-query", "info",
     "queries of the collection without judgments",
-    "they are retrieved for and then left out of means",
-    "nothing, if the judgments are meant to cover a part of the queries",
+    "they are run, but not part of means",
+    "none needed if the judgments are meant to cover only a part of the queries",
 )  # fmt: skip
 
 
