@@ -230,6 +230,16 @@ def test_reweighted_means_are_weighted_sums_and_their_size_is_that_of_kish():
     assert weighted.mean()["RR"] == pytest.approx(found.weighted["RR"])
     with pytest.raises(InputError, match="no query of the evaluation has a weight"):
         reweight(evaluation, {"other": 1.0})
+    with pytest.raises(InputError, match="no query of the evaluation has a weight"):
+        reweight(evaluation, {"q0": 0.0})
+
+
+def test_undefined_values_are_in_no_reweighted_mean():
+    values = {"RR": [1.0, 0.5, math.nan], "P@1": [1.0, 0.0, 0.0]}
+    evaluation = rankgauge.Evaluation.from_values("a", ["q0", "q1", "q2"], values)
+    found = reweight(evaluation, {"q0": 3.0, "q1": 1.0, "q2": 4.0})
+    assert found.weighted == {"RR": pytest.approx(3.5 / 4), "P@1": pytest.approx(3 / 8)}
+    assert found.plain == {"RR": 0.75, "P@1": pytest.approx(1 / 3)}
 
 
 def test_p_values_of_clusters_are_those_of_a_loop():
