@@ -199,7 +199,17 @@ class Ids:
 
     def compact(self) -> Ids:
         """The same ids over no more bytes than they need (for pickling a part of a column)."""
-        return _packed(b"".join(self.tolist()), self.lengths.copy())
+        lengths = self.lengths.copy()
+        data = np.append(self.bytes(), np.zeros(_WORD, dtype=np.uint8))
+        return Ids(data, np.cumsum(lengths) - lengths, lengths)
+
+    def bytes(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all ids, one after the other."""
+        ends = np.cumsum(self.lengths)
+        places = np.repeat(self.starts - ends + self.lengths, self.lengths)
+        places += np.arange(len(places))
+        found: npt.NDArray[np.uint8] = self.data[places]
+        return found
 
     @cached_property
     def longest(self) -> int:

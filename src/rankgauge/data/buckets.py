@@ -180,12 +180,6 @@ def _unwritable(error: OSError) -> StorageError:
     )
 
 
-def bytes_of(ids: Ids) -> npt.NDArray[np.uint8]:
-    """The bytes of ids, one after the other."""
-    found: npt.NDArray[np.uint8] = ids.data[ranges_of(ids.starts, ids.lengths)]
-    return found
-
-
 def _ids_of(parts: Iterable[npt.NDArray[np.generic]], lengths: IntArray) -> Ids:
     """Ids out of their bytes, one after the other."""
     data = np.concatenate([*parts, np.zeros(_SPARE, dtype=np.uint8)])
@@ -218,8 +212,8 @@ def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memo
         piece.positions[order].astype("<i8"),
         docs.lengths.astype("<i4"),
         table.values[rows].astype("<f8"),
-        bytes_of(queries),
-        bytes_of(docs),
+        queries.bytes(),
+        docs.bytes(),
     )
     of_queries = np.searchsorted(bucket[order], np.arange(_COUNT + 1))
     of_rows = offsets_of(sizes)[of_queries]

@@ -15,7 +15,6 @@ from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_o
 from rankgauge.data.buckets import (
     Buckets,
     Positioned,
-    bytes_of,
     most_bytes,
     positioned,
     temporary_file,
@@ -70,7 +69,7 @@ class StoredQrels:
             low.append(qrels.low_grades)
             notes.update(dict.fromkeys(table.notes))
             lengths = table.docs.lengths.astype("<i4")
-            columns = table.values.astype("<f8"), lengths, bytes_of(table.docs)
+            columns = table.values.astype("<f8"), lengths, table.docs.bytes()
             for file, column in zip(self._files, columns, strict=True):
                 write_all(file, [column.data.cast("B")])
         order = np.argsort(np.concatenate(positions), kind="stable")

@@ -32,6 +32,7 @@ _ROW = 40
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
 _BUFFER = 1 << 20
+_LOOK, _RARE = 1 << 12, 4
 _PLAIN = (
     "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
     "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
@@ -102,16 +103,19 @@ def _parquet_batches(
 ) -> Iterator[Any]:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(held) as file:
+    # Without a buffer the column of a group of rows is read at once, however large it is.
+    with parquet.ParquetFile(held, buffer_size=_BUFFER) as file:
         schema, metadata = file.schema_arrow, file.metadata
         columns = choice.of(schema.names, [str(kind) for kind in schema.types])
         choice.small_enough(_ROW * metadata.num_rows, told[0])
+        first = next(file.iter_batches(_LOOK, columns=[columns.query]), None)
+        # A dictionary pays where a query is in many rows together.
+        often = first is not None and _RARE * len(first.column(0).unique()) <= first.num_rows
     if isinstance(held, io.BytesIO):
         held.seek(0)
-    # Without a buffer the column of a group of rows is read at once, however large it is.
     with parquet.ParquetFile(
-        held, metadata=metadata, read_dictionary=[columns.query], pre_buffer=False,
-        buffer_size=_BUFFER,
+        held, metadata=metadata, read_dictionary=[columns.query] if often else [],
+        pre_buffer=False, buffer_size=_BUFFER,
     ) as file:  # fmt: skip
         for batch in file.iter_batches(rows, columns=list(columns.read), use_threads=False):
             if batch.num_rows:
