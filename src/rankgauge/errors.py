@@ -4,7 +4,7 @@
   x InputError (ValueError)      the data is not what we can work with
     + FormatError                a file cannot be read: path, line, the line itself
     + MismatchError              judgments and run do not belong together: ids of each side
-    + StorageError               a database cannot be used now (locked, disk full): try again later
+    + StorageError               a database or temporary file cannot be used (locked, disk full)
   x UnknownName (ValueError)     an unknown measure, parameter or choice: shows the nearest
   x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
 

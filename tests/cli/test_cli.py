@@ -39,6 +39,11 @@ def test_the_numbers_are_those_of_the_library():
     assert rankgauge.Evaluation.from_json(done.stdout) == ev
 
 
+def test_a_limit_of_memory_prints_the_same():
+    words = ("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "AP")
+    assert run(*words, "--memory", "512MB").stdout == run(*words).stdout
+
+
 def test_policies_of_trec_and_csv_forms_stand_on_standard_error():
     for form in ("trec", "csv"):
         done = run("evaluate", QRELS, BM25, "-m", "AP", "--as", form)
@@ -97,6 +102,8 @@ def test_records_carry_run_and_judgments(tmp_path):
         (("evaluate", QRELS, BM25, "-m", "nDGC@5"), "did you mean"),
         (("evaluate", QRELS, BM25, "--queries", "nosuch.txt"), "nosuch.txt: there is no such file"),
         (("evaluate", QRELS, BM25, "--ties", "random"), "'random' is not one of"),
+        (("evaluate", QRELS, BM25, "--memory", "abc"), "memory='abc' is not a size"),
+        (("evaluate", QRELS, BM25, "--memory", "1GB", "--save"), "read a run whole"),
         (("evaluate",), "Missing argument 'QRELS'"),
         (("evaluat",), "No such command"),
         (("measures", "nope"), "no measure is called 'nope'"),

@@ -38,9 +38,10 @@ from rankgauge.formats.rows import Rows
 from rankgauge.formats.trec import read_third_column, trec_pieces
 
 # Bytes of text in a piece, and what a row of a file of columns is counted as.
-_LEAST, _MOST, _ROW = 1 << 20, 1 << 23, 32
-# Memory of a piece while it is read, evaluated or written.
-_SHARE = 12
+_LEAST, _MOST, _ROW = 1 << 20, 1 << 22, 32
+# The share of memory that the text of a piece is, and the memory of a row of a file of columns,
+# while they are read, evaluated or written.
+_SHARE, _COLUMNAR = 32, 2000
 # Bytes of memory for each byte of a text, and of one that is compressed; and the share of memory.
 _TEXT, _PACKED, _FITTING = 6, 30, 4
 # Bytes of a piece for each row that is read one by one, as Python objects.
@@ -67,6 +68,7 @@ class Pieces:
         self._source, self._form = readers.path_and_format(source, layout, None)
         self.name, self.layout, self._limit = source_name(self._source), layout, limit
         self._size = max(_LEAST, min(_MOST, limit // _SHARE))
+        self._rows = max(1, min(self._size // _ROW, limit // _COLUMNAR))
         self._third: Callable[[PairTable], PairTable] | None = None
 
     @property
@@ -102,7 +104,7 @@ class Pieces:
             return
         from rankgauge.formats.parquet import columnar_pieces
 
-        yield from columnar_pieces(stream, self.name, self.layout, max(1, self._size // _ROW))
+        yield from columnar_pieces(stream, self.name, self.layout, self._rows)
 
     def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
         text = readers.begin_text(stream, self.name, self.layout, self._form)
