@@ -340,7 +340,7 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
     for place, query in enumerate(queries):
         for others in (backwards, alone, twins):
             if place < len(others):
-                swapped += _held(query, before[place], others[place])
+                swapped += _swapped(query, before[place], others[place])
     remark = "documents of almost equal score change places" if swapped else ""
     return [
         RetrieverCheck("the same query gives the same ranking"),
@@ -348,7 +348,7 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
     ]
 
 
-def _held(query: Query, one: Hits, other: Hits) -> bool:
+def _swapped(query: Query, one: Hits, other: Hits) -> bool:
     """Whether almost equal scores changed places; an error if more did."""
     if one.ids == other.ids:
         return False

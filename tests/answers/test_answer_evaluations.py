@@ -76,18 +76,18 @@ def test_two_changes_at_once_are_pointed_out_by_compare_gate_and_history(tmp_pat
     pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
     old = evaluated("a", prompt="v1", model="m1", retrieval="bm25")
     new = evaluated("b", 1, prompt="v2", model="m2", retrieval="bm25")
-    said = (
+    message = (
         "2 things changed: prompt (v1 → v2), model (m1 → m2): the difference cannot be attributed"
     )
-    assert any(said in text for text in compare([old, new]).warnings)
+    assert any(message in text for text in compare([old, new]).warnings)
     path = tmp_path / "baseline.json"
     Baseline.from_evaluation(old).write(path)
     assert Baseline.read(path).settings["prompt"] == "v1"
-    assert any(said in text for text in gate(new, rules=RULES, baseline=path).warnings)
+    assert any(message in text for text in gate(new, rules=RULES, baseline=path).warnings)
     with rankgauge.History(tmp_path / "h.db") as history:
         history.add(old)
         history.add(new)
-        assert any(said in text for text in history.compare(1, 2).notes)
+        assert any(message in text for text in history.compare(1, 2).notes)
         assert history.load(2).settings == new.settings
         assert history.trend("Faithfulness").means[0] == old.mean()["Faithfulness"]
 

@@ -803,8 +803,8 @@ def test_a_difference_that_only_the_correction_hides_is_said_to_be_that():
     new = found.difference("new")
     assert new.p < 0.05 < new.corrected
     assert new.verdict == "cannot tell"
-    said = f"not significant after correction (p = {new.corrected:.4f})"
-    assert any(said in sentence for sentence in found.sentences)
+    message = f"not significant after correction (p = {new.corrected:.4f})"
+    assert any(message in sentence for sentence in found.sentences)
 
 
 @pytest.mark.parametrize("tests", [1, 5])

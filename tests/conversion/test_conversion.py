@@ -169,15 +169,15 @@ def test_a_tag_with_blanks_is_joined(tmp_path):
 
 def test_ranks_that_contradict_the_scores_are_counted_by_query(tmp_path):
     run = "q1 Q0 d1 1 1.0 t\nq1 Q0 d2 2 2.0 t\nq2 Q0 d1 2 1.0 t\nq2 Q0 d2 1 2.0 t\n"
-    said = "the rank column contradicts the scores in 1 query, 'q1': the scores decide"
-    assert lost(tmp_path, run) == (said,)
+    message = "the rank column contradicts the scores in 1 query, 'q1': the scores decide"
+    assert lost(tmp_path, run) == (message,)
 
 
 def test_ranks_are_held_against_scores_also_where_queries_are_mixed(tmp_path):
     rows = [("q1", 1, 3.0), ("q2", 1, 1.0), ("q1", 2, 2.0), ("q2", 2, 5.0), ("q1", 3, 2.0)]
     run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
-    said = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
-    assert lost(tmp_path, run) == (said,)
+    message = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
+    assert lost(tmp_path, run) == (message,)
 
 
 @pytest.mark.parametrize("form", ["trec", "csv", "tsv", "json", "jsonl", "parquet", "arrow"])

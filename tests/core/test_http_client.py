@@ -99,8 +99,8 @@ def test_the_key_is_sent_and_never_shown(monkeypatch):
             endpoint.post("rerank", {})
         endpoint.close()
     assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
-    said = str(caught.value) + repr(endpoint) + endpoint.shown + repr(vars(endpoint))
-    assert "very-secret" not in said
+    message = str(caught.value) + repr(endpoint) + endpoint.shown + repr(vars(endpoint))
+    assert "very-secret" not in message
 
 
 def test_a_short_key_is_not_shown_where_the_server_says_it_in_a_sentence(monkeypatch):

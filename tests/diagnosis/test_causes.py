@@ -372,8 +372,8 @@ def filtered(*, fields: bool) -> list[str]:
 
 
 def test_documents_in_no_ranking_are_described_by_the_field_or_term_that_they_share():
-    said = (
+    message = (
         "8 of 8 documents in no ranking have {}, and 0 of 4 other relevant ones: look for a filter"
     )
-    assert filtered(fields=True) == [said.format("topic = 'tax'")]
-    assert filtered(fields=False) == [said.format("the term 'custom'")]
+    assert filtered(fields=True) == [message.format("topic = 'tax'")]
+    assert filtered(fields=False) == [message.format("the term 'custom'")]

@@ -265,7 +265,7 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
     found = read()
     monkeypatch.setattr(readers, "quick_table", lambda *_, **__: None)
-    monkeypatch.setattr(readers, "gathered", whole)
+    monkeypatch.setattr(readers, "rest_of_stream", whole)
     assert read() == found
 
 
@@ -325,7 +325,7 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
         path.write_bytes(damaged)
         found = read()
         with monkeypatch.context() as patched:
-            patched.setattr(readers, "gathered", whole)
+            patched.setattr(readers, "rest_of_stream", whole)
             patched.setattr(readers, "quick_table", lambda *_, **__: None)
             assert read() == found
 

@@ -33,11 +33,11 @@ def log(path, *, thumbs, abstains, days=28):
             when = START + timedelta(days=day, minutes=n)
             who = {"question_id": f"q{day}-{n}", "user_id": f"u{day}-{n // 2}"}
             shift = (n + 7 * day) % 40 / 40
-            said = "I don't know." if shift < abstains[late] else "It is so."
+            message = "I don't know." if shift < abstains[late] else "It is so."
             events += [
                 Event(f"q{day}-{n}", "question", when, session_id=f"s{day}-{n}", text="Is it?",
                       **who),
-                Event(f"a{day}-{n}", "answer", when, text=said, **who),
+                Event(f"a{day}-{n}", "answer", when, text=message, **who),
                 Event(f"t{day}-{n}", "thumbs", when, value=1 if shift < thumbs[late] else -1,
                       **who),
             ]  # fmt: skip

@@ -165,8 +165,8 @@ def test_words_of_a_body_stay_in_messages():
         "prompt": "Find passages: what answers this question?",
     }  # fmt: skip
     engine = HTTPRetriever("http://localhost:9", body=body)
-    said = "was not published, and no passages answer the question"
-    assert redact(f"vexillum {said}") == f"*** {said}"
+    message = "was not published, and no passages answer the question"
+    assert redact(f"vexillum {message}") == f"*** {message}"
     engine.close()
 
 

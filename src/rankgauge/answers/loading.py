@@ -121,8 +121,8 @@ def read_answers(
     for one, group in _by_system(rows, system, name).items():
         more = list(notes)
         if known is not None:
-            group, said = _joined(group, _numbered(known), name)  # noqa: PLW2901
-            more += said
+            group, joined = _joined(group, _numbered(known), name)  # noqa: PLW2901
+            more += joined
         _check(group)
         sets.append(AnswerSet(one, tuple(each.record for each in group), notes=tuple(more)))
     return tuple(sets)
@@ -473,7 +473,7 @@ def _contexts(
     ids = _ids(parts, "context_ids", place)
     if "contexts" not in parts:
         found = [] if texts is None else ids
-        return tuple(Context(each, _looked_up(each, texts or {}, place)) for each in found)
+        return tuple(Context(each, _look_up_text(each, texts or {}, place)) for each in found)
     key, value = parts["contexts"]
     given = [value] if isinstance(value, str) else _list(key, value, place)
     if ids and len(ids) != len(given):
@@ -505,7 +505,7 @@ def _context(
     if own and key is not None:
         name = _text("id", key, place)
     if text is None and key is not None and texts is not None:
-        text = _looked_up(name, texts, place)
+        text = _look_up_text(name, texts, place)
     if text is None:
         raise InputError(
             f"it has no text: its parts are {', '.join(map(repr, named))}", where=place,
@@ -514,7 +514,7 @@ def _context(
     return Context(name, _text("text", text, place))
 
 
-def _looked_up(key: str, texts: Mapping[str, str], place: str) -> str:
+def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
     try:
         return texts[key]
     except KeyError:
@@ -589,13 +589,13 @@ def _answerable(parts: Mapping[str, tuple[str, Any]], place: str) -> bool | None
     if "answerable" not in parts:
         return None
     key, value = parts["answerable"]
-    said = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
-    if said not in _YES | _NO | _UNKNOWN:
+    answer = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
+    if answer not in _YES | _NO | _UNKNOWN:
         raise InputError(
             f"{key!r} is {short(value)}, wanted true or false", where=place,
             fix=f'write "{key}": true, or leave it out',
         )  # fmt: skip
-    return None if said in _UNKNOWN else (said in _YES) != (key == "is_impossible")
+    return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")
 
 
 def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[str, ...]:

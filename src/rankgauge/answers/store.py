@@ -180,7 +180,7 @@ class VerdictStore(Store):
         return _SCHEMA.tables.tables[f"rankgauge_answers_{name}"]
 
 
-def as_they_come(
+def store_in_batches(
     results: Generator[_Result, None, None],
     keep: Callable[[list[_Result]], object],
     together: Callable[[_Result], object] = id,

@@ -108,9 +108,9 @@ def compare_runs(
     shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
-    said = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
+    known = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
     found = {
-        run.name: [f for f in run.tally.findings() if f.code not in said[run.name]] for run in runs
+        run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs
     }
     if any(found.values()):
         comparison = comparison.with_findings(found)
@@ -205,7 +205,7 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
         if len(changed) > 1:
             yield (
                 f"{run.name} and {baseline.name} differ in {many(len(changed), 'setting')} "
-                f"({', '.join(changed)}): nobody knows which of them made the difference"
+                f"({', '.join(changed)}): their effects cannot be separated"
             )
 
 

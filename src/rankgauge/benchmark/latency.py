@@ -227,10 +227,10 @@ _STATUS = Path("/proc/self/status")
 
 def _of_status(name: str) -> int | None:
     try:
-        said = _STATUS.read_text(encoding="ascii")
+        text = _STATUS.read_text(encoding="ascii")
     except OSError:
         return None
-    found = re.search(rf"^{name}:\s+(\d+) kB", said, re.MULTILINE)
+    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 

@@ -66,9 +66,9 @@ class Limits:
 
     def wait(self, attempts: int, error: BaseException | None) -> float:
         """Seconds to wait before the next attempt, after so many."""
-        told = getattr(error, "retry_after", None)
-        if is_number(told) and told is not None and told >= 0:
-            return min(float(told), _LONGEST_WAIT)
+        delay = getattr(error, "retry_after", None)
+        if is_number(delay) and delay is not None and delay >= 0:
+            return min(float(delay), _LONGEST_WAIT)
         return float(min(self.backoff * 2.0 ** (attempts - 1), _LONGEST_WAIT))
 
     def record(self) -> Mapping[str, Any]:

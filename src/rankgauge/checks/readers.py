@@ -161,7 +161,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
         source = os.fspath(run)
         form = run.format if isinstance(run, InFormat) else None
         one = Given(name or run_name(source), source, form=form)
-        return read_whole(one) if source == "-" else one
+        return read_into_memory(one) if source == "-" else one
     if isinstance(run, Run):
         name = name or run.name
         return Given(name, name, run.table)
@@ -172,7 +172,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
     return Given(name, name, _with_ranks(table, run), faults)
 
 
-def read_whole(given: Given) -> Given:
+def read_into_memory(given: Given) -> Given:
     """The same run of a file, all of it in memory."""
     table, faults = _read(given.file, RUN)
     return replace(given, table=table, faults=faults)

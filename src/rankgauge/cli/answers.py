@@ -12,7 +12,13 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, settings_of
-from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
+from rankgauge.cli.output import (
+    check_writable,
+    print_message,
+    print_result,
+    print_text,
+    write_report,
+)
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -179,15 +185,15 @@ def evaluate(
         shown = [each.diagnose(measures) for each in judged] if full else found
     chosen = rankgauge.reports.Options(full=full)
     if output is not None:
-        write_whole(output, "".join(f"{each.to_json()}\n" for each in found))
+        write_report(output, "".join(f"{each.to_json()}\n" for each in found))
     if save:
         history = rankgauge.History.open(store)
         for each in found:
             entry = history.add(each, label=label, settings=dict(each.settings))
-            tell(f"saved as {entry.id} in {history.where}")
+            print_message(f"saved as {entry.id} in {history.where}")
     print_result(shown, format, chosen)
     if format == "table" and not full:
-        say("Next step: --full shows whether retrieval or generation limits the answers\n")
+        print_text("Next step: --full shows whether retrieval or generation limits the answers\n")
 
 
 @answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")
@@ -252,7 +258,7 @@ def gate(
         made.write(baseline)
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
         wrote = f"wrote {baseline}: {made.run_name}, {len(made.queries)} questions, {means}"
-        say(f"{for_terminal(wrote)}\n")
+        print_text(f"{for_terminal(wrote)}\n")
         return 0
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
@@ -324,7 +330,7 @@ def calibrate(
         found.write(output)
     print_result(found, format, rankgauge.reports.Options(full=full))
     if format in {"table", "markdown"}:
-        say("\n")
+        print_text("\n")
     if format != "csv":  # a file of CSV is one table
         print_result(means, format)
 
@@ -385,7 +391,7 @@ def label(
     sets = read_answers(file, reference=own["reference"], texts=_texts(own))
     with VerdictStore(verdicts) as store:
         label_answers(
-            sets, store, person or getpass.getuser(), host=host, port=port, echo=tell,
+            sets, store, person or getpass.getuser(), host=host, port=port, echo=print_message,
             relations=relations or (() if criteria else ("answer-context", "reference-answer")),
             criteria=criteria,
         )  # fmt: skip
@@ -538,13 +544,13 @@ def _judged_by(
             name = asked.name
             if own["claims"] == "model":
                 extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
-                tell(extracted.summary())
+                print_message(extracted.summary())
                 claims = extracted.claims
             judged = package.judge_answers(
                 answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
                 claims=claims, criteria=criteria, replicates=own["replicates"], dry_run=dry_run,
             )  # fmt: skip
-            tell(judged.summary())
+            print_message(judged.summary())
             if dry_run:
                 return _Judged(answers, (), claims)
             # People decide whether the collection can answer; see counted_labels.

@@ -10,7 +10,13 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
+from rankgauge.cli.output import (
+    check_writable,
+    print_message,
+    print_result,
+    print_text,
+    write_report,
+)
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -131,24 +137,26 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
     shown.print(format, found, full=full)
     for note in made.notes:
-        tell(note)
+        print_message(note)
     if repeat > 1:
         with working(f"running it {repeat} times"):
             measure = str(shown.primary)
-            said = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
-        say("".join(f"{for_terminal(line)}\n" for line in said))
+            lines = list(
+                rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors)
+            )
+        print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     if format == "table" and not full:
         option, shows = (
             ("--diagnose", "the likely cause of what the lowest run misses")
             if diagnosed is None
             else ("--full", "every difference, the worst queries, and latency")
         )
-        say(f"Next step: add {option} to see {shows}\n")
+        print_text(f"Next step: add {option} to see {shows}\n")
     if runs_folder is not None:
         _write(list(made.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:
-        write_whole(page, shown.page(made, errors, diagnosed))
-        tell(f"wrote {page}")
+        write_report(page, shown.page(made, errors, diagnosed))
+        print_message(f"wrote {page}")
     if kept is not None:
         _keep(kept, shown, errors, label)
     return _ERROR if outcome.failed else 0
@@ -194,7 +202,7 @@ def _keep(
 ) -> None:
     for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
         entry = history.add(evaluation, run.qrels, run=run.ranked(errors), label=label)
-        tell(f"saved as {entry.id} in {history.where}")
+        print_message(f"saved as {entry.id} in {history.where}")
 
 
 def _ran(  # noqa: PLR0917 - the options of the command
@@ -208,7 +216,7 @@ def _ran(  # noqa: PLR0917 - the options of the command
         return rankgauge.benchmark.run_plan(plan, only=only, again=again, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
-        tell(
+        print_message(
             f"stopped; what was answered is kept in {place}: the same command goes on from there "
             "(add --resume for a retriever without settings whose code cannot be compared)"
         )
@@ -269,7 +277,7 @@ class _Shown:
             return
         click.echo()
         if format == "table" and not full:
-            say(f"{for_terminal(diagnosis.summary())}\n")
+            print_text(f"{for_terminal(diagnosis.summary())}\n")
         else:
             print_result(diagnosis, format, report_options)
 
@@ -323,4 +331,4 @@ def _write(
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"
         rankgauge.benchmark.write_benchmark_run(run, target, errors=errors, head=head)
-    tell(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")
+    print_message(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")

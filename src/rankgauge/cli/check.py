@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_result, print_table, say, tell
+from rankgauge.cli.output import print_message, print_result, print_table, print_text
 from rankgauge.cli.progress import working
 
 __all__ = ["check"]
@@ -122,7 +122,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         print_table(rankgauge.reports.finding_kinds_table(), format)
         return
     if explain is not None:
-        say(rankgauge.reports.explain_problem(explain))
+        print_text(rankgauge.reports.explain_problem(explain))
         return
     if qrels is None:
         raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
@@ -145,7 +145,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     if folder is not None:
         fixed = rankgauge.checks.fix_inputs(found, judged, given, also=also)
         for line in fixed.write(folder):
-            tell(line)
+            print_message(line)
     failed = fail_on != "never" and found.at_least(fail_on)
     click.get_current_context().exit(1 if failed else 0)
 

@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths, read_evaluations
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["compare"]
@@ -115,4 +115,4 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(comparison, format, report_options)
     if format == "csv":
         for line in (*comparison.sentences, *comparison.warnings):
-            tell(line)
+            print_message(line)

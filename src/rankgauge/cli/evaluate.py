@@ -11,8 +11,8 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, settings_of, told_apart
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.inputs import located, settings_of, unique_names
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -131,14 +131,14 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
-    kept = _Keeping.of(label, pairs, date, store, save=save)
+    kept = _Output.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     chosen = measures
     if use is not None:
         case = rankgauge.core.use_case(use)
         chosen = (*case.measures, *measures)
-        tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
+        print_message(f"{case.title}: {', '.join(case.measures)} ({case.why})")
     wanted = chosen or None
     if tie_report or unjudged_report:
         from rankgauge.cli.evaluate_reports import Sources, print_reports
@@ -185,7 +185,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         found.append(parts)
         read += [run] * len(parts)
     names = [next(iter(parts.values())).run_name for parts in found]
-    for name, parts in zip(told_apart(names, runs) if runs else names, found, strict=True):
+    for name, parts in zip(unique_names(names, runs) if runs else names, found, strict=True):
         evaluations += [
             replace(one, run_name=f"{name} ({part})" if len(parts) > 1 else name)
             for part, one in parts.items()
@@ -197,7 +197,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     for note in rankgauge.reports.notes_of(evaluations):
         # What a program reads has no notes, and a warning must be seen.
         if format in {"trec", "csv"} or (format == "json" and "WARNING" in note):
-            tell(note)
+            print_message(note)
     if failure is not None:
         raise failure
 
@@ -246,16 +246,16 @@ class _Fields(NamedTuple):
         parts = rankgauge.evaluation.split_origins(of(mix_origins=True), self.questions)
         if len(parts) == 1:
             return {"": of(**weighted)}
-        said = rankgauge.core.Finding(
+        finding = rankgauge.core.Finding(
             "", "info",
             f"no mean over {' and '.join(f'{len(q)} {name}' for name, q in parts.items())} "
             "questions: users ask other questions than a model writes (--mix-origins has one)",
         )  # fmt: skip
         made = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
-        return {name: replace(one, findings=(said, *one.findings)) for name, one in made.items()}
+        return {name: replace(one, findings=(finding, *one.findings)) for name, one in made.items()}
 
 
-class _Keeping(NamedTuple):
+class _Output(NamedTuple):
     """Where and with what to keep evaluations."""
 
     history: rankgauge.History
@@ -272,7 +272,7 @@ class _Keeping(NamedTuple):
         store: str | None,
         *,
         save: bool,
-    ) -> _Keeping | None:
+    ) -> _Output | None:
         """None if nothing is to be kept. What the store lacks is said before any work is done."""
         if not save:
             if store or label or pairs or date:
@@ -299,7 +299,7 @@ class _Keeping(NamedTuple):
                     settings=self.settings,
                     time=self.date,
                 )
-                tell(f"saved as {entry.id} in {self.history.where}")
+                print_message(f"saved as {entry.id} in {self.history.where}")
         except rankgauge.RankgaugeError as error:
             return error
         return None

@@ -10,7 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import counted, say, tell
+from rankgauge.cli.output import counted, print_message, print_text
 from rankgauge.cli.progress import working
 
 __all__ = ["fuse"]
@@ -87,7 +87,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
     """  # noqa: D301 - click reads the \b
-    _fitting(tune)
+    _refuse_tuning_options(tune)
     given = _numbers(weights, "--weights", ",") if weights is not None else None
     with working(f"fusing {len(runs)} runs"):
         read = read_runs(runs, run_format)
@@ -105,15 +105,15 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
                 train=None if train is None else Path(train), seed=seed, ties=ties,
             )  # fmt: skip
             made = rankgauge.Run.of(tuned.run, name=name)
-            say(f"{tuned}\n", err=True)
+            print_text(f"{tuned}\n", err=True)
     rankgauge.write_run(made, output)
     if output != "-":
         how = made.settings["fusion"]["method"]
         names = ", ".join(run.name for run in read)
-        tell(f"{output}: {counted(len(made))}, {names} fused by {how}")
+        print_message(f"{output}: {counted(len(made))}, {names} fused by {how}")
 
 
-def _fitting(tune: str | None) -> None:
+def _refuse_tuning_options(tune: str | None) -> None:
     """Refuse what says nothing without tuning."""
     context = click.get_current_context()
     for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):

@@ -13,7 +13,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
-from rankgauge.cli.output import print_result, say, tell
+from rankgauge.cli.output import print_message, print_result, print_text
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -124,10 +124,10 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             )
         made.write(path)
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
-        said = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
-        say(f"{for_terminal(said)}\n")
+        message = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
+        print_text(f"{for_terminal(message)}\n")
         for text in rankgauge.gates.untestable_margins(made, wanted):
-            tell(text)
+            print_message(text)
         return
     with working("comparing the run with the baseline"):
         result = rankgauge.gate(
@@ -147,7 +147,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     if as_json:
         _write(as_json, rankgauge.reports.render(result, "json"))
     if github:
-        say(rankgauge.reports.render(result, "github", report_options))
+        print_text(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
     click.get_current_context().exit(result.exit_code(strict=strict))
 

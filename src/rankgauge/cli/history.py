@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, say, tell
+from rankgauge.cli.output import print_message, print_result, print_text
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -104,7 +104,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     print_result(change, format)
     if format in {"csv", "json"}:
         for note in change.table().notes:
-            tell(note)
+            print_message(note)
 
 
 @history.command(short_help="Show a measure over time.")
@@ -145,10 +145,10 @@ def trend(  # noqa: PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(last=last))
     if format in {"csv", "json"}:
         for warning in found.warnings:
-            tell(f"WARNING: {warning}")
+            print_message(f"WARNING: {warning}")
     if drawn:
         found.plot(last).save(drawn)
-        tell(f"wrote {drawn}")
+        print_message(f"wrote {drawn}")
 
 
 @history.command(short_help="Delete evaluations permanently.")
@@ -167,7 +167,7 @@ def delete(
             text = for_terminal(f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}")
             if yes or click.confirm(f"remove evaluation {text}?", err=True):
                 kept.delete(entry)
-                tell(f"removed evaluation {text}")
+                print_message(f"removed evaluation {text}")
 
 
 @history.command(short_help="Print an evaluation as JSON.")
@@ -176,4 +176,4 @@ def delete(
 def export(number: int, store: str | None) -> None:
     """Print the evaluation ID as rankgauge evaluate --as json does, values per query included."""
     with rankgauge.History.open(store) as kept:
-        say(kept.load(number).to_json() + "\n")
+        print_text(kept.load(number).to_json() + "\n")

@@ -17,7 +17,7 @@ from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
-from rankgauge.cli.output import print_result, print_table, say, tell
+from rankgauge.cli.output import print_message, print_result, print_table, print_text
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -210,7 +210,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
                 row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
                 if each.probability is not None:
                     row["probability"] = each.probability
-                say(json.dumps(row, ensure_ascii=False) + "\n")
+                print_text(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")
@@ -325,8 +325,8 @@ def guideline(project: str, file: str | None, author: str) -> None:
         if file is not None:
             opened.change_guideline(_text(file) or "", author=author)
         version, text = opened.guideline()
-    tell(f"version {version}")
-    say("".join(for_terminal(line) + "\n" for line in text.splitlines()))
+    print_message(f"version {version}")
+    print_text("".join(for_terminal(line) + "\n" for line in text.splitlines()))
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
@@ -346,7 +346,7 @@ def gold(project: str, file: str) -> None:
     with JudgingProject(project) as opened:
         tests = load_gold(file, opened)
         opened.add_gold(tests)
-    tell(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
+    print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
 
 
 @judge.command(short_help="Serve the pages on which people judge.")
@@ -429,8 +429,8 @@ def invite(project: str, name: str, role: str) -> None:
 
     with JudgingProject(project) as opened:
         added, secret = opened.add_judge(name, role=role)
-    say(f"/join/{secret}\n")
-    tell(f"{added.name} ({added.role}) signs in at this page of your server")
+    print_text(f"/join/{secret}\n")
+    print_message(f"{added.name} ({added.role}) signs in at this page of your server")
 
 
 @judge.command("ask-model", short_help="Let a language model judge tasks that people answered.")
@@ -509,8 +509,8 @@ def _value(value: Any) -> str:
 
 
 def _print(link: str) -> None:
-    say(f"{link}\n")
-    tell("The link signs you in as admin and works once. Press Ctrl-C to stop the server.")
+    print_text(f"{link}\n")
+    print_message("The link signs you in as admin and works once. Press Ctrl-C to stop the server.")
 
 
 def _open(link: str) -> None:

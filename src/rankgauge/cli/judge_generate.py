@@ -10,7 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 
@@ -85,5 +85,7 @@ def generate(  # noqa: PLR0917 - one parameter an option
             stored = opened.questions
             new = [each for each in made.questions if each.id not in stored]
             opened.add_questions(questions_of(new))
-            tell(f"{len(new)} questions added to {project} and {target}; refused: {refused}")
+            print_message(
+                f"{len(new)} questions added to {project} and {target}; refused: {refused}"
+            )
     print_result(made, format)

@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 
 _project = click.argument("project", metavar="PROJECT")
 
@@ -42,7 +42,7 @@ def relevance(
     if question is not None:
         found.question(question)  # or an error
     if format == "table" and not found.counted:
-        _say_nothing_judged(project)
+        _print_nothing_judged(project)
         return
     print_result(found, format, rankgauge.reports.Options(full=full))
 
@@ -71,11 +71,11 @@ def agreement(
             gold = stored.gold()
     found = measure_agreement(judgments, judges, gold=gold)
     if format == "table" and not found.rows:
-        _say_nothing_judged(project)
+        _print_nothing_judged(project)
         return
     print_result(found, format, rankgauge.reports.Options(full=full))
     if warning:
-        tell(warning)
+        print_message(warning)
 
 
 @click.command(short_help="Compute how many questions and judgments are needed.")
@@ -155,5 +155,5 @@ def size(  # noqa: PLR0917 - one parameter an option
     print_result(plan, format)
 
 
-def _say_nothing_judged(project: str) -> None:
-    tell(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")
+def _print_nothing_judged(project: str) -> None:
+    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")

@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 
 _project = click.argument("project", metavar="PROJECT")
 
@@ -27,7 +27,7 @@ def answers(project: str, file: str) -> None:
     with JudgingProject(project) as opened:
         opened.add_answers(found)
         asked = len({each.question for each in found} & set(opened.questions))
-    tell(f"{len(found):,} answers to {asked:,} questions of the project")
+    print_message(f"{len(found):,} answers to {asked:,} questions of the project")
 
 
 @click.command(short_help="Compute win rates of systems from votes on their answers.")
@@ -60,9 +60,9 @@ def votes(  # noqa: PLR0917 - one parameter an option
 
     with JudgingProject(project) as opened:
         if file is not None:
-            tell(f"{import_votes(opened, file, kind=kind):,} new votes")
+            print_message(f"{import_votes(opened, file, kind=kind):,} new votes")
         found = vote_report(opened)
     if format == "table" and not found.sides and not found.pairs:
-        tell(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
+        print_message(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
         return
     print_result(found, format, rankgauge.reports.Options(full=full))

@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_result, tell, write_whole
+from rankgauge.cli.output import check_writable, print_message, print_result, write_report
 from rankgauge.cli.progress import working
 
 _ENDINGS = (".html", ".json", ".png", ".svg")
@@ -82,10 +82,10 @@ def drift(  # noqa: PLR0913, PLR0917 - one parameter an option
     if output is not None:
         match Path(output).suffix.lower():
             case ".html":
-                write_whole(output, rankgauge.reports.drift_page(found))
+                write_report(output, rankgauge.reports.drift_page(found))
             case ".json":
-                write_whole(output, found.to_json() + "\n")
+                write_report(output, found.to_json() + "\n")
             case _:
                 found.plot().save(output)
-        tell(f"written: {output}")
+        print_message(f"written: {output}")
     print_result(found, format, rankgauge.reports.Options(full=full))

@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["experiment", "interleaving", "judgments"]
@@ -77,7 +77,7 @@ def experiment(  # noqa: PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(full=full))
     if drawn:
         found.plot().save(drawn)
-        tell(f"wrote {drawn}")
+        print_message(f"wrote {drawn}")
 
 
 @click.command(short_help="Test which of two interleaved retrievers users prefer.")
@@ -167,4 +167,4 @@ def judgments(  # noqa: PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(full=full))
     if target is not None:
         for note in found.write(target, form):
-            tell(note)
+            print_message(note)

@@ -7,7 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_drift
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["health"]
@@ -95,4 +95,6 @@ def health(  # noqa: PLR0913, PLR0917 - one parameter an option
         )  # fmt: skip
     print_result(found, format, rankgauge.reports.Options(full=full))
     if start:
-        tell(f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}")
+        print_message(
+            f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}"
+        )

@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["metrics"]
@@ -99,10 +99,10 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(full=full))
     if format in {"csv", "json"}:
         for check in found.checks:
-            tell(f"{check.verdict}: {check.sentence}")
+            print_message(f"{check.verdict}: {check.sentence}")
     if drawn:
         found.plot(names[0] if names else None).save(drawn)
-        tell(f"wrote {drawn}")
+        print_message(f"wrote {drawn}")
     click.get_current_context().exit(found.exit_code(strict=strict))
 
 

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 if TYPE_CHECKING:
@@ -112,12 +112,14 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
                 path = Path(into)
                 before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
             change.after.write(into)
-        tell(drawn.summary())
+        print_message(drawn.summary())
     if project is not None:
         new = [each for each in added if each.id not in known]
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
-        tell(f"{len(new)} questions added to {project}. Next: rankgauge judge pool {project} ...")
+        print_message(
+            f"{len(new)} questions added to {project}. Next: rankgauge judge pool {project} ..."
+        )
     print_result(result, format)
 
 

@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_table, say
+from rankgauge.cli.output import print_table, print_text
 
 __all__ = ["measures"]
 
@@ -26,4 +26,4 @@ def measures(name: str | None, format: str) -> None:
     if name is None:
         print_table(rankgauge.reports.measures_table(), format)
     else:
-        say(rankgauge.reports.describe(name))
+        print_text(rankgauge.reports.describe(name))

@@ -189,9 +189,9 @@ class Comparison(Result):
         )
 
     def _legend(self, marks: set[str]) -> Iterator[str]:
-        said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
-        if said:
-            yield f"{', '.join(said)} than {self.baseline}: interval and corrected p agree"
+        marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
+        if marked:
+            yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
         """One line for each pair of runs and measure, with the sentences below.
@@ -490,9 +490,9 @@ def _compared(
         sentences=(),
         findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
-    said = (f"no verdict on {run}: {fault}" for run, fault in made.withheld)
+    refusals = (f"no verdict on {run}: {fault}" for run, fault in made.withheld)
     one = (str(change) for change in changes if change.severity == "info")
-    return replace(made, sentences=(*said, *sentences(evaluations, seeded, found), *one))
+    return replace(made, sentences=(*refusals, *sentences(evaluations, seeded, found), *one))
 
 
 def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:

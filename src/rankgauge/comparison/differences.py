@@ -417,7 +417,7 @@ class _Work:
                 p, corrected = found.get((run, base, measure), (None, None))
                 yield self.difference((run, base, measure), p, corrected)
 
-    def _apart(self, key: _Key) -> FloatArray:
+    def _sorted_differences(self, key: _Key) -> FloatArray:
         """Sorted: the order of the queries decides nothing."""
         run, base, measure = key
         return np.sort(paired_differences(self.named[run], self.named[base], measure))
@@ -427,12 +427,14 @@ class _Work:
         design = self.design
         if design.test in {"t", "wilcoxon"}:
             alone = stats.t_test if design.test == "t" else stats.wilcoxon
-            columns = map(self._apart, keys)
+            columns = map(self._sorted_differences, keys)
             return [alone(c).p if len(c) >= 2 and c.any() else 1.0 for c in columns]
         tables = {measure: self._table(measure) for measure in design.tested}
         place = {name: number for number, name in enumerate(self.names)}
         return [
-            1.0 if not self._apart(key).any() else float(tables[m][place[run], place[base]])
+            1.0
+            if not self._sorted_differences(key).any()
+            else float(tables[m][place[run], place[base]])
             for key in keys
             for run, base, m in (key,)
         ]
@@ -455,7 +457,7 @@ class _Work:
             p[np.ix_(order, order)] = test.p
             return p
         for run, base in self.pairs:
-            apart = np.sort(_oriented(self._apart((run, base, measure))))
+            apart = np.sort(_oriented(self._sorted_differences((run, base, measure))))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
                 test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
@@ -488,7 +490,7 @@ class _Work:
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
-        moved = self._apart(key)
+        moved = self._sorted_differences(key)
         better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0

@@ -51,7 +51,7 @@ from rankgauge.formats.registry import (
     target_format,
     unpacked,
 )
-from rankgauge.formats.text_writers import Profile, Unheld, text_lines
+from rankgauge.formats.text_writers import LossCounter, Profile, text_lines
 from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, kept
 from rankgauge.formats.writers import (
     pair_lines,
@@ -183,11 +183,11 @@ def convert(
         source, source_format = source.path, source_format or source.format
     wanted = _Wanted(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
-        return _held_converted(source, wanted)
+        return _convert_in_memory(source, wanted)
     if isinstance(source, Collection) or _is_collection(source):
         return _collection_or_part(source, kind or _part_named(wanted), source_format, wanted)
     _refuse_itself(source, target)
-    with _kept_still(source) as text:
+    with _reopenable(source) as text:
         held = content_of(text, kind=kind, form=source_format, target=wanted.target_name)
         if held.kind in {"qrels", "run"}:
             return _pairs_converted(text, held, source_format, wanted)
@@ -206,8 +206,8 @@ class _Wanted:
     @property
     def pairs_form(self) -> str:
         """The format of judgments or a run."""
-        said = None if self.target == "-" else target_format(source_name(self.target))
-        return self.format or said or "trec"
+        named = None if self.target == "-" else target_format(source_name(self.target))
+        return self.format or named or "trec"
 
     @property
     def target_name(self) -> str:
@@ -243,7 +243,7 @@ def _refuse_itself(source: Source, target: Source) -> None:
 
 
 @contextmanager
-def _kept_still(source: Source) -> Iterator[TextSource]:
+def _reopenable(source: Source) -> Iterator[TextSource]:
     """A source that can be opened again: standard input is copied into a file first."""
     if source != "-" and os.path.isfile(source):  # noqa: PTH113 - a path may be text
         yield TextSource.of(source)
@@ -272,8 +272,8 @@ def _pairs_converted(
         tally = Tally(wanted.pairs_form, unread)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = wanted.name or tag or (first.name if isinstance(first, Run) else "")
-        said = (source.name, held.form, tag)
-        done = _written(chain([first], blocks), wanted, said, tally)
+        origin = (source.name, held.form, tag)
+        done = _written(chain([first], blocks), wanted, origin, tally)
         losses = [
             *unread_losses(tally, unread, layout, name=wanted.name),
             *column_losses(source, held, layout),
@@ -341,7 +341,7 @@ def _first_doc(table: PairTable) -> bytes:
     return table.docs[0 if table.lines is None else int(np.argmin(table.lines))]
 
 
-def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
+def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
     """Judgments or a run in memory: a file may not hold its name and settings."""
     losses: list[str] = []
     tag = ""
@@ -359,11 +359,11 @@ def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
 def _written(
     parts: Iterable[Qrels | Run],
     wanted: _Wanted,
-    said: tuple[str, str, str],
+    origin: tuple[str, str, str],
     tally: Tally | None = None,
 ) -> Conversion:
     """Write judgments or a run, whose parts have different queries."""
-    source, source_form, tag = said
+    source, source_form, tag = origin
     tally = tally or Tally(wanted.pairs_form, UnreadFields())
     refuse_ending(wanted.target, wanted.format)
     parts = iter(parts)
@@ -460,9 +460,9 @@ def _lines_written(
 ) -> Conversion:
     rows, profile = texts
     form, name = _texts_form(held.kind, wanted), wanted.target_name
-    unheld = Unheld(form, name, wanted.lossy)
+    loss_counter = LossCounter(form, name, wanted.lossy)
     with written(wanted.target) as stream:
-        for line in text_lines(rows(), form, held.kind, (profile, unheld)):
+        for line in text_lines(rows(), form, held.kind, (profile, loss_counter)):
             stream.write(line)
     return Conversion(
         source=source,
@@ -472,7 +472,7 @@ def _lines_written(
         target_format=form,
         queries=profile.count if held.kind == "queries" else 0,
         rows=profile.count,
-        losses=tuple(unheld.said()),
+        losses=tuple(loss_counter.messages()),
     )
 
 
@@ -531,10 +531,12 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
             fix="name one, or say which part to write: --kind (in Python kind=...)",
         )  # fmt: skip
     documents, queries = Profile(), Profile()
-    unheld = Unheld("jsonl", name, wanted.lossy)
+    loss_counter = LossCounter("jsonl", name, wanted.lossy)
     parts: dict[str, Iterable[bytes]] = {
-        _CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, unheld)),
-        _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, unheld)),
+        _CORPUS: text_lines(
+            _rows(held, "documents"), "jsonl", "documents", (documents, loss_counter)
+        ),
+        _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, loss_counter)),
     }
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
@@ -549,7 +551,7 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
         target_format="beir",
         queries=len(held.queries),
         rows=len(held.documents),
-        losses=(*losses, *unheld.said()),
+        losses=(*losses, *loss_counter.messages()),
         notes=held.notes,
     )
 
@@ -567,7 +569,7 @@ def _inside_converted(
 def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wanted) -> Conversion:
     """One part of a collection."""
     if kind == "qrels" and held.qrels is not None:
-        return replace(_held_converted(held.qrels, wanted), source=source)
+        return replace(_convert_in_memory(held.qrels, wanted), source=source)
     if kind in {"run", "qrels"}:
         fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
         raise InputError(f"the collection holds no {kind}", where=source, fix=fix)

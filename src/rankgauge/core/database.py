@@ -123,7 +123,7 @@ class Database:
             if self.path is not None:
                 self._check_file(self.path)
                 if not self.path.exists():
-                    raise self._nothing()
+                    raise self._nothing_stored()
             with self._engine(create=False).begin() as connection:
                 if self.path is None:
                     # One state for all statements, as a transaction of SQLite sees it.
@@ -131,7 +131,7 @@ class Database:
                 self._be_patient(connection)
                 revision = self._revision(connection)[0]
                 if revision is None:
-                    raise self._nothing()
+                    raise self._nothing_stored()
                 if revision == self._schema.revision:
                     yield connection
                     return
@@ -282,7 +282,7 @@ class Database:
         if path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
         for _ in range(_LOOKS):
-            if not path.exists() or _is_whole(path) or Path(f"{path}-wal").exists():
+            if not path.exists() or _is_complete(path) or Path(f"{path}-wal").exists():
                 return
             # Another program may be at work in it right now; what is cut off stays cut off.
             time.sleep(0.05)
@@ -360,7 +360,7 @@ class Database:
                 where=self.where, fix=f"name another file for the {self._schema.name}",
             )  # fmt: skip
 
-    def _nothing(self) -> NothingStored:
+    def _nothing_stored(self) -> NothingStored:
         return NothingStored(
             f"there is no {self._schema.name} yet", where=self.where, fix=self._missing
         )
@@ -381,8 +381,8 @@ class Database:
                 raise self._sqlite_error(raw, done) from None
             raise self._server_error(raw) from None
         except SQLAlchemyError as error:
-            said = f"the database cannot be {done}: {self._plain(error)}"
-            raise InputError(said, where=self.where, fix="check the URL") from None
+            text = f"the database cannot be {done}: {self._plain(error)}"
+            raise InputError(text, where=self.where, fix="check the URL") from None
         except (OSError, ValueError) as error:
             if isinstance(error, RankgaugeError):
                 raise
@@ -401,16 +401,16 @@ class Database:
 
     def _server_error(self, error: Any) -> InputError:
         state = getattr(error, "sqlstate", None) or ""
-        said = self._plain(error)
+        message = self._plain(error)
         if state in {"55P03", "57014"}:
             return self._locked()
         if state == "42501":
-            what = f"the server does not allow it: {said}"
+            what = f"the server does not allow it: {message}"
             fix = "ask for the right to create tables"
         elif state and not state.startswith(("08", "28", "3D", "57P")):
-            what, fix = f"the server says: {said}", "check the database"
+            what, fix = f"the server says: {message}", "check the database"
         else:
-            what = f"the server cannot be reached: {said}"
+            what = f"the server cannot be reached: {message}"
             fix = "check host, port, name and password in the URL, and that the server runs"
         return StorageError(what, where=self.where, fix=fix)
 
@@ -461,12 +461,12 @@ def sqlite_error(
     error: sqlite3.Error, done: str, *, store: str, where: str, patience: float
 ) -> InputError:
     """The error for what SQLite reports about a store that cannot be read or written (`done`)."""
-    said = f"cannot be {done}: {error}"
+    text = f"cannot be {done}: {error}"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return _locked(store, where, patience)
         case sqlite3.SQLITE_NOTADB:
-            said = "this is no database of SQLite"
+            text = "this is no database of SQLite"
             fix = f"name another file for the {store}"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             fix = "check that you may write to the file and to its folder"
@@ -474,7 +474,7 @@ def sqlite_error(
             fix = "check the disk; what was kept before is still there"
         case _:
             return _damaged(str(error), store, where)
-    return StorageError(said, where=where, fix=fix)
+    return StorageError(text, where=where, fix=fix)
 
 
 def _locked(store: str, where: str, patience: float) -> StorageError:
@@ -491,7 +491,7 @@ def _damaged(how: str, store: str, where: str) -> InputError:
     )  # fmt: skip
 
 
-def _is_whole(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     """Whether a file is as long as its header says (https://sqlite.org/fileformat2.html, 1.3)."""
     with path.open("rb") as stream:
         header = stream.read(100)

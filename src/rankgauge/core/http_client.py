@@ -59,7 +59,7 @@ class EndpointError(RankgaugeError):
         status: The status of its response; None if there was none, or none that could be read.
         retryable: Whether the same request may succeed later.
         retry_after: Seconds after which the server wants to be asked again; None if it said none.
-        said: The body of a response that is an error, without secrets.
+        body: The body of a response that is an error, without secrets.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class EndpointError(RankgaugeError):
         status: int | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
-        said: str = "",
+        body: str = "",
     ) -> None:
         super().__init__(what, where=where, fix=fix)
-        self.said = said
+        self.body = body
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after
@@ -162,11 +162,11 @@ class Endpoint:
         Args:
             more: Further values that are sent and not shown.
         """
-        told: dict[str, Any] = {"url": self.shown}
+        found: dict[str, Any] = {"url": self.shown}
         if self._headers:
-            told["headers"] = sorted(self._headers)
+            found["headers"] = sorted(self._headers)
         if self._key_env is not None:
-            told["key_env"] = self._key_env
+            found["key_env"] = self._key_env
         hidden: dict[str, Any] = {
             "user": self._parts.netloc.rpartition("@")[0],
             "path": sorted(self._hidden_parts),
@@ -175,11 +175,11 @@ class Endpoint:
             **more,
         }
         hidden = {name: value for name, value in hidden.items() if value}
-        return told | ({"hidden": keyed_hash(hidden)} if hidden else {})
+        return found | ({"hidden": keyed_hash(hidden)} if hidden else {})
 
-    def quoted(self, said: object) -> str:
+    def quoted(self, message: object) -> str:
         """Words of the server for a message: without secrets (some send them back), on one line."""
-        text = self.secrets.redact(str(said)[:_MAX_FAULT])
+        text = self.secrets.redact(str(message)[:_MAX_FAULT])
         line = " ".join(redact(text).split())
         return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
 
@@ -250,7 +250,7 @@ class Endpoint:
             raise EndpointError(
                 f"the server answered {status}: {self.quoted(text)}", where=where, status=status,
                 retryable=status in RETRYABLE, retry_after=_retry_after(got),
-                said=redact(self.secrets.redact(text)),
+                body=redact(self.secrets.redact(text)),
                 fix=_FIXES.get(status, "see what the server says"),
             )  # fmt: skip
         if len(content) > self._max_bytes:
@@ -281,7 +281,7 @@ class Endpoint:
             method, target, headers=raw, content=content, extensions={"timeout": limits}
         )
         with self._pool() as pool:
-            return self._exchanged(pool, request)
+            return self._exchange(pool, request)
 
     def _target_of(self, url: str) -> tuple[Any, tuple[bytes, bytes]]:
         """A URL as httpcore wants it, and the header of its host; the latest is remembered."""
@@ -310,7 +310,7 @@ class Endpoint:
         finally:
             self._idle.append(pool)
 
-    def _exchanged(self, pool: Any, request: Any) -> tuple[int, Mapping[str, str], bytes]:
+    def _exchange(self, pool: Any, request: Any) -> tuple[int, Mapping[str, str], bytes]:
         response = pool.handle_request(request)
         got = {
             name.decode("latin-1").lower(): value.decode("latin-1")
@@ -543,8 +543,8 @@ def patiently(
         except EndpointError as error:
             if not error.retryable:
                 raise
-            told = error.retry_after
-            seconds = min(_FIRST_WAIT * 2 ** (attempt - 1) if told is None else told, longest)
+            delay = error.retry_after
+            seconds = min(_FIRST_WAIT * 2 ** (attempt - 1) if delay is None else delay, longest)
             (wait or time.sleep)(seconds)
     return call()
 
@@ -587,9 +587,9 @@ def _base64(text: str) -> str:
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, from a number or a date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        said = headers.get(name, "").strip()
+        text = headers.get(name, "").strip()
         try:
-            seconds = float(said) / unit
+            seconds = float(text) / unit
         except ValueError:
             continue
         return seconds if 0 <= seconds < math.inf else None

@@ -370,13 +370,13 @@ def id_bytes(value: Any, what: str = "id") -> bytes:
     if kind is int:
         return b"%d" % int(value)
     if kind is None:
-        said, fix = _no_id(value, what)
-        raise InputError(said, fix=fix)
+        fault, fix = _no_id(value, what)
+        raise InputError(fault, fix=fix)
     try:
         return str(value).encode("utf-8")
     except UnicodeEncodeError:
-        said, fix = _surrogate(value, what)
-        raise InputError(said, fix=fix) from None
+        fault, fix = _surrogate(value, what)
+        raise InputError(fault, fix=fix) from None
 
 
 def id_text(value: Any, what: str = "id") -> str:
@@ -388,8 +388,8 @@ def id_text(value: Any, what: str = "id") -> str:
     """
     raw = id_bytes(value, what)
     if b"\0" in raw:
-        said, fix = _nul(raw, what)
-        raise InputError(said, fix=fix)
+        fault, fix = _nul(raw, what)
+        raise InputError(fault, fix=fix)
     return show_id(raw)
 
 
@@ -489,8 +489,8 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
             return f"the {what} is missing (NaN)", _LEAVE
         fix = "make it whole or text, as in the other input (pandas: .astype('int64'))"
         return f"{what} {float(value)} is a decimal number; wanted {_WANTED}", fix
-    said = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
-    return said, "turn it into text: str(...)"
+    text = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
+    return text, "turn it into text: str(...)"
 
 
 def _nul(raw: bytes, what: str) -> tuple[str, str]:

@@ -104,7 +104,7 @@ class PairTable:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def said(self, *notes: str, source: str = "") -> PairTable:
+    def with_notes(self, *notes: str, source: str = "") -> PairTable:
         """The same table with more notes, and a source if it had none."""
         return replace(self, notes=self.notes + notes, source=self.source or source)
 

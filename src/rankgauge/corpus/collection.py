@@ -250,7 +250,7 @@ class Collection:
         """
         option("broken", broken, get_args(Broken))
         faults = Faults()
-        held = _held(documents), _held(queries)
+        held = _is_data(documents), _is_data(queries)
         found = load(
             source,
             documents=None if held[0] else documents,
@@ -359,7 +359,7 @@ def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
     return {key: _document(row) for key, row in rows.items()}
 
 
-def _held(given: Any) -> bool:
+def _is_data(given: Any) -> bool:
     """Whether texts are given themselves, and are no dataset of another library."""
     if isinstance(given, str | os.PathLike) or given is None:
         return False
@@ -441,13 +441,13 @@ def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]
 def _fields_text(row: Document | Query) -> str:
     if not row.fields:
         return ""
-    said = {
+    extra = {
         str(key): value
         for key, value in row.fields.items()
         if not (value is None or (isinstance(value, str | Mapping | list | tuple) and not value))
     }
     try:
-        return json.dumps(said, sort_keys=True, default=str) if said else ""
+        return json.dumps(extra, sort_keys=True, default=str) if extra else ""
     except (TypeError, ValueError) as error:
         raise InputError(
             f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",

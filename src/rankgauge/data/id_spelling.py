@@ -144,7 +144,7 @@ def way_of(
             continue
         known = _known(way, theirs)
         # What many ids become is no id of each: 12#3 and 47#3 without a prefix.
-        found = len({other for value in ours for other in _meant(way, known, value)})
+        found = len({other for value in ours for other in _candidates(way, known, value)})
         least = 1 if way.sure else max(1, met // _CHANCE)
         if found >= least and found > most:
             best, most = way, found
@@ -196,14 +196,14 @@ def _common(one: bytes, other: bytes) -> bytes:
 
 
 def _without(prefix: str, suffix: str) -> Way:
-    said = [f"the prefix '{prefix}'"] if prefix else []
-    said += [f"the suffix '{suffix}'"] if suffix else []
+    parts = [f"the prefix '{prefix}'"] if prefix else []
+    parts += [f"the suffix '{suffix}'"] if suffix else []
 
     def turn(text: str) -> str:
         rest = text.removeprefix(prefix).removesuffix(suffix)
         return rest if len(rest) == len(text) - len(prefix) - len(suffix) and rest else text
 
-    return Way(f"without {' and '.join(said)}", turn, both=False, shared=True)
+    return Way(f"without {' and '.join(parts)}", turn, both=False, shared=True)
 
 
 def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
@@ -248,7 +248,7 @@ def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
     return known
 
 
-def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[bytes]:
+def _candidates(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[bytes]:
     """The ids of the judgments that an id can mean."""
     text = _text(value)
     turned = way.turn(text)
@@ -268,7 +268,7 @@ def matches(
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
-        found = () if value in there else _meant(way, known, value)
+        found = () if value in there else _candidates(way, known, value)
         if found:
             yield value, found[0]
 
@@ -283,7 +283,7 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
         different = set(ids.tolist())
         there |= different & judged
         for one in different - judged:
-            found.update((one, other) for other in _meant(way, known, one))
+            found.update((one, other) for other in _candidates(way, known, one))
     # In order, so that the same is said each time.
     pairs = sorted(found)
     names: dict[bytes, bytes] = {}

@@ -168,17 +168,17 @@ class Joined:
         starts, sizes, _ = self._entries(queries)
         return tied[starts + sizes] > tied[starts]
 
-    def tied(self, *, judged_apart: bool = False, condensed: bool = False) -> IntArray:
+    def tied(self, *, separate_judged: bool = False, condensed: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
         They have a group of equal scores that holds documents of different grades; no grade and a
         negative one count as 0.
         """
-        numbers, _ = self.deciding(judged_apart=judged_apart, condensed=condensed)
+        numbers, _ = self.deciding(separate_judged=separate_judged, condensed=condensed)
         return distinct(numbers) if len(numbers) else numbers
 
     def deciding(
-        self, *, judged_apart: bool = False, condensed: bool = False
+        self, *, separate_judged: bool = False, condensed: bool = False
     ) -> tuple[IntArray, IntArray]:
         """The groups of equal scores that could change a value: their queries and their sizes."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
@@ -186,12 +186,12 @@ class Joined:
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         heads = heads_of(numbers, self.tie_first)
         members = np.diff(np.append(heads, len(numbers)))
-        worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
+        worth = self.grade if separate_judged else np.maximum(self.grade, 0.0)
         if condensed:
             # What only pooled is, is removed too: alike to whatever it is tied with.
             beside = np.maximum.reduceat(worth, heads).repeat(members)
             worth = np.where(self.grade >= 0, self.grade, beside)
-        unjudged = -np.inf if judged_apart else 0.0
+        unjudged = -np.inf if separate_judged else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         size = self.tie_last[heads] - self.tie_first[heads] + 1

@@ -57,10 +57,10 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         except InputError:
             return None
         # An id that is shown escaped is found by what is shown, too.
-        return self._shown.get(query) if number is None else number
+        return self._rows_by_query.get(query) if number is None else number
 
     @cached_property
-    def _shown(self) -> dict[object, int]:
+    def _rows_by_query(self) -> dict[object, int]:
         return {query: number for number, query in enumerate(self.query_ids)}
 
     def __getstate__(self) -> dict[str, Any]:

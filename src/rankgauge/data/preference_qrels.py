@@ -222,15 +222,15 @@ class PreferenceQrels(SpecialQrels):
     @cached_property
     def _kinds(self) -> FloatArray:
         """A number for each row, the same where the grades in all sub-groups are; -1 for none."""
-        said: dict[int, list[tuple[int, float]]] = {}
+        preferences: dict[int, list[tuple[int, float]]] = {}
         group, subgroup = (labels.ascending() for labels in self.labels)
         place = (group * len(self.row) + subgroup).tolist()
         for row, where, grade in zip(self.row.tolist(), place, self.grade.tolist(), strict=True):
             if grade >= 0:
-                said.setdefault(row, []).append((where, grade))
+                preferences.setdefault(row, []).append((where, grade))
         known: dict[tuple[tuple[int, float], ...], int] = {}
         kinds = np.full(len(self.qrels.table), -1.0)
-        for row, grades in said.items():
+        for row, grades in preferences.items():
             kinds[row] = known.setdefault(tuple(grades), len(known))
         return kinds
 

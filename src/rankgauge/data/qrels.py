@@ -64,9 +64,9 @@ class Qrels(Pairs):
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
                 fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
-                from rankgauge.formats.extra_columns import subtopics_said
+                from rankgauge.formats.extra_columns import subtopic_advice
 
-                fix += subtopics_said(self.table.source, self.table.lines[repeats[0]].tolist())
+                fix += subtopic_advice(self.table.source, self.table.lines[repeats[0]].tolist())
             raise self.table.repeat_error(repeats[0], fix=fix)
 
     @classmethod

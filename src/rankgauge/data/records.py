@@ -93,16 +93,16 @@ class Records:
         if isinstance(source, str | os.PathLike) and source != "-":
             run = Run.of(run, name=Path(source).name.partition(".")[0] or "run")
         qrels, graded, notes = _judgments(read, queries)
-        said = [*read.notes]
+        messages = [*read.notes]
         if numbered:
-            said.append(f"{read.source}: without ids, so the queries are numbered from 1")
-        said += [f"{read.source}: {note}" for note in notes]
+            messages.append(f"{read.source}: without ids, so the queries are numbered from 1")
+        messages += [f"{read.source}: {note}" for note in notes]
         if reordered:
-            said.append(
+            messages.append(
                 f"{read.source}: {many(reordered, 'query')} whose list order and retrieval scores "
                 "disagree; the scores rule"
             )
-        return cls(qrels, graded, run, tuple(said))
+        return cls(qrels, graded, run, tuple(messages))
 
 
 def _queries(read: RecordRows) -> tuple[Ids, bool]:

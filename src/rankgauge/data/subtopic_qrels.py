@@ -88,8 +88,8 @@ class SubtopicQrels(SpecialQrels):
         found = super()._made(rows, query, queries, *notes)
         if found.width > 1:
             return found
-        said = f"WARNING: {rows.source}: no query has more than one subtopic"
-        return replace(found, qrels=Qrels(found.qrels.table.said(said)))
+        text = f"WARNING: {rows.source}: no query has more than one subtopic"
+        return replace(found, qrels=Qrels(found.qrels.table.with_notes(text)))
 
     def __repr__(self) -> str:
         return (

@@ -163,11 +163,11 @@ def make_plan(
     for name in names:
         if not isinstance(name, str | Measure):
             parse_all(name)  # which refuses it
-    return _kept_plan(names, dialect)
+    return _cached_plan(names, dialect)
 
 
 @lru_cache(maxsize=256)
-def _kept_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
+def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     """The plan of these measures: kept, since a loop over runs asks for the same each time."""
     # Each once: a column has one name.
     found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
@@ -206,11 +206,11 @@ def selected_ids(queries: Queries) -> list[Any] | None:
 def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
     # Anything but text is refused by the policies themselves.
     known = all(isinstance(word, str) for word in words)
-    policies = _kept_policies(*words) if known else Policies(*words)
+    policies = _cached_policies(*words) if known else Policies(*words)
     return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
 
 
-_kept_policies = lru_cache(maxsize=64)(Policies)
+_cached_policies = lru_cache(maxsize=64)(Policies)
 
 
 def _read_context(

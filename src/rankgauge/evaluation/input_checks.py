@@ -196,12 +196,12 @@ class InputChecks:
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
         if not explains and empty <= _EMPTY * queries:
             return ()
-        said = [f"{missing} not in the run"] if missing else []
-        said += [f"{empty} with an empty ranking"] if empty else []
+        parts = [f"{missing} not in the run"] if missing else []
+        parts += [f"{empty} with an empty ranking"] if empty else []
         fix = "look why nothing was retrieved"
         if missing:
             fix = "run the missing queries, or leave them out (queries=intersection)"
-        message = f"{without} of {many(queries, 'query')} have no results ({', '.join(said)})"
+        message = f"{without} of {many(queries, 'query')} have no results ({', '.join(parts)})"
         return (_finding("P104", message, fix, "error" if explains else "warning"),)
 
     def _query_ids(self, queries: int, missing: IntArray) -> Iterator[Finding]:
@@ -318,12 +318,12 @@ class InputChecks:
         sure = tally.varied >= _LEAST_QUERIES and (better > worse or (paired and better == worse))
         if not sure and not paired:
             return None
-        said = (
+        text = (
             f"they ascend in the order given in {tally.rising} of {many(tally.varied, 'ranking')}"
         )
         if better:
-            said += f", and {_nearer_to_the_end(better, worse)}"
-        return self._distances(said, "error" if sure else "warning")
+            text += f", and {_nearer_to_the_end(better, worse)}"
+        return self._distances(text, "error" if sure else "warning")
 
     def _distances(self, evidence: str, severity: Severity = "error") -> Finding:
         return _finding(

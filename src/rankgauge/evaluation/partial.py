@@ -214,7 +214,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
         for places, judged_run in joined.joined.blocks(numbers):
             for column in others:
                 measured.values[places, column] = plan.measures[column].values(judged_run)
-        tied = len(joined.joined.tied(judged_apart=plan.judged_apart))
+        tied = len(joined.joined.tied(separate_judged=plan.separate_judged))
     summary = InputSummary(
         numbers,
         np.frombuffer(ends, np.float64).reshape(-1, 8),
@@ -232,9 +232,9 @@ def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[M
     tied = joined.numbers[:0]
     # By grades alone, if that is what any measure reads.
     if plan.columns:
-        tied = joined.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        tied = joined.tied(separate_judged=plan.separate_judged, condensed=condensed)
     if graded is not joined:
-        more = graded.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        more = graded.tied(separate_judged=plan.separate_judged, condensed=condensed)
         tied = distinct(np.append(tied, more))
     if context.special is not None:
         tied = distinct(np.append(tied, context.special.tied(joined)))
@@ -427,8 +427,8 @@ def _notes(
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)
-    told = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
-    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *told)))
+    ordered = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
+    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *ordered)))
 
 
 def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:

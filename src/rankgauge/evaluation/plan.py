@@ -31,7 +31,7 @@ class Plan:
         deepest: The deepest of their cut-offs, 10 without one.
         first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
             where the first relevant documents stand; the notes say it.
-        judged_apart: Whether any tells documents judged not relevant from those not judged.
+        separate_judged: Whether any tells documents judged not relevant from those not judged.
         deepest_asked: The deepest of their cut-offs, 0 without one.
         level: The lowest relevance level, if it is not above 1: who asks for more means it.
         recalls: Those that are recall at a cut-off.
@@ -52,7 +52,7 @@ class Plan:
         self.depths = sorted({*depths, JUDGED_AT})
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = list(dict.fromkeys(firsts))
-        self.judged_apart = any(_reads_judged(measure) for measure in measures)
+        self.separate_judged = any(_reads_judged(measure) for measure in measures)
         self.deepest_asked = depths[-1] if depths else 0
         levels = [rel for m in measures if (rel := _level(m)) is not None]
         self.level = min(levels, default=0.0)

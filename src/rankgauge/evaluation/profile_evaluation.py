@@ -66,7 +66,7 @@ def evaluate_profile(
     _refuse_contradictions(found, cases, taken)
     parts = [
         _part([(n, cases[n], taken[n]) for n in places], source.qrels, queries)
-        for places in _alike(cases, taken)
+        for places in _groups(cases, taken)
     ]
     made = _join(found, measures, parts, source)
     removed = len(source.run.table) - len(clean.table)
@@ -118,7 +118,7 @@ def _refuse_contradictions(
                 )
 
 
-def _alike(
+def _groups(
     cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> Iterable[tuple[int, ...]]:
     """The places of measures that can be evaluated together."""
@@ -182,7 +182,7 @@ def _join(
         *map(info, source.notes),
         *findings_of_notes(_notes(parts), [one for e in evaluations for one in e.findings]),
         *single_measure_note(measures),
-        *map(info, _told(found, measures, applied)),
+        *map(info, _profile_notes(found, measures, applied)),
     ]
     return replace(
         evaluations[0],
@@ -252,7 +252,7 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     A sentence that names its measures needs no others before it, and such sentences that say the
     same of several measures are one. Where only the numbers differ, the first stands for all.
     """
-    said: dict[str, list[str]] = {}
+    measures_of: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}
     named: dict[str, list[str]] = {}
     shapes: dict[str, str] = {}
@@ -265,9 +265,9 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
                 named.setdefault(rest, []).extend(names.split(", "))
                 continue
             first = shapes.setdefault(_NUMBER.sub("0", note), note)
-            (said if first == note else other).setdefault(first, []).extend(own)
+            (measures_of if first == note else other).setdefault(first, []).extend(own)
     every = sum(len(part.measures) for part in parts)
-    for note, of in said.items():
+    for note, of in measures_of.items():
         if note in other:
             yield f"{note}; other numbers for {_listed(other[note])}"
         elif len(of) == every or set(of) & set(re.split("[ ,]+", note)):
@@ -289,7 +289,9 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
 
 
-def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) -> Iterator[str]:
+def _profile_notes(
+    found: Profile, measures: Sequence[Measure], applied: AppliedProfile
+) -> Iterator[str]:
     """The profile in words."""
     grouped: dict[tuple[str, ...], list[str]] = {}
     for measure, names in zip(measures, applied.deviations, strict=True):

@@ -459,8 +459,8 @@ class Evaluation(Result):
         faults = [f"WARNING: {found}" for found in self.input_findings if found.severity == "error"]
         queries = len(self.query_ids)
         means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
-        said = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
-        return ". ".join([*faults[:1], said])
+        text = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
+        return ". ".join([*faults[:1], text])
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.mean().items())
@@ -551,18 +551,18 @@ def settings_change(
     names = [n for n in dict.fromkeys([*settings, *now]) if settings.get(n) != now.get(n)]
     if not names:
         return None
-    said = ", ".join(f"{n} ({settings.get(n, 'none')} → {now.get(n, 'none')})" for n in names)
+    text = ", ".join(f"{n} ({settings.get(n, 'none')} → {now.get(n, 'none')})" for n in names)
     if len(names) == 1 and names != ["judge"]:
-        return Finding("", "info", f"from {before} to {after} one setting changed: {said}")
+        return Finding("", "info", f"from {before} to {after} one setting changed: {text}")
     if len(names) == 1:
         return Finding(
             "C112", "warning",
-            f"from {before} to {after} the judge changed: {said}: the difference may come from it",
+            f"from {before} to {after} the judge changed: {text}: the difference may come from it",
             fix="judge both with the same judge",
         )  # fmt: skip
     return Finding(
         "C112", "warning",
-        f"from {before} to {after} {len(names)} things changed: {said}: the difference cannot be "
+        f"from {before} to {after} {len(names)} things changed: {text}: the difference cannot be "
         "attributed to one of them",
         fix="change one at a time",
     )  # fmt: skip

@@ -305,7 +305,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
     where = "found" if k is None else f"in the first {k}"
     few = [row for row in inside if _TAUGHT[0] <= row[2] <= _TAUGHT[1]]
     known = [row for row in rows if not math.isnan(row[1])]
-    for kept, said in (
+    for kept, text in (
         (few, f"with two to five relevant documents {where}"),
         (inside, "with a value that is neither the lowest nor the highest"),
         (known, "with a value"),
@@ -315,7 +315,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
             chosen = min(kept, key=lambda row: abs(row[1] - mean))
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
             one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
-            return chosen[0], f"of {one} {said}{near}"
+            return chosen[0], f"of {one} {text}{near}"
     raise InputError("no query is left to explain", fix="see --queries")
 
 

@@ -34,7 +34,7 @@ def tables_of(
     return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def shown_of(calculation: Calculation) -> list[Step]:
+def shown_rows(calculation: Calculation) -> list[Step]:
     """The rows that are shown: the first ranks, and below what counts."""
     return [row for place, row in enumerate(calculation.rows) if place < _HEAD or row.counts][
         :_MOST
@@ -43,7 +43,7 @@ def shown_of(calculation: Calculation) -> list[Step]:
 
 def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
     level, columns = level_of(measure, ranking), calculation.columns
-    shown = shown_of(calculation)
+    shown = shown_rows(calculation)
     ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
@@ -100,11 +100,11 @@ def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
 def _between(documents: Sequence[RankedDocument], level: float, *, cut: Value = None) -> str:
     """What is not shown, in a few words."""
     hits = [str(one.rank) for one in documents if one.reaches(level)]
-    said = "none relevant"
+    text = "none relevant"
     if hits:
-        said = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
+        text = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
     below = "" if cut is None else " below the cut-off"
-    return f"{many(len(documents), 'more document')}{below}, {said}"
+    return f"{many(len(documents), 'more document')}{below}, {text}"
 
 
 def _ideal(calculation: Calculation) -> Table:
@@ -125,11 +125,11 @@ def _ideal(calculation: Calculation) -> Table:
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
     """Terms as text, each column written alike: whole numbers short, others with four decimals."""
     columns = zip(*rows, strict=True)
-    written = [_alike(column) for column in columns]
+    written = [_format_column(column) for column in columns]
     return list(zip(*written, strict=True)) if written else [()] * len(rows)
 
 
-def _alike(column: Sequence[Term]) -> list[str]:
+def _format_column(column: Sequence[Term]) -> list[str]:
     numbers = [term for term in column if isinstance(term, int | float)]
     whole = all(float(term).is_integer() for term in numbers)
     return [

@@ -231,7 +231,7 @@ def _of_array(values: npt.NDArray[Any]) -> Ids | None:
     if values.ndim != 1 or not values.size or not values.dtype.itemsize:
         return None
     if values.dtype.kind in "iu":
-        return _whole(values)
+        return _integers(values)
     cells = _cells(values)
     return None if cells is None else _of_cells(cells)
 
@@ -276,7 +276,7 @@ def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
     return Ids(data, np.arange(len(cells)) * cells.dtype.itemsize, lengths)
 
 
-def _whole(numbers: npt.NDArray[Any]) -> Ids | None:
+def _integers(numbers: npt.NDArray[Any]) -> Ids | None:
     """Whole numbers as they are written; what is in many rows together is written once."""
     heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
     if _RARE * len(heads) > len(numbers):

@@ -138,5 +138,5 @@ def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
     if layout is RUN and near is not None:
         fix += f"; {near!r} is no score, as less is better: give it negated"
     else:
-        fix += next((f"; {said}" for word, said in _OTHERS.items() if word in words), "")
+        fix += next((f"; {advice}" for word, advice in _OTHERS.items() if word in words), "")
     return what, fix

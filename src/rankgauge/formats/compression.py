@@ -200,10 +200,10 @@ def _zstd(packing: Packing, name: str) -> _Made:
     library = _library("zstandard", packing, name)
     # One for all frames: it is large, and frames may be small.
     made = library.ZstdDecompressor(max_window_size=_MEMORY)
-    return lambda: _Sips(made.decompressobj()), (library.ZstdError,)
+    return lambda: _SmallReads(made.decompressobj()), (library.ZstdError,)
 
 
-class _Sips:
+class _SmallReads:
     """A frame of zstd, a little of it at a time, so that little comes out at a time."""
 
     def __init__(self, frame: Any) -> None:

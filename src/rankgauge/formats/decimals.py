@@ -68,7 +68,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if longest <= _WORD:
         number = _short(data, words, (ends, digits, places), sure)
     else:
-        number = _whole(words, (ends, digits, places), sure)
+        number = _long_number(words, (ends, digits, places), sure)
     values = number.astype(np.float64)
     values /= power
     long = np.flatnonzero(sure & (digits > _EXACT)) if longest > _EXACT else digits[:0]
@@ -103,7 +103,7 @@ def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure
     return _number(_digits(here, digits, sure))
 
 
-def _whole(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
+def _long_number(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
     """The same for more digits: those before the point and those behind it are read apart."""
     ends, digits, places = token
     if isinstance(places, int):

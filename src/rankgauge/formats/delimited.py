@@ -49,8 +49,8 @@ def _pieces(  # noqa: C901 - one kind of row after another
     def table() -> PairTable:
         made = rows.table(columns, (query + 1, doc + 1, value + 1))
         if by != usual:
-            made = made.said(f"{name}: read with {by!r} between the columns")
-        return made.said(*_spreadsheet_warnings(rows))
+            made = made.with_notes(f"{name}: read with {by!r} between the columns")
+        return made.with_notes(*_spreadsheet_warnings(rows))
 
     query, doc, value = places
     rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
@@ -74,7 +74,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
         return
     last = table()
     if unrated:
-        last = last.said(f"{name}: {unrated} lines without a rating are not judged")
+        last = last.with_notes(f"{name}: {unrated} lines without a rating are not judged")
     yield last
 
 

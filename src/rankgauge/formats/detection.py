@@ -23,7 +23,7 @@ _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\
 
 def guess_format(first: bytes, layout: Layout) -> str:
     """The format of judgments or of a run that begins with this line."""
-    # Looked at only where the line may be one of the old formats: they are slow to load.
+    # QueryDetails at only where the line may be one of the old formats: they are slow to load.
     fields = first.split(None, 3)
     if layout is not RUN and (
         len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]

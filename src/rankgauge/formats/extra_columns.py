@@ -397,7 +397,7 @@ def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
     return " ".join("0" if field.startswith("-") else next(cells) for field in wide.fields) + "\n"
 
 
-def subtopics_said(path: str, lines: Sequence[int]) -> str:
+def subtopic_advice(path: str, lines: Sequence[int]) -> str:
     """What to do about lines of one pair that may be judgments by subtopic; else empty."""
     found = _seconds(path, lines)
     if len(set(found)) < len(lines):

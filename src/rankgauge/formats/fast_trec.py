@@ -55,7 +55,7 @@ def quick_table(
     data = text.data
     start, stop = AROUND + skip, AROUND + text.size
     # Empty lines at the end say nothing, and the last line need not end.
-    stop = _said_until(data, start, stop)
+    stop = _text_end(data, start, stop)
     if stop < 0:
         return None
     rows = _Rows(stop - start, ranks=ranks)
@@ -144,7 +144,7 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
     taken = AROUND
     # What was left of the last piece comes first.
     while True:
-        stop = _said_until(data, taken, _last_line(data, taken, size))
+        stop = _text_end(data, taken, _last_line(data, taken, size))
         if stop > taken:
             stop = _next_line(data, stop)
             if not _taken(lines, taken, stop, rows):
@@ -162,7 +162,7 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
         if not read:
             break
         size += read
-    stop = _said_until(data, taken, size)
+    stop = _text_end(data, taken, size)
     if stop > taken:
         data[stop] = _LINE
         if not _taken(lines, taken, stop + 1, rows):
@@ -170,13 +170,13 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
     return size, size, True
 
 
-def _said_until(data: _Bytes, start: int, stop: int) -> int:
+def _text_end(data: _Bytes, start: int, stop: int) -> int:
     """Where the text ends, without the white space at its end; -1 if there is nothing else."""
     while stop > start:
         first = max(start, stop - _LOOK)
-        said = len(data[first:stop].tobytes().rstrip(_SPACE))
-        if said:
-            return first + said
+        length = len(data[first:stop].tobytes().rstrip(_SPACE))
+        if length:
+            return first + length
         stop = first
     return -1
 
@@ -211,7 +211,7 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
 
 
 def _named(table: PairTable, rows: _Rows, name: str) -> PairTable:
-    return table.said(source=name) if rows.ascii else as_read(table, name)
+    return table.with_notes(source=name) if rows.ascii else as_read(table, name)
 
 
 @dataclass(frozen=True)
@@ -542,11 +542,11 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
             word &= _FIRST[np.clip(left, 0, _WORD)]
         new[1:] |= word[1:] != word[:-1]
     if longest > _WORD * _WORDS_OF_ALL:
-        _tell_long_apart(new, words, starts, lengths)
+        _mark_long_queries(new, words, starts, lengths)
     return np.flatnonzero(new)
 
 
-def _tell_long_apart(
+def _mark_long_queries(
     new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
 ) -> None:
     """Mark long queries that differ from the row before only behind the words of all."""

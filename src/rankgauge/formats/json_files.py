@@ -55,7 +55,7 @@ def json_line_pieces(  # noqa: C901 - one shape of an object after another
         if len(rows.ranks) != len(rows.lines):
             rows.ranks.clear()
         if nested is not None:
-            return rows.table(nested.columns).said(nested.note())
+            return rows.table(nested.columns).with_notes(nested.note())
         return rows.table(columns)
 
     for number, value in _objects_of(lines, rows):
@@ -125,7 +125,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     found = shaped(value, layout, name)
     if found is not None:
         table = from_mapping(found.rankings, layout, name, on_error=rows.on_error)
-        return table.said(*found.notes)
+        return table.with_notes(*found.notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return _of_objects(value, rows)
     if not isinstance(value, dict):
@@ -155,7 +155,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
     table = from_columns(
         queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
     )
-    return table.said(nested.note())
+    return table.with_notes(nested.note())
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:

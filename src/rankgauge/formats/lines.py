@@ -310,7 +310,7 @@ class Text:
             raise self.fault
 
 
-def gathered(stream: BinaryIO, start: bytes) -> Text:
+def rest_of_stream(stream: BinaryIO, start: bytes) -> Text:
     """The rest of a stream, behind what was read of it."""
     data = np.zeros(_room(stream) + len(start) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)

@@ -177,11 +177,11 @@ def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
     if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
         return None
     labels, values = listed(index), listed(value)
-    if not all(_is_whole(label) for label in labels):
+    if not all(_is_integer(label) for label in labels):
         return labels, values
     if any(isinstance(entry, str | bytes | tuple | list) for entry in values):
         return None
-    if values and all(_is_whole(entry) for entry in values):
+    if values and all(_is_integer(entry) for entry in values):
         raise InputError(
             "a series has whole numbers as labels and as values, and either could be the ids",
             where=where,
@@ -190,7 +190,7 @@ def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
     return (labels, values) if values else None
 
 
-def _is_whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -236,7 +236,7 @@ def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping
 
 def _numbered(rows: Mapping[Any, Any]) -> bool:
     """Whether the keys are the numbers of rows, as numbers or as JSON writes them."""
-    return all(_is_whole(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
+    return all(_is_integer(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
 
 
 def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:

@@ -135,9 +135,9 @@ def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
         lists[str(key)] = listed(column)
     lengths = {key: len(column) for key, column in lists.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {said}", where=name,
+            f"the columns are not of equal length: {text}", where=name,
             fix="give every column one entry for each record",
         )  # fmt: skip
     for number, row in enumerate(zip(*lists.values(), strict=True), 1):

@@ -50,7 +50,7 @@ def read_columnar(
     stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
 ) -> PairTable:
     """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
-    held, size, start = _held(stream, name)
+    held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
         import pyarrow  # noqa: ICN001, F401 - whether it is there
@@ -68,7 +68,7 @@ def read_columnar(
 
 def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
     """Read such a file in tables of so many consecutive rows."""
-    held, size, start = _held(stream, name)
+    held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
         import pyarrow as pa
@@ -130,7 +130,7 @@ def _ipc_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: in
 
 def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
     """Read all columns of such a file, nested ones too, a mapping for each row."""
-    held, size, start = _held(stream, name)
+    held, size, start = _in_memory(stream, name)
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -169,7 +169,7 @@ def _check_size(plain: int, size: int, name: str) -> None:
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
     """The names of all columns of such a file; as :func:`read_columnar`."""
-    held, _, start = _held(stream, name)
+    held, _, start = _in_memory(stream, name)
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -189,7 +189,7 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
         raise _broken(name, error) from None
 
 
-def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
+def _in_memory(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
     """The path of the file or its bytes, how many they are, and the first of them."""
     path = getattr(stream, "name", None)
     if is_plain_file(stream) and isinstance(path, str | bytes):
@@ -220,11 +220,11 @@ class _Choice:
                     f"two columns are called {column!r}", path=self.name,
                     fix="give each its own name",
                 )  # fmt: skip
-            self._fitting(column, kinds[names.index(column)])
+            self._check_type(column, kinds[names.index(column)])
         self.columns = columns
         return columns
 
-    def _fitting(self, column: str, kind: str) -> None:
+    def _check_type(self, column: str, kind: str) -> None:
         inner = kind.removeprefix("dictionary<values=")
         if inner.startswith(_PLAIN):
             return
@@ -241,8 +241,8 @@ class _Choice:
 
 def _broken(name: str, error: BaseException) -> FormatError:
     """The error for a file that a library does not read."""
-    said = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
-    return FormatError(f"the file cannot be read: {said}", path=name, fix=_AGAIN)
+    message = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
+    return FormatError(f"the file cannot be read: {message}", path=name, fix=_AGAIN)
 
 
 def _source(held: _Held) -> Any:
@@ -274,18 +274,18 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
     from pyarrow import parquet
 
     with parquet.ParquetFile(held) as file:
-        schema, told = file.schema_arrow, file.metadata
+        schema, footer = file.schema_arrow, file.metadata
         columns = choice.of(schema.names, [str(kind) for kind in schema.types])
-        groups = map(told.row_group, range(told.num_row_groups))
+        groups = map(footer.row_group, range(footer.num_row_groups))
         plain = sum(group.total_byte_size for group in groups)
-        choice.small_enough(max(plain, _ROW * told.num_rows), size)
+        choice.small_enough(max(plain, _ROW * footer.num_rows), size)
         # Where there are so few bytes, documents are said again and again, too. (What the file
         # tells of single columns is not asked for: where it is broken, pyarrow would abort.)
-        short = list(columns[:2] if size < _SAID_AGAIN * told.num_rows else columns[:1])
+        short = list(columns[:2] if size < _SAID_AGAIN * footer.num_rows else columns[:1])
     if isinstance(held, io.BytesIO):
         held.seek(0)
     # An id that is in many rows is held once.
-    with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
+    with parquet.ParquetFile(held, metadata=footer, read_dictionary=short) as file:
         table = file.read(columns=list(columns.read))
     # Text may not be UTF-8.
     table.validate(full=True)
@@ -411,8 +411,8 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
 
 def _kind(kind: Any) -> str:
     """A type of polars in the words of Arrow, as far as they matter."""
-    said = str(kind).lower()
-    return "string" if said.startswith(("categorical", "enum")) else said
+    name = str(kind).lower()
+    return "string" if name.startswith(("categorical", "enum")) else name
 
 
 def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream: BinaryIO) -> None:

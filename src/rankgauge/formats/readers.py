@@ -19,7 +19,6 @@ from rankgauge.formats.lines import (
     Source,
     Text,
     archive_of,
-    gathered,
     is_columnar,
     is_content,
     is_zip,
@@ -27,6 +26,7 @@ from rankgauge.formats.lines import (
     opened,
     opened_bytes,
     refuse,
+    rest_of_stream,
     source_name,
     start_of,
 )
@@ -83,20 +83,20 @@ def read_table(
             raise InputError("this is a folder", where=source_name(source), fix="name a file in it")
         chosen, note = judgments_in_folder(source, split)
         if isinstance(chosen, Mapping):
-            return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
-        return read_judgments(chosen, form, on_error=on_error).said(note)
+            return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
+        return read_judgments(chosen, form, on_error=on_error).with_notes(note)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
 
             chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
             if isinstance(chosen, Mapping):
-                return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
+                return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
             with chosen.open() as member:
                 table = read_stream(
                     member, chosen.name, layout, form, ranks=ranks, on_error=on_error
                 )
-            return table.said(*([note] if note else []), source=chosen.name)
+            return table.with_notes(*([note] if note else []), source=chosen.name)
         if split is not None:
             raise InputError(
                 f"got split={split!r}, and this is one file", where=source_name(source),
@@ -113,7 +113,7 @@ def read_judgments(
     """Judgments from a file or from a member of an archive."""
     with source.open() as stream:
         table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
-    return table.said(source=source.name)
+    return table.with_notes(source=source.name)
 
 
 def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
@@ -259,7 +259,7 @@ def _read_quickly(
     head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
     """Read fields as whole arrays if all lines are alike, else line by line."""
-    text = gathered(stream, b"".join(line for _, line in head))
+    text = rest_of_stream(stream, b"".join(line for _, line in head))
     found = None
     if head and text.fault is None:
         before, number = sum(len(line) for _, line in head[:-1]), head[-1][0]

@@ -183,9 +183,9 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
             )  # fmt: skip
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {said}", where=name,
+            f"the columns are not of equal length: {text}", where=name,
             fix="give every column one entry for each query",
         )  # fmt: skip
     for number, row in enumerate(zip(*columns.values(), strict=True), start=1):

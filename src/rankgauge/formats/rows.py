@@ -105,7 +105,7 @@ class Rows:
         """Raise this error of a row, or report it; as :meth:`refuse`."""
         if self.on_error is None:
             raise error
-        query, doc = map(_shown, ids)
+        query, doc = map(_text, ids)
         self.on_error(RowFault(error, error.line, query, doc, not_finite))
 
     def table(
@@ -141,7 +141,7 @@ class Rows:
             if error is None:
                 kept.append(row)
             else:
-                query, doc = _shown(self.queries[row]), _shown(self.docs[row])
+                query, doc = _text(self.queries[row]), _text(self.docs[row])
                 value = self.values[row]
                 not_finite = is_missing(value) or (
                     isinstance(value, float) and not math.isfinite(value)
@@ -174,7 +174,7 @@ def _is_plain_id(value: Any) -> bool:
     return type(value) is bytes and bool(value) and b"\0" not in value
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return show_id(value) if isinstance(value, bytes) else str(value)
 
 
@@ -207,7 +207,7 @@ def table_of(
         names = ", ".join(map(repr, columns.beside))
         notes.append(f"{source}: not read, though it could be meant, too: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
-    return finite(table.said(*notes, source=source), layout, on_error)
+    return finite(table.with_notes(*notes, source=source), layout, on_error)
 
 
 def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
@@ -234,7 +234,7 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
     return PairTable.of_rows(
         kept.queries.take(kept.query_numbers()), kept.docs, kept.values,
         lines=kept.lines, ranks=kept.ranks,
-    ).said(*table.notes, source=table.source)  # fmt: skip
+    ).with_notes(*table.notes, source=table.source)  # fmt: skip
 
 
 def rank_number(value: Any) -> float:

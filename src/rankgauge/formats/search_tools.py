@@ -72,7 +72,7 @@ class Shaped:
             )  # fmt: skip
         return doc
 
-    def said(self) -> Shaped:
+    def with_notes(self) -> Shaped:
         """The same, with notes on what was counted."""
         names = sorted(set(self.indices.values()))
         if len(names) > 1:
@@ -96,7 +96,7 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
                 f"this is {judgments}: it holds judgments, wanted {layout.words}", path=name,
                 fix="give the judgments first, then the run",
             )  # fmt: skip
-        return reader(value, layout, Shaped(name)).said()
+        return reader(value, layout, Shaped(name)).with_notes()
     return None
 
 

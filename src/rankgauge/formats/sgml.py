@@ -250,10 +250,10 @@ def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes
     at = data.find(b">") + 1 if closed and data.lstrip().startswith(b">") else 0
     while (blank := _BETWEEN.match(data, at)) is not None:
         at = blank.end()
-    said = data[at : at + _LONGEST_STRAY]
+    part = data[at : at + _LONGEST_STRAY]
     for token in gap:
-        if said and at < len(token.data):
-            yield token.number, token.offset + at, said
+        if part and at < len(token.data):
+            yield token.number, token.offset + at, part
             return
         at -= len(token.data)
 
@@ -353,7 +353,7 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
         bodies.append(_Part(unclosed.start(), len(rest), rest[unclosed.end() :]))
     titles: list[str] = []
     fields: dict[str, str] = {}
-    said: list[str] = []
+    parts: list[str] = []
     starts = [0, *(body.end for body in bodies)]
     ends = [*(body.start for body in bodies), len(rest)]
     for start, end in zip(starts, ends, strict=True):
@@ -361,15 +361,15 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
         if bodies:
             outside = _taken(outside, list(_parts(outside, _TITLE)), titles)
             outside = _without_elements(outside, fields, names)
-        said.append(outside)
+        parts.append(outside)
     inside = [body.text for body in bodies]
     # Without a title of its own a document has the first one in its text.
-    for texts in () if titles else (inside, said):
+    for texts in () if titles else (inside, parts):
         for at, one in enumerate(texts):
             if not titles:
                 texts[at] = _taken(one, list(itertools.islice(_parts(one, _TITLE), 1)), titles)
-    made = [_plain(said[0], names)]
-    for body, outside in zip(inside, said[1:], strict=True):
+    made = [_plain(parts[0], names)]
+    for body, outside in zip(inside, parts[1:], strict=True):
         made += [_plain(body, names), _plain(outside, names)]
     heading = " ".join(" ".join(_plain(title, names) for title in titles).split())
     return key, heading, "\n".join(filter(None, made)), fields
@@ -391,21 +391,21 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
     parts: dict[str, str] = {}
     for tag, end in zip(tags, ends, strict=True):
         word = _NAMES.get(tag[1].lower(), tag[1].lower())
-        said = " ".join(_plain(_LABEL.sub("", body[tag.end() : end]), names).split())
+        text = " ".join(_plain(_LABEL.sub("", body[tag.end() : end]), names).split())
         if word == "num" and parts.get(word):
             raise FormatError(
-                f"the topic has two numbers: {parts[word]} and {said}",
+                f"the topic has two numbers: {parts[word]} and {text}",
                 path=name, line=number, fix=_FIX_TOPIC,
             )  # fmt: skip
-        parts[word] = f"{parts.get(word, '')} {said}".strip()
+        parts[word] = f"{parts.get(word, '')} {text}".strip()
     key = parts.pop("num", "") or key
     wanted = next((w for w in ("title", "query", "question", "description") if parts.get(w)), None)
     if not key or wanted is None:
         lacks = "number" if not key else "title"
         raise FormatError(f"the topic has no {lacks}", path=name, line=number, fix=_FIX_TOPIC)
     asked = parts.pop(wanted)
-    for word, said in parts.items():
-        _join(fields, word, said)
+    for word, text in parts.items():
+        _join(fields, word, text)
     return key.strip(), "", asked, dict(fields)
 
 
@@ -453,10 +453,10 @@ def _without_elements(
     return _taken(text, found, [])
 
 
-def _join(fields: dict[str, str], word: str, said: str) -> None:
+def _join(fields: dict[str, str], word: str, text: str) -> None:
     """Add what is said to a field, which may say something already; nothing if it is empty."""
-    if said:
-        fields[word] = f"{fields[word]}\n{said}" if fields.get(word) else said
+    if text:
+        fields[word] = f"{fields[word]}\n{text}" if fields.get(word) else text
 
 
 def _tag_names(text: str) -> AbstractSet[str]:

@@ -80,7 +80,7 @@ def trec_pieces(
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
         if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
             continue
-        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_goes_on(parts):
+        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_has_blank(parts):
             longer += 1
             parts = parts[:_RUN]
         if len(parts) != width:
@@ -114,8 +114,8 @@ def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTabl
         raise FormatError("there is no line to read", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        said = f"{rows.name}: {longer} lines go on behind the tag: what follows is not read"
-        table = table.said(said)
+        text = f"{rows.name}: {longer} lines go on behind the tag: what follows is not read"
+        table = table.with_notes(text)
     return as_read(table, rows.name)
 
 
@@ -142,7 +142,7 @@ def _usual_fields(
     return itertools.chain(head, lines), width, fitting[width]
 
 
-def _tag_goes_on(parts: Sequence[bytes]) -> bool:
+def _tag_has_blank(parts: Sequence[bytes]) -> bool:
     """Whether a blank is in the tag alone: with one in an id, other fields would be numbers."""
     return (
         parts[1].upper() == b"Q0"
@@ -156,9 +156,9 @@ def as_read(table: PairTable, name: str) -> PairTable:
     """The table with its source, and a note on ids that are not UTF-8."""
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
-        return table.said(source=name)
-    said = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
-    return table.said(said, source=name)
+        return table.with_notes(source=name)
+    text = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
+    return table.with_notes(text, source=name)
 
 
 def _number(field: bytes) -> float:
@@ -211,13 +211,13 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         return table
     strange = _uncounted(table)
     if strange is None or form == "msmarco":
-        said = f"{name}: the third column is read as a rank: documents are in that order"
+        text = f"{name}: the third column is read as a rank: documents are in that order"
         if form is None:
-            said = (
+            text = (
                 f"{name}: the third column counts 1 to n in every query, so it is read as a rank "
                 "(--format trec3 reads it as a score)"
             )
-        return replace(table, values=-table.values).said(said)
+        return replace(table, values=-table.values).with_notes(text)
     count = int(table.offsets[strange + 1] - table.offsets[strange])
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
@@ -268,8 +268,8 @@ def _refuse_queries(queries: Ids, *, first: bool) -> None:
         if query.startswith(b"#"):
             raise _unwritable(query, "query id", "such a line is a comment")
         if first and mistaken_for(query + b" "):
-            said = f"the file would be taken for {mistaken_for(query + b' ')}"
-            raise _unwritable(query, "query id", said)
+            text = f"the file would be taken for {mistaken_for(query + b' ')}"
+            raise _unwritable(query, "query id", text)
         first = False
 
 

@@ -83,7 +83,9 @@ def write_tables(
         fix = f"leave {packing.suffix} off the name"
         raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
     with written(target) as stream:
-        write_columns(_held(tables, layout, format_named(form), name), layout, form, stream)
+        write_columns(
+            _checked_tables(tables, layout, format_named(form), name), layout, form, stream
+        )
 
 
 def pair_lines(
@@ -91,14 +93,14 @@ def pair_lines(
 ) -> Iterator[bytes]:
     """The bytes of a text file of judgments or of a run, piece by piece."""
     declared = format_named(form)
-    held = _held(tables, layout, declared, name)
+    held = _checked_tables(tables, layout, declared, name)
     if form == "opensearch" and ".csv" in name.lower():
         declared = format_named("quepid")
     chunks: Iterable[bytes | str] = load(declared.writer)(held, layout, tag)
     return (chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
 
 
-def _held(
+def _checked_tables(
     tables: Iterable[PairTable], layout: Layout, form: Format, name: str
 ) -> Iterator[PairTable]:
     """The tables, each after it was refused if the format cannot hold it."""
@@ -109,11 +111,11 @@ def _held(
             fix="choose another format, such as trec, csv, json or parquet",
         )
     for table in tables:
-        _refuse_unheld(table, layout, form, name)
+        _refuse_losses(table, layout, form, name)
         yield table
 
 
-def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) -> None:
+def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) -> None:
     empty = np.flatnonzero(np.diff(table.offsets) == 0)
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(

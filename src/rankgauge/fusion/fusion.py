@@ -56,12 +56,12 @@ class Fusion:
     phi: float | None = None
 
     def __str__(self) -> str:
-        said = [] if self.norm is None else [f"norm={self.norm}"]
+        parts = [] if self.norm is None else [f"norm={self.norm}"]
         if self.weights is not None:
-            said.append("weights=" + "/".join(f"{weight:g}" for weight in self.weights))
-        said += [f"k={self.k:g}"] if self.k is not None else []
-        said += [f"phi={self.phi:g}"] if self.phi is not None else []
-        return self.method + (f"({', '.join(said)})" if said else "")
+            parts.append("weights=" + "/".join(f"{weight:g}" for weight in self.weights))
+        parts += [f"k={self.k:g}"] if self.k is not None else []
+        parts += [f"phi={self.phi:g}"] if self.phi is not None else []
+        return self.method + (f"({', '.join(parts)})" if parts else "")
 
     @classmethod
     def of(cls, method: str, runs: Sequence[str], given: Mapping[str, Any]) -> Fusion:
@@ -103,8 +103,8 @@ class Fusion:
     def settings(self) -> dict[str, Any]:
         """The parameters that are read, as plain values."""
         words = ("method", "norm", "weights", "k", "phi")
-        said = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
-        return said | ({} if self.weights is None else {"weights": list(self.weights)})
+        values = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
+        return values | ({} if self.weights is None else {"weights": list(self.weights)})
 
 
 def fuse(

@@ -515,8 +515,8 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     policies = evaluation.policies
     declared = measure.declaration
     words = measure.arguments
-    said = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
-    said += [
+    parts = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
+    parts += [
         repr(declared.bounds),
         declared.better,
         declared.mean,
@@ -524,10 +524,10 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
         policies.ties,
     ]
     # Unusual ones only: a baseline of the usual ones keeps its fingerprint.
-    said += [policies.unjudged] if policies.unjudged != "not relevant" else []
-    said += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
-    said += [evaluation.profile.name] if evaluation.profile is not None else []
-    return _sha256(_json(said))[:_SHORT]
+    parts += [policies.unjudged] if policies.unjudged != "not relevant" else []
+    parts += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
+    parts += [evaluation.profile.name] if evaluation.profile is not None else []
+    return _sha256(_json(parts))[:_SHORT]
 
 
 def _sha256(text: str) -> str:

@@ -295,14 +295,14 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     mean, floor = new.mean(gated.measure), gated.floor or 0.0
     lower = gated.measure.declaration.better == "lower"
     short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE
-    said = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
+    message = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
     if math.isnan(mean):
-        short, said = True, "undefined in every query, so not within"
+        short, message = True, "undefined in every query, so not within"
     return GateCheck(
         kind="floor",
         name=str(gated.measure),
         verdict="FAIL" if short else "PASS",
-        sentence=f"{gated.measure} is {said} the floor of {floor:g} in the rules",
+        sentence=f"{gated.measure} is {message} the floor of {floor:g} in the rules",
         value=None if math.isnan(mean) else mean,
     )
 

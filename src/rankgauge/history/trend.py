@@ -170,8 +170,8 @@ class Trend(Result):
         # "" in the column of numbers keeps it a column of numbers.
         empty = ("",) * between
         why = "; ".join(text.partition(" (")[0] for text in point.breaks)
-        said = "" if why == _OTHER_RUN else " not comparable "
-        return ("", "", *empty, "", said.center(_PLOT, "─"), why)
+        message = "" if why == _OTHER_RUN else " not comparable "
+        return ("", "", *empty, "", message.center(_PLOT, "─"), why)
 
     def data_table(self) -> Table:
         """One line an evaluation, in plain numbers, for programs."""

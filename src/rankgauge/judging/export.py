@@ -207,7 +207,7 @@ def export_judgments(
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
     grades, unsure = grades_of(found, rule)
     if not grades:
-        raise _nothing(project, rule)
+        raise _nothing_counted(project, rule)
     dropped = [each for each in unsure if drop_unsure and _contains(each, CUTS[0])]
     for each in dropped:
         del grades[each.question][each.document]
@@ -403,7 +403,7 @@ def _about(
     }
 
 
-def _nothing(project: JudgingProject, rule: Rule) -> InputError:
+def _nothing_counted(project: JudgingProject, rule: Rule) -> InputError:
     what = "grades" if rule == "grade" else "choices"
     return InputError(
         f"no {what} of people are counted yet", where=project.where,

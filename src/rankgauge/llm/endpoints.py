@@ -201,8 +201,8 @@ class EmbeddingEndpoint(ModelEndpoint):
             vector = row.get("embedding") if isinstance(row, Mapping) else None
             if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
                 raise self._refused("an embedding that is no list of finite numbers")
-            told = row.get("index", place)
-            placed[told if isinstance(told, int) else -1] = vector
+            index = row.get("index", place)
+            placed[index if isinstance(index, int) else -1] = vector
         if set(placed) != set(range(count)):
             raise self._refused(f"vectors that are not numbered from 0 to {count - 1}")
         return [placed[place] for place in range(count)]
@@ -216,5 +216,5 @@ def _tokens(content: Mapping[str, Any]) -> float:
     used = content.get("usage")
     if not isinstance(used, Mapping):
         return 0.0
-    told = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
-    return next((float(amount) for amount in told if _fits(amount)), 0.0)
+    counts = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
+    return next((float(amount) for amount in counts if _fits(amount)), 0.0)

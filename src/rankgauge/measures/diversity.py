@@ -47,7 +47,7 @@ def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -
     """
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) * _discounts(run), 0.0))
     steps = _steps(alpha, k)
-    return gained / (run.subtopics(rel) * _whole(alpha, discounts(np.arange(1, steps + 1))))
+    return gained / (run.subtopics(rel) * _full_gain(alpha, discounts(np.arange(1, steps + 1))))
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("alpha-nDCG", "a-nDCG"))
@@ -90,7 +90,7 @@ def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> V
     """
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
     steps = _steps(alpha, k)
-    return gained / (run.subtopics(rel) * _whole(alpha, 1 / np.arange(1, steps + 1)))
+    return gained / (run.subtopics(rel) * _full_gain(alpha, 1 / np.arange(1, steps + 1)))
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("nERR-IA",))
@@ -279,7 +279,7 @@ def _steps(alpha: float, k: int) -> int:
     return steps
 
 
-def _whole(alpha: float, weights: Values) -> float:
+def _full_gain(alpha: float, weights: Values) -> float:
     """What a subtopic would bring that every document covers."""
     return float(np.cumsum(_powers(1 - alpha, len(weights)) * weights)[-1])
 

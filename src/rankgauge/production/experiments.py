@@ -372,9 +372,9 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
     if arms is None and len(known) == 2:
         return known[0], known[1]
     if arms is None:
-        said = f"{len(known)} arms: {', '.join(known[:10])}" if known else "no arms"
+        text = f"{len(known)} arms: {', '.join(known[:10])}" if known else "no arms"
         raise InputError(
-            f"the log has {said}", where=where,
+            f"the log has {text}", where=where,
             fix="choose two: arms=('control', 'new') (--arms control new)" if known
             else "log the arm of the experiment with each question",
         )  # fmt: skip

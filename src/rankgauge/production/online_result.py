@@ -388,16 +388,16 @@ def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> Thre
         low, high = -high, -low
     limit = threshold.number if threshold.above else -threshold.number
     verdict: ThresholdVerdict = "INCONCLUSIVE"
-    said = f"may be {side} {threshold.number:g}"
+    message = f"may be {side} {threshold.number:g}"
     if low > limit:
-        verdict, said = "FAIL", f"is {side} {threshold.number:g}"
+        verdict, message = "FAIL", f"is {side} {threshold.number:g}"
     elif high <= limit:
-        verdict, said = "PASS", f"is not {side} {threshold.number:g}"
+        verdict, message = "PASS", f"is not {side} {threshold.number:g}"
     spread = (
         f"95% interval {found.interval_text()}"
         if not math.isnan(low)
         else f"no interval: {found.reason}"
     )
     return ThresholdCheck(
-        threshold, verdict, f"{threshold.metric} {said}: {found.value:.4g} ({spread})"
+        threshold, verdict, f"{threshold.metric} {message}: {found.value:.4g} ({spread})"
     )

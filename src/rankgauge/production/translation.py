@@ -162,15 +162,15 @@ def ubi(mapping: LogMapping | None) -> list[str]:
     attributes = _pair("application", application)
     for number, name in enumerate(extra, len(_UBI) + 1):
         attributes = f"map_concat({attributes}, {_pair(name, f'f[{number}]')})"
-    told = at["query_attributes"]
+    query_extra = at["query_attributes"]
     given = (
-        f"CASE WHEN starts_with({told}, '{{') THEN map_concat({attributes},"
-        f" {_json_map(told)}) ELSE {attributes} END"
+        f"CASE WHEN starts_with({query_extra}, '{{') THEN map_concat({attributes},"
+        f" {_json_map(query_extra)}) ELSE {attributes} END"
     )
     hits, listed = at["query_response_hit_ids"], at["event_attributes.documents"]
     shown, place = at["event_attributes.object.object_id"], at["event_attributes.position.ordinal"]
     session, own_session = at["session_id"], at["event_attributes.session_id"]
-    asked, said = at["user_query"], at["event_attributes.text"]
+    asked, text = at["user_query"], at["event_attributes.text"]
     shared = {
         "line": "line",
         "time": _known(at["timestamp"]),
@@ -188,7 +188,7 @@ def ubi(mapping: LogMapping | None) -> list[str]:
         "kind": kind,
         "text": f"CASE WHEN {action} IS NULL OR {action} = 'impression' THEN {_known(asked)}"
         f" WHEN {action} IN ('answer_shown', 'feedback', 'preference')"
-        f" THEN coalesce({_known(said)}, {_known(at['message'])}) END",
+        f" THEN coalesce({_known(text)}, {_known(at['message'])}) END",
         "documents": f"CASE WHEN {action} IS NULL THEN NULL WHEN {listed} IS NULL THEN"
         f" CASE WHEN {_known(shown)} IS NOT NULL THEN [{shown}] END ELSE {_items(listed)} END",
         "ranks": f"CASE WHEN {action} IS NOT NULL AND {place} IS NOT NULL AND {listed} IS NULL"

@@ -261,9 +261,9 @@ def _inlined(svg: str, name: str, alt: str) -> str:
     )
     body = re.sub(r"\n\s*", "\n", body)
     view = re.search(r'viewBox="[^"]*"', body)
-    said = for_html(_shown(alt, _LONGEST_ALT))
+    label = for_html(_shown(alt, _LONGEST_ALT))
     head = (
-        f'<svg class="plot" role="img" aria-label="{said}" {view[0] if view else ""} '
+        f'<svg class="plot" role="img" aria-label="{label}" {view[0] if view else ""} '
         'stroke-linejoin="round" xmlns="http://www.w3.org/2000/svg" '
         'xmlns:xlink="http://www.w3.org/1999/xlink">'
     )

@@ -46,11 +46,11 @@ def describe(name: str | Measure) -> str:
         >>> print(describe("RR").splitlines()[0])
         RR: Reciprocal rank of the first relevant document, 0 if it is not in the first k.
     """
-    bare = _bare(name)
+    bare = _declared(name)
     return "\n".join(_described(bare.declaration)) + "\n"
 
 
-def _bare(name: str | Measure) -> Measure:
+def _declared(name: str | Measure) -> Measure:
     if isinstance(name, str):
         named = {m.name.lower(): m for m in all_measures()}
         if name.lower() in named:

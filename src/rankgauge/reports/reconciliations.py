@@ -235,10 +235,10 @@ def _ways(found: Reproduction) -> Table:
     digits = max(4, min(found.given.digits, 8))
     rows: list[tuple[Cell, ...]] = []
     for fit in shown:
-        said = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
+        text = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
         off = fit.mean - found.given.mean
         rows.append((
-            middle_cut(fit.name, _WAY), *((said,) if whole else ()),
+            middle_cut(fit.name, _WAY), *((text,) if whole else ()),
             f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}",
         ))  # fmt: skip
     heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")

@@ -112,12 +112,12 @@ def comparison_result(comparison: Comparison) -> str:
     found = deciding_difference(comparison)
     if found is None:
         return first
-    said = difference_sentence(found)
-    if found.corrected is not None and "p = " not in said:
+    sentence = difference_sentence(found)
+    if found.corrected is not None and "p = " not in sentence:
         # The column of the p-value, second to last, names the correction.
-        said += f"; {comparison.differences_table().columns[-2]} = {found.corrected:.4f}"
+        sentence += f"; {comparison.differences_table().columns[-2]} = {found.corrected:.4f}"
     # Of two runs the difference says which one is better.
-    return said if len(comparison.evaluations) == 2 else f"{first}; {said}"
+    return sentence if len(comparison.evaluations) == 2 else f"{first}; {sentence}"
 
 
 def trend_section(trend: Trend, *, plots: bool = True) -> Section:

@@ -87,7 +87,7 @@ class HTTPRetriever:
         version: str | None = None,
     ) -> None:
         self._method = choice("method", method, ("POST", "GET"))
-        url, query = _bare(url)
+        url, query = _split_query(url)
         self._params: dict[str, str | list[str]] = {**query, **_texts(params)}
         self._body = body
         if body is None and self._method == "POST" and not _places(self._params):
@@ -196,7 +196,7 @@ def _places(template: Any) -> set[str]:
     return set(_PLACE.findall(template)) if isinstance(template, str) else set()
 
 
-def _bare(url: Any) -> tuple[Any, dict[str, str | list[str]]]:
+def _split_query(url: Any) -> tuple[Any, dict[str, str | list[str]]]:
     """A URL without its query, and the query; what is repeated in it is a list."""
     if not isinstance(url, str):
         return url, {}

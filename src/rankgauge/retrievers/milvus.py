@@ -97,10 +97,10 @@ class Milvus(VectorStore):
                 where="milvus", fix="name the field of vectors: vector_field=...",
             )  # fmt: skip
         index = self._client.describe_index(self._collection, self._vector_field) or {}
-        said = {theirs: ours for ours, theirs in _METRICS.items()}
+        metrics = {theirs: ours for ours, theirs in _METRICS.items()}
         metric = index.get("metric_type")
         self._client.load_collection(self._collection)
-        return Existing(said.get(str(metric)), field["params"].get("dim"))
+        return Existing(metrics.get(str(metric)), field["params"].get("dim"))
 
     def _create(self, dimensions: int) -> None:
         kind = self._milvus.DataType

@@ -239,7 +239,7 @@ def tie_report(
     spans = tuple(_spans(evaluations))
     table = found.without_repeats(duplicates)
     joined = join(truth, found, ties="best", table=table)
-    deciding = joined.deciding(judged_apart=plan.judged_apart)
+    deciding = joined.deciding(separate_judged=plan.separate_judged)
     counts, sizes = _counted(truth, found, value, (table, deciding))
     return TieReport(
         run_name=value.run_name,

@@ -141,9 +141,9 @@ def _drift_of(visit: Visit) -> DriftReport:
 
 def _drift(visit: Visit) -> Response:
     found = _drift_of(visit)
-    *said, limitation = found.sentences()
+    *texts, limitation = found.sentences()
     return visit.render(
-        "production_drift.html", found=found, said=said, limitation=limitation,
+        "production_drift.html", found=found, sentences=texts, limitation=limitation,
         marks=[found.mark(each) for each in found.clusters],
     )  # fmt: skip
 
