@@ -56,7 +56,7 @@ def main() -> None:
         comparison = rankgauge.compare(qrels, runs, MEASURES, pairs="all")
         write(f"## {title}\n\n")
         write(rankgauge.reports.render(comparison, "markdown"))
-        write("\n### What goes wrong\n\n")
+        write("\n### Likely causes\n\n")
         found = {short: rankgauge.diagnose(qrels, run, texts) for short, run in runs.items()}
         write("".join(causes(found)))
         for short, diagnosis in found.items():

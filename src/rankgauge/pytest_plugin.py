@@ -1,6 +1,6 @@
 """A fixture for tests of retrieval: ``def test_retrieval(rankgauge): rankgauge.gate(...)``.
 
-Loaded by pytest at its start; everything of ours is imported when a test first asks for it.
+Loaded by pytest at its start; rankgauge is imported when a test first uses the fixture.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def gatekeeper(request: pytest.FixtureRequest) -> Gatekeeper:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Every verdict, also of tests that passed: what is not sure is never silent."""
+    """Print every verdict, also of tests that passed: INCONCLUSIVE must be visible."""
     lines = []
     for reports in terminalreporter.stats.values():
         for report in reports:

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,27 @@ def test_another_judge_is_not_comparable_with_a_baseline_and_a_doubt_of_a_compar
     assert result.verdict == "NOT COMPARABLE"
     assert "model 1 judged, but ann 1 judged the baseline" in str(result)
     assert any("the difference may come from it" in text for text in compare([old, new]).warnings)
+
+
+def test_a_judge_that_is_not_calibrated_has_numbers_and_no_verdict():
+    trusted = evaluated("a")
+    given = answers("b")
+    doubted = evaluate_answers(given, verdicts(given, 1), judge={"name": "rules", "prompt": "1"})
+    found = compare([trusted, doubted], tested=["Faithfulness", "TokenF1"])
+    each = found.difference("b")
+    with_people = compare([trusted, evaluated("b", 1)]).difference("b", "Faithfulness")
+    assert (each.difference, each.low) == (with_people.difference, with_people.low)
+    assert (each.verdict, found.difference("b", "TokenF1").verdict) == ("withheld", "identical")
+    assert found.sentences[0].startswith(
+        "no verdict on b: the judge of Faithfulness is not calibrated: rules, uncalibrated"
+    )
+    assert not any("highest" in text for text in found.sentences)
+    assert "rankgauge answers calibrate" in render(found, "html")
+    both = compare([doubted, replace(doubted, run_name="c")])
+    assert both.sentences[0].startswith("no verdict on b and c: the judge of")
+    by_words = compare([trusted, doubted], tested="TokenF1")
+    assert not by_words.withheld
+    assert compare([trusted, evaluated("b", 1)]).difference("b").verdict != "withheld"
 
 
 def test_equal_settings_and_settings_of_runs_are_not_mentioned():

@@ -42,7 +42,7 @@ def means(done):
     return {each["name"]: each["mean"] for each in json.loads(done.stdout)["measures"]}
 
 
-def test_the_demo_shows_both_prompts_in_one_table_with_one_verdict():
+def test_the_demo_shows_both_prompts_in_one_table():
     shown = answers("demo").stdout
     assert len(shown.splitlines()) <= 22
     assert max(map(len, shown.splitlines())) <= 80
@@ -54,7 +54,9 @@ def test_the_demo_shows_both_prompts_in_one_table_with_one_verdict():
     assert re.search(rf"\nAnswerCorrectness +{first:.3f} +{second:.3f}\n", shown)
     for part in ("R@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
         assert shown.count(f"\n{part} ") == 1
-    assert shown.startswith("prompt-2 is better than prompt-1 by AnswerCorrectness: difference +")
+    assert shown.startswith(
+        "no verdict on prompt-1 and prompt-2: the judge of AnswerCorrectness is"
+    )
     assert shown.count("judge: rules, uncalibrated") == 1
     assert "prompt-1: generation limits 13 of 20 answers" in shown
     assert "prompt-2: retrieval limits 3 of 20 answers" in shown
@@ -227,6 +229,36 @@ def test_the_default_fits_a_screen():
     assert len(lines) <= 22
 
 
+@pytest.mark.parametrize("name", ["bm25", "hashing"])
+def test_a_search_lets_the_model_judge_what_the_collection_answers(tmp_path, name):
+    file, collection = tmp_path / "answers.jsonl", tmp_path / "documents.jsonl"
+    file.write_text('{"id": "q1", "question": "Where do pigs dig?", "answer": "Here."}')
+    texts = [f"Pigs dig in place {n}." for n in range(12)]
+    collection.write_text(
+        "".join(json.dumps({"_id": f"d{n}", "text": text}) + "\n" for n, text in enumerate(texts))
+    )
+    shown = []
+
+    def answer(body, before):
+        text, listed = asked(body)
+        searched = "Pigs" in text
+        shown.extend([text] if searched else [])
+        label = "not answerable" if searched else "answers"
+        return verdicts(*(entry(each["id"], label, "") for each in listed))
+
+    store = tmp_path / "v.db"
+    with serving(answer) as server:
+        answers(
+            "evaluate", file, "--url", server.url, "--model", "m", "--verdicts", store,
+            "--collection", collection, "--search", name, "-m", "RightAbstention",
+        )  # fmt: skip
+    with VerdictStore(store) as opened:
+        (verdict,) = (each for each in opened.verdicts() if each.label == "not answerable")
+    assert verdict.prompt.endswith("+search")
+    (passages,) = shown
+    assert len(set(passages.split("\n\n")) & set(texts)) == 10
+
+
 # ---- criteria in words
 
 
@@ -346,6 +378,8 @@ WRONG = {
     "--dry-run": "are for a model",
     "--claims model": "are for a model",
     "--label x": "are for --save",
+    "--search bm25 --collection x": "--search are for a model",
+    "--url http://localhost:1/v1 --model m --verdicts v.db --search bm25": "--collection FOLDER",
     "--url http://localhost:1/v1": "needs both --url URL and --model NAME",
     "--url http://localhost:1/v1 --model m": "say where the model's verdicts are stored",
     "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model adds to a store",

@@ -53,7 +53,7 @@ class CorrectedMean:
         """The method with the smallest interval that is valid; empty if there is none.
 
         Prediction-powered if questions of the system have labels: its interval is then the smallest
-        but for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
+        except for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
         """
         if not math.isnan(self.prediction_powered.value):
             return "prediction-powered"

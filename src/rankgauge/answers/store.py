@@ -187,7 +187,7 @@ def store_in_batches(
     *,
     every: float = 0.25,
 ) -> None:
-    """Keep results in groups, of so many seconds each, since storing one waits for the disk.
+    """Keep results in groups, of this many seconds each, since storing one waits for the disk.
 
     What came before an error or Ctrl-C is kept. Successive results for which `together` is equal
     are kept at once: they may come from one call, and a run that goes on repeats calls as they were

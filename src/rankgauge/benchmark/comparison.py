@@ -1,4 +1,4 @@
-"""Runs of a benchmark side by side: quality with its uncertainty, latency and cost beside it."""
+"""Runs of a benchmark side by side: quality with its uncertainty, latency and cost next to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 _SCHEMA = "rankgauge/benchmark/1"
-# Above so many hits, runs are evaluated in blocks and never held whole.
+# Above this many hits, runs are evaluated in blocks and never held whole.
 _IN_MEMORY = 20_000_000
 _MIB = 2**20
 # What differs without being a setting of the retriever.
@@ -272,7 +272,7 @@ def cost_table(
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
     columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
     columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
-    # What searches exactly finds all: only beside one that does not is it worth a column.
+    # What searches exactly finds all: only next to one that does not is it worth a column.
     recalls = [one.recall if one else None for one in indexes]
     if any(recall is not None and recall < 1 for recall in recalls):
         columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]

@@ -47,7 +47,7 @@ class Response(NamedTuple):
         hits: What was retrieved; None if nothing usable was returned.
         error: The error message; empty if there is none.
         kind: ``""`` without an error, else ``error`` (the retriever raised), ``timeout`` or
-            ``response`` (what it returned is no ranking).
+            ``response`` (what it returned is not a ranking).
         seconds: How long the last attempt took; of a batch, each query's share of it.
         attempts: How often it was asked.
     """
@@ -166,7 +166,7 @@ class Journal:
         self.head = {}
 
     def set_aside(self) -> None:
-        """Begin anew, and keep the responses beside it for :meth:`take_back`."""
+        """Begin anew, and keep the responses next to it for :meth:`take_back`."""
         try:
             self._add_to_earlier()
             os.ftruncate(self._file, 0)

@@ -164,7 +164,7 @@ class BenchmarkPlan:
         """The plan with other measures.
 
         Raises:
-            UnknownName: For a measure that nobody knows.
+            UnknownName: For an unknown measure.
         """
         names = tuple(measures)
         for name in names:

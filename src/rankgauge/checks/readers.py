@@ -201,7 +201,7 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
 
 
 def _with_ranks(table: PairTable, source: Any) -> PairTable:
-    """The table with the ranks beside the scores in columns of a mapping or a frame."""
+    """The table with the ranks next to the scores in columns of a mapping or a frame."""
     if not isinstance(source, Mapping | Sequence | np.ndarray) and is_frame(source):
         data = frame_columns(source, RUN.name)
     elif isinstance(source, Mapping) and columns_of(source, RUN) is not None:

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import located, read_runs, unique_names
 from rankgauge.cli.output import counted, print_message, print_text
 from rankgauge.cli.progress import working
 
@@ -90,12 +90,14 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     _refuse_tuning_options(tune)
     given = _numbers(weights, "--weights", ",") if weights is not None else None
     with working(f"fusing {len(runs)} runs"):
-        read = read_runs(runs, run_format)
         if tune is None:
-            made = rankgauge.fuse(
-                read, method, norm=norm, weights=given, k=k, phi=phi, ties=ties, name=name
-            )
+            how, count = rankgauge.fusion.fuse_files(
+                [located(run, run_format) for run in runs], output, method, norm=norm,
+                weights=given, k=k, phi=phi, ties=ties, name=name,
+            )  # fmt: skip
+            done = how.method
         else:
+            read = read_runs(runs, run_format)
             fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
@@ -106,11 +108,11 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
             )  # fmt: skip
             made = rankgauge.Run.of(tuned.run, name=name)
             print_text(f"{tuned}\n", err=True)
-    rankgauge.write_run(made, output)
+            rankgauge.write_run(made, output)
+            done, count = made.settings["fusion"]["method"], len(made)
     if output != "-":
-        how = made.settings["fusion"]["method"]
-        names = ", ".join(run.name for run in read)
-        print_message(f"{output}: {counted(len(made))}, {names} fused by {how}")
+        names = ", ".join(unique_names([rankgauge.data.run_name(run) for run in runs], runs))
+        print_message(f"{output}: {counted(count)}, {names} fused by {done}")
 
 
 def _refuse_tuning_options(tune: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ from rankgauge.comparison.conclusions import (
     Outline,
     findings_of_evaluations,
     findings_of_inputs,
+    no_verdicts,
     sentences,
     units,
+    withholding,
 )
 from rankgauge.comparison.differences import (
     Correction,
@@ -28,7 +30,7 @@ from rankgauge.comparison.differences import (
     select,
 )
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.findings import Finding
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.core.text import many, some
@@ -94,8 +96,15 @@ class Comparison(Result):
 
     @property
     def withheld(self) -> tuple[tuple[str, Finding], ...]:
-        """The runs on which no verdict is drawn, each with the finding that explains why."""
-        return tuple((e.run_name, f) for e in self.evaluations for f in explaining(e.findings))
+        """The runs on which no verdict is drawn by the primary measure, each with the reason."""
+        return tuple(
+            (e.run_name, f) for e in self.evaluations for f in withholding(e, self.primary)
+        )
+
+    @property
+    def withheld_sentences(self) -> tuple[str, ...]:
+        """The first of `sentences`: on which runs no verdict is drawn, and why."""
+        return tuple(no_verdicts(self.withheld))
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
         """Return the same with more findings about the input of runs (by name of the run)."""
@@ -164,7 +173,8 @@ class Comparison(Result):
         best = {
             (place, column)
             for place, (measure, row) in enumerate(zip(measures, values, strict=True))
-            for column in ([] if self.withheld else measure.best(row))
+            if not any(withholding(e, measure) for e in self.evaluations)
+            for column in measure.best(row)
         }
         marks = {
             (measures.index(d.measure), names.index(d.run)): _MARKS[d.verdict]
@@ -181,7 +191,7 @@ class Comparison(Result):
         return Table(
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
-            title="; ".join(self.sentences[: len(self.withheld)]),
+            title="; ".join(self.withheld_sentences),
             notes=tuple(self._legend(set(marks.values()))),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,
@@ -218,7 +228,7 @@ class Comparison(Result):
             title="all pairs of runs" if every else f"compared with {self.baseline}",
             notes=(
                 # The withheld verdicts are above the means.
-                *self.sentences[len(self.withheld) :],
+                *self.sentences[len(self.withheld_sentences) :],
                 *(f"WARNING: {text}" for text in self.warnings),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
                 self.design.describe(),
@@ -478,8 +488,8 @@ def _compared(
             "one query is no ground for a comparison", where="judgments", fix="judge more queries"
         )
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
-    faulty = {e.run_name for e in evaluations if explaining(e.findings)}
-    found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded, jobs))
+    named = {e.run_name: e for e in evaluations}
+    found = tuple(_withheld(d, named) for d in differences(evaluations, seeded, jobs))
     own = findings_of_evaluations(evaluations, seeded, found)
     changes = list(_setting_changes(evaluations, seeded.baseline))
     several = [change for change in changes if change.severity == "warning"]
@@ -490,9 +500,10 @@ def _compared(
         sentences=(),
         findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
-    refusals = (f"no verdict on {run}: {fault}" for run, fault in made.withheld)
     one = (str(change) for change in changes if change.severity == "info")
-    return replace(made, sentences=(*refusals, *sentences(evaluations, seeded, found), *one))
+    return replace(
+        made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *one)
+    )
 
 
 def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:
@@ -505,10 +516,10 @@ def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterat
                 yield found
 
 
-def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
-    """Without a verdict where the input explains the numbers of one of both runs."""
+def _withheld(d: Difference, named: Mapping[str, Evaluation]) -> Difference:
+    """Without a verdict where none is drawn from one of both runs."""
     tested = d.verdict is not None
-    if tested and (d.run in faulty or d.baseline in faulty):
+    if tested and any(withholding(named[name], d.measure) for name in (d.run, d.baseline)):
         return replace(d, verdict="withheld")
     return d
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,14 +24,14 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
-from rankgauge.evaluation.result import Evaluation, of_answers
+from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers
 from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
-# So many rankings end at the same rank if they are cut there.
+# This many rankings end at the same rank if they are cut there.
 _NEARLY_ALL = 0.75
 _NAMED = 5
 # Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
@@ -42,14 +42,28 @@ _SENTENCES = 20
 _SURE = ("better", "worse", "higher", "lower")
 
 
+def withholding(evaluation: Evaluation, measure: Measure) -> tuple[Finding, ...]:
+    """Return why no verdict is drawn from a run: by its input, or by the judge of a measure."""
+    judge = calibration_finding(evaluation, measure)
+    return (*explaining(evaluation.findings), *([] if judge is None else [judge]))
+
+
+def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
+    """Return the runs on which no verdict is drawn, and why, each reason once."""
+    runs: dict[Finding, list[str]] = {}
+    for run, finding in withheld:
+        runs.setdefault(finding, []).append(run)
+    return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
+
+
 def sentences(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[str]:
     """Yield which run is best and how sure that is; then each difference that was tested.
 
-    Runs whose input explains their numbers are left out, and then no run is called best.
+    Runs from which no verdict is drawn are left out, and then no run is called best.
     """
-    if not any(explaining(e.findings) for e in evaluations):
+    if not any(withholding(e, design.tested[0]) for e in evaluations):
         yield _winner(evaluations, design, found)
     tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:

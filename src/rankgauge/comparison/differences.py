@@ -73,8 +73,8 @@ class Difference:
         verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
             side) if the corrected p-value is below .05, at least 6 queries differ and the interval,
             if there is one, does not include 0; else ``cannot tell``; ``identical``, or
-            ``withheld`` (a fault of the input explains the numbers of a run); None where the
-            measure is only described.
+            ``withheld`` (a fault of the input explains the numbers of a run, or the judge of its
+            answers is not calibrated); None where the measure is only described.
         alpha: The level at which the difference is tested: .05, divided by the number of tests.
         unit: The only size of the differences that are not 0, such as 1 for Success; None if they
             have several.

@@ -304,7 +304,7 @@ def diff(
         that a run does not have is an empty ranking there.
 
     Raises:
-        UnknownName: For a measure nobody knows.
+        UnknownName: For an unknown measure.
         MismatchError: If a run has no judged query, or one to be shown is not judged.
         InputError: If an input cannot be worked with; the message names the place.
 

@@ -35,7 +35,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import Run, read_run, run_blocks
+from rankgauge.data.run import NotInBlocksError, Run, read_run, sure_blocks
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
@@ -285,14 +285,10 @@ def _pairs_converted(
     layout = RUN if held.kind == "run" else JUDGMENTS
     form = _read_as(source, given)
     if layout is RUN and _is_plain(source):
-        with suppress(_NotInBlocks, InputError):
-            return copied(_blocks(InFormat(source.path, form) if form else source.path))
+        with suppress(NotInBlocksError, InputError):
+            return copied(sure_blocks(InFormat(source.path, form) if form else source.path))
     # What was refused of a block is refused of the whole, with the numbers of its lines.
     return copied(iter([_read(source, layout, form)]))
-
-
-class _NotInBlocks(Exception):  # noqa: N818 - nothing is wrong
-    """A file that has to be read whole."""
 
 
 def _is_plain(source: TextSource) -> bool:
@@ -301,17 +297,6 @@ def _is_plain(source: TextSource) -> bool:
         return False
     with opened_bytes(source.path) as stream:
         return is_plain_file(stream)
-
-
-def _blocks(path: Source) -> Iterator[Run]:
-    """The blocks of a run, one at the least."""
-    block = None
-    for block in run_blocks(path):
-        if block is None:
-            break
-        yield block
-    if block is None:
-        raise _NotInBlocks
 
 
 def _read_as(source: TextSource, form: str | None) -> str | None:

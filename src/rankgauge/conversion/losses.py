@@ -39,7 +39,7 @@ class UnreadFields:
     seconds: Counter[bytes] = field(default_factory=Counter)
     # The last fields of a run, with counts, the first one first.
     tags: Counter[bytes] = field(default_factory=Counter)
-    # The rank of each line, in the order of the file; NaN where it is no number.
+    # The rank of each line, in the order of the file; NaN where it is not a number.
     ranks: list[FloatArray] = field(default_factory=list)
     comments: int = 0  # how many lines are comments
     doc: bytes = b""  # the third field of the first line that has as many as it should

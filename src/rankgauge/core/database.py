@@ -110,7 +110,7 @@ class Database:
         self._keeps = True
 
     def close(self) -> None:
-        """Let go of what is open; it opens again when it is used again."""
+        """Close connections; they reopen on the next use."""
         self._keeps, self._prepared = False, None
         for engine in self._engines.values():
             engine.dispose()
@@ -166,7 +166,7 @@ class Database:
     def copy_to(self, target: Path) -> None:
         """Copy a file of SQLite, as it is at one moment, while others may write to it.
 
-        The copy is whole or not made. What is already there is not replaced.
+        The copy is complete or not made. An existing file is not replaced.
         """
         with self.reading():
             pass  # it exists, is ours, and is of the latest revision
@@ -238,7 +238,7 @@ class Database:
         path = Path(os.path.abspath(self.path or ""))  # noqa: PTH100 - a link stays a link
         mode = "rwc" if create else "rw"
         if not create and not os.access(path.parent, os.W_OK):
-            # Reading needs two files beside it, unless nobody can be writing.
+            # Reading needs two files next to it, unless nobody can be writing.
             mode = "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
         raw = sqlite3.connect(
             f"{path.as_uri()}?mode={mode}",
@@ -251,7 +251,7 @@ class Database:
         return raw
 
     def _file(self) -> tuple[int, int] | None:
-        """What tells a file from another of this name; None without one."""
+        """Identity of the file of this name; None without one."""
         try:
             found = os.stat(self.path or "")  # noqa: PTH116 - the path may be empty
         except OSError:
@@ -284,7 +284,7 @@ class Database:
         for _ in range(_LOOKS):
             if not path.exists() or _is_complete(path) or Path(f"{path}-wal").exists():
                 return
-            # Another program may be at work in it right now; what is cut off stays cut off.
+            # Another program may be writing now; a truncated file stays truncated.
             time.sleep(0.05)
         raise self.damaged("its end is missing")
 
@@ -497,7 +497,7 @@ def _is_complete(path: Path) -> bool:
         header = stream.read(100)
         size = stream.seek(0, os.SEEK_END)
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        return True  # empty, or no database: that is told elsewhere
+        return True  # empty, or not a database: reported elsewhere
     page, pages, changed, valid = (
         int.from_bytes(header[begin:end], "big")
         for begin, end in ((16, 18), (28, 32), (24, 28), (92, 96))
@@ -506,7 +506,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def _url_of(where: str) -> URL:
-    """The URL; what it says is never repeated in full, for it may hold a password."""
+    """The URL. It is never repeated in full, as it may contain a password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -541,7 +541,7 @@ def _file_of(url: URL) -> Path:
 def escaped_login(url: str) -> str:
     """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
 
-    Whoever writes such a password as it is would have its end taken for the host, and printed.
+    An unescaped password of this kind would have its end taken for the host, and printed.
 
     Example:
         >>> escaped_login("postgresql://me:p@ss/word@host/name")
@@ -563,7 +563,7 @@ def escaped_login(url: str) -> str:
         and "@" in behind
         and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0])
     ):
-        # What looks like a host is the beginning of the login.
+        # What looks like a host is the start of the credentials.
         if behind.count("@") > 1:
             raise ValueError("several @")
         login, _, host = rest.partition("@")

@@ -43,7 +43,7 @@ _FIXES = {
 }
 _SHOWN = 300
 _FIRST_WAIT = 0.5
-# Parameters of a URL that are told; the rest may be secret.
+# Parameters of a URL that are printed; others may be secret.
 _PLAIN = frozenset({"api-version", "version"})
 _PLAIN_HEADERS = frozenset({
     "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
@@ -58,7 +58,7 @@ class EndpointError(RankgaugeError):
     Attributes:
         status: The status of its response; None if there was none, or none that could be read.
         retryable: Whether the same request may succeed later.
-        retry_after: Seconds after which the server wants to be asked again; None if it said none.
+        retry_after: Seconds that the server asks to wait before a retry; None if it gives none.
         body: The body of a response that is an error, without secrets.
     """
 
@@ -81,7 +81,7 @@ class EndpointError(RankgaugeError):
 
 
 class Endpoint:
-    """A server that takes JSON and returns JSON. It can be asked from several threads at once.
+    """A server that takes JSON and returns JSON. Several threads can use it at the same time.
 
     Args:
         url: Where it is: ``http://localhost:8000/v1``. A query (``?api-version=...``) is kept.
@@ -95,7 +95,7 @@ class Endpoint:
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the URL is none, a header is no text, or the variable is not set.
+        InputError: If the URL is not valid, a header is not text, or the variable is not set.
 
     Example:
         >>> Endpoint("http://localhost:8000/v1/?token=abc")
@@ -152,12 +152,12 @@ class Endpoint:
         return urlunsplit((self._parts.scheme, host, path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """What decides the responses of a server: the URL, and what is sent to it.
+        """Settings that decide the responses of a server: the URL and the request.
 
         What may be secret enters as a keyed hash (``hidden``): the user in the URL, parts of its
-        path that look like keys, parameters and values of headers. The key is told by the name of
-        its variable only: keys expire, and a run goes on with the next one. Two accounts with
-        different responses need two variables.
+        path that look like keys, parameters and values of headers. The key is represented by the
+        name of its variable only: keys expire, and a run goes on with the next one. Two accounts
+        with different responses need two variables.
 
         Args:
             more: Further values that are sent and not shown.
@@ -192,7 +192,7 @@ class Endpoint:
         """Send a body and return the response.
 
         Args:
-            path: What is behind the URL, such as ``embeddings``; nothing if it is empty.
+            path: The path after the URL, such as ``embeddings``; may be empty.
             body: What is sent as JSON.
 
         Raises:
@@ -213,7 +213,7 @@ class Endpoint:
 
         Args:
             method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
-            path: What is behind the URL; nothing if it is empty.
+            path: The path after the URL; may be empty.
             content: What is sent, if anything.
             kind: What the content is.
             params: Sent behind the path, ``?name=value``; a list repeats its name.
@@ -224,7 +224,7 @@ class Endpoint:
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
         headers = self._sent_headers({} if content is None else {"content-type": kind})
         url = self._url(path, params or {})
-        # Causes are left out: their texts may hold what was sent.
+        # Causes are omitted: their texts may contain the request.
         try:
             status, got, content = self._sent(method, url, headers, content)
         except self._core.TimeoutException:
@@ -375,7 +375,7 @@ class Endpoint:
                 self._register_login(*value.split(None, 1), name=name)
 
     def _register_login(self, scheme: str = "", value: str = "", *, name: str) -> None:
-        """The part of a header behind the scheme, such as ``Bearer``."""
+        """The part of a header after the scheme, such as ``Bearer``."""
         self.secrets.add(value, name)
         if scheme.lower() == "basic":
             with suppress(ValueError):
@@ -481,7 +481,7 @@ class _Stream:
         return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Keep bytes until there are many, or a response is read: each packet takes time."""
+        """Buffer bytes until many are collected or a response is read: each packet takes time."""
         self._unsent += buffer
         if len(self._unsent) >= _PIECE:
             unsent, self._unsent = self._unsent, b""
@@ -533,9 +533,9 @@ def patiently(
     longest: float = 60.0,
     wait: Callable[[float], None] | None = None,
 ) -> Result:
-    """What a call returns, asked again where a server is busy: for work nobody else repeats.
+    """Return the result of a call, retried while the server is busy.
 
-    Waits as long as the server said, else 0.5, 1, 2, ... seconds, at most `longest`.
+    Waits as long as the server asks, else 0.5, 1, 2, ... seconds, at most `longest`.
     """
     for attempt in range(1, attempts):
         try:

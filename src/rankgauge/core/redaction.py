@@ -65,7 +65,7 @@ _RANDOM = re.compile(
     r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{16,}"
 )
 _PATH_WORD = re.compile(r"[A-Za-z]?[a-z_-]{0,15}|v\d{1,3}")
-# A word behind a scheme is a key if no word of a language looks like it.
+# A word after a scheme is a key if it does not look like a word of a language.
 _SCHEME = re.compile(
     r"\b((?i:bearer|basic)[ \t]+)"
     r"(?=[\w.~+/-]{20}|[\w.~+/-]{0,20}(?:[\d=]|[a-z][A-Z]))[\w.~+/=-]{8,}"
@@ -75,7 +75,7 @@ _KEY_SHAPE = re.compile(
     r"github_pat_\w{8,}|glpat-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}|"
     r"AIza[\w-]{16,}|(?<!-)eyJ[\w-]{8,}(?:\.[\w-]*){1,2})"
 )
-# One unit of a text that stands for a character: an escape, or the character itself.
+# One unit of a text: an escape, or a character.
 _UNIT = re.compile(
     r"(?i)%(?:25)*(?P<percent>[0-9a-f]{2})"
     r"|\\+u(?P<unicode>[0-9a-f]{4})"
@@ -133,7 +133,7 @@ class Secrets:
             self.add(f"{user}:{password}", "authorization")
 
     def redact(self, text: str) -> str:
-        """What the client's own server said, without the secrets of this client."""
+        """A message of the client's own server, without the secrets of this client."""
         return _replaced(text, self._found(text, own=True))
 
     def _found(self, text: str, *, own: bool) -> Iterator[tuple[int, int]]:
@@ -233,7 +233,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
-    """A text with its escapes resolved; for each byte where it came from.
+    """A text with its escapes resolved; for each byte its position in the text.
 
     Without whitespace and in one case, so that neither a line break within a secret nor a server
     that changes the case hides anything.

@@ -23,7 +23,7 @@ _current = threading.local()
 
 
 class _Stopped(BaseException):
-    """Ends the work of a thread whose result nobody waits for."""
+    """Ends the work of a thread whose result is no longer needed."""
 
 
 def map_in_threads(
@@ -41,7 +41,7 @@ def map_in_threads(
         jobs: The number of threads; 1 calls the function in the calling thread.
 
     Raises:
-        InputError: If `jobs` is no whole number from 1 to 1,024.
+        InputError: If `jobs` is not a whole number from 1 to 1,024.
 
     Example:
         >>> list(map_in_threads(abs, [-1, 2, -3], jobs=2))

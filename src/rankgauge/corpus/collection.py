@@ -428,7 +428,7 @@ def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]
     for row, texts in rows:
         one = hashlib.sha256()
         for part in (row.id, *texts, _fields_text(row)):
-            # A lone surrogate is no UTF-8, and no reason to stop.
+            # A lone surrogate is not UTF-8, and no reason to stop.
             raw = part.encode("utf-8", "surrogatepass")
             one.update(len(raw).to_bytes(8, "little"))
             one.update(raw)

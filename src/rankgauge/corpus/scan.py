@@ -15,7 +15,7 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-# A long text is looked at in pieces of so many characters.
+# A long text is looked at in pieces of this many characters.
 _PIECE = 1 << 20
 _EXAMPLES = 3
 # Shorter queries occur in documents by chance.

@@ -208,14 +208,14 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
             this one, the depth is not named as a cause: it explains no difference.
         drift: A `Finding` about drift of the evaluation set, or a result that has one as
             ``finding``, such as :class:`rankgauge.production.DriftReport`. Where it warns, it is
-            named as the third failure mode, beside low recall and low precision.
+            named as the third failure mode, next to low recall and low precision.
 
     Returns:
         Bands, causes with their evidence, what each fix could gain, and how queries spread.
 
     Raises:
         InputError: If no query has a relevant document, or a choice is not possible.
-        UnknownName: For a measure nobody knows, or one that is not better the higher it is.
+        UnknownName: For an unknown measure, or one that is not better the higher it is.
         MismatchError: If judgments and run have no query in common.
 
     Example:

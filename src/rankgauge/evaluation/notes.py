@@ -72,7 +72,7 @@ def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> 
 
 
 def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
-    """How many documents are judged, and what is done with the others."""
+    """How many documents are judged, and how the others are treated."""
     done = "are removed from the rankings" if condensed else "count as not relevant"
     how = " (unjudged=removed)" if condensed else ""
     text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
@@ -80,7 +80,7 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
 
 
 def origin_note(source: str) -> Iterator[Finding]:
-    """Who made the judgments, if the file of that name.about.json beside them says: not people."""
+    """The origin of the judgments, if name.about.json next to them says: not people."""
     name = f"{source}.about.json"
     # The parser is loaded only if there is such a file.
     if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113
@@ -100,7 +100,7 @@ def origin_note(source: str) -> Iterator[Finding]:
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:
     """The ranks of the first relevant documents, which a mean of RR hides."""
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
-    # What is not retrieved (NaN) comes behind all others.
+    # Documents that were not retrieved (NaN) come last.
     places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)
     *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
     parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]

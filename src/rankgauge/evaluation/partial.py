@@ -61,18 +61,18 @@ _FEW = 300
 class Context(NamedTuple):
     """What all blocks of an evaluation share."""
 
-    qrels: Qrels  # judgments that say what is relevant
+    qrels: Qrels  # judgments with grades
     graded: Qrels  # judgments that have the grades: mostly the same object
-    special: SpecialQrels | None  # judgments that say more than a grade, if a measure reads them
+    special: SpecialQrels | None  # special judgments, if a measure reads them
     plan: Plan  # the measures and what they need
-    policies: Policies  # what is decided where definitions are silent
+    policies: Policies  # decisions that definitions leave open
     # The measures as they are computed: without unjudged documents, if the policies remove them.
     measures: Sequence[Measure]
     first_ranks: Sequence[Measure]  # `Plan.first_ranks`, computed the same way
     # The numbers of the measures that are estimated from orders drawn at random.
     estimated: Sequence[int]
     wanted: BoolArray  # (Q,) whether each judged query is evaluated
-    notes: tuple[str, ...]  # what the reader of the judgments says
+    notes: tuple[str, ...]  # notes of the reader of the judgments
 
 
 def make_context(
@@ -132,8 +132,8 @@ class Partial(NamedTuple):
 
     measured: Measured  # the values of its queries
     tied: int  # how many of them another order of equal scores could change
-    summary: InputSummary  # what the checks of the input read
-    name: str = Run.name  # what the run is called
+    summary: InputSummary  # input of the checks
+    name: str = Run.name  # name of the run
     settings: Mapping[str, Any] = {}  # what made the run
 
 
@@ -269,7 +269,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
 def _measure_columns(
     joined: Joined, columns: Sequence[int], found: Measured, context: Context
 ) -> None:
-    """Fill in the values of these measures, and what the notes tell besides."""
+    """Fill in the values of these measures, and the data of the notes."""
     estimated = [column for column in columns if column in context.estimated]
     for rows, block, tied in _blocks(joined, found.numbers, context):
         for column in columns:

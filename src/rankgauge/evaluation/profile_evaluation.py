@@ -28,7 +28,7 @@ from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-# What a profile decides about; what else is given is done to the inputs before.
+# Policies that a profile decides; others are applied to the inputs before.
 _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
 
@@ -97,7 +97,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
 def _refuse_contradictions(
     found: Profile, cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> None:
-    """What was chosen otherwise than by default has to be what the profile does."""
+    """A policy that is not the default must agree with the profile."""
     usual = Policies()
     given = cases[0].policies
     chosen = [
@@ -147,7 +147,7 @@ def _part(
         measures.append(own.measure)
     plan = Plan(tuple(dict.fromkeys(measures)))
     if chosen is not None:
-        # What the tool leaves out was judged all the same: no fault of who chose it.
+        # Documents that the tool drops were judged: no warning about them.
         chosen = [query for query in chosen if query in case.qrels or query not in truth]
     context = make_context(case.qrels, plan, case.policies, chosen)
     return _Part(
@@ -175,7 +175,7 @@ def _join(
         tuple(columns[place][1] for place in kept),
     )
     evaluations = [part.evaluation for part in parts]
-    # What happened to how many: of several parts the one where it happened to most.
+    # Counts of events: of several parts, the largest.
     counts = {name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}
     findings = [
         *(one for e in evaluations for one in e.input_findings),
@@ -247,7 +247,7 @@ def _shared(found: Sequence[Policies]) -> Policies:
 
 
 def _notes(parts: Sequence[_Part]) -> Iterator[str]:
-    """What there is to say of all parts, each once; of one part alone with its measures.
+    """The notes of all parts, each once; a note of a single part names its measures.
 
     A sentence that names its measures needs no others before it, and such sentences that say the
     same of several measures are one. Where only the numbers differ, the first stands for all.
@@ -258,7 +258,7 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     shapes: dict[str, str] = {}
     for part in parts:
         own = [str(measure) for measure in part.measures]
-        # What is wrong with the input, and what a single measure hides, is said of all parts.
+        # Faults of the input are reported for all parts.
         for note in (one.note for one in part.evaluation.findings if not _of_all(one)):
             names, _, rest = note.partition(": ")
             if rest and set(names.split(", ")) <= set(own):
@@ -283,7 +283,7 @@ def _of_all(found: Finding) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The names, of many the first few and how many there are."""
+    """The names; of many, the first few and the number."""
     if len(names) <= 2 * SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
@@ -292,7 +292,7 @@ def _listed(names: Sequence[str]) -> str:
 def _profile_notes(
     found: Profile, measures: Sequence[Measure], applied: AppliedProfile
 ) -> Iterator[str]:
-    """The profile in words."""
+    """Describe the applied profile."""
     grouped: dict[tuple[str, ...], list[str]] = {}
     for measure, names in zip(measures, applied.deviations, strict=True):
         grouped.setdefault(names, []).append(str(measure))

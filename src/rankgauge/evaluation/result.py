@@ -1,4 +1,4 @@
-"""Evaluation: the values of a run, whatever computed them."""
+"""Evaluation: the values of a run, from any source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_ANSWERS = ("verdicts", "answers")  # what measures of generated answers read
 
 @dataclass(frozen=True)
 class AppliedProfile:
-    """A profile as it was applied: what was asked for, and what deviates from our way.
+    """A profile as applied: the request, and the deviations from the default.
 
     Attributes:
         name: The name of the profile.
@@ -70,7 +70,7 @@ class AppliedProfile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
-    """The values of a run: one for each query and measure, with what was decided to get them.
+    """The values of a run: one for each query and measure, with the policies used.
 
     Made by :func:`evaluate`. Shows itself as a table in a notebook.
 
@@ -81,7 +81,7 @@ class Evaluation(Result):
         per_query: (Q, M) float64, NaN where a value is undefined.
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
         policies: What was decided where definitions are silent.
-        counts: Numbers of queries, and what happened to them (see `notes`, which says it in words);
+        counts: Numbers of queries by what happened to them (see `notes`);
             empty where the values were not made by :func:`evaluate`.
         coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
             Judged@k. Empty if nothing was retrieved.
@@ -343,7 +343,7 @@ class Evaluation(Result):
             "findings": self.findings,
         }
         if self.profile is not None:
-            # Not known before profiles were: what was written without stays as it was.
+            # Files from before profiles have no such field.
             data |= {"profile": self.profile, "left_out": self.left_out}
         try:
             json.dumps(data["settings"], allow_nan=False)
@@ -497,7 +497,7 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     """Return the class of an evaluation by the names of its data."""
     if "scores" not in data:
         return Evaluation
-    # A layer above this one; only who has such data needs it.
+    # A layer above this one; needed only for such data.
     found: type[Evaluation] = import_module("rankgauge.answers.evaluation").AnswerEvaluation
     return found
 
@@ -526,6 +526,21 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
     return str(judge) if judge else None
 
 
+def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | None:
+    """Return why the judge of a measure of answers is not trusted; None if it is calibrated."""
+    judge = evaluation.settings.get("judge")
+    known = judge if isinstance(judge, Mapping) else {}
+    if measure.declaration.reads != "verdicts" or str(measure) in known.get("calibrated", ()):
+        return None
+    return Finding(
+        "", "error",
+        f"the judge of {measure} is not calibrated: "
+        f"{known.get('stamp', 'it is not known who judged')}",
+        fix="compare it with labels of people (rankgauge answers calibrate) and evaluate with the "
+        "calibration",
+    )  # fmt: skip
+
+
 def settings_change(
     one: Evaluation, settings: Mapping[str, Any], before: str, after: str
 ) -> Finding | None:
@@ -542,7 +557,7 @@ def settings_change(
 
     Returns:
         A finding of severity ``info`` if one setting changed; ``warning`` if several did, so that
-        nobody can tell which of them made the difference, or if the judge did.
+        their effects cannot be separated from each other or from the judge.
     """
     if not settings or not of_answers(one):
         return None
@@ -569,7 +584,7 @@ def settings_change(
 
 
 def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
-    """What JSON says of another tool's way, as fields of an evaluation."""
+    """Return the profile in JSON as fields of an evaluation."""
     if data.get("profile") is None:
         return {}
     cells = data.get("left_out")

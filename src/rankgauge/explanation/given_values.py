@@ -21,7 +21,7 @@ _QUERY = {"query_id", "query", "qid", "query-id", "queryid", "q_id", "topic", "i
 _MEASURE = {"measure", "metric", "measure_name"}
 _VALUE = {"value", "score", "result"}
 _MEANS = {"all", "mean", "average", "avg", "amean"}
-# Beyond so many decimals a number was not rounded, but may be a 32-bit float.
+# Beyond this many decimals a number was not rounded, but may be a 32-bit float.
 _EXACT, _SINGLE = 6, 1e-6
 _OURS = "rankgauge/evaluation/1"
 _WANTED = (

@@ -37,9 +37,9 @@ from rankgauge.rendering.tables import Table
 _SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
-# So many queries that distinguish two policies make it sure, and this chance of a mean alone.
+# This many queries that distinguish two policies make it sure, and this chance of a mean alone.
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
-# How densely means lie is told by so many of the nearest.
+# How densely means lie is told by this many of the nearest.
 _NEAR = 20
 _OURS = "as rankgauge has it"
 # A value may lie on the border of what rounds to the one given.
@@ -182,7 +182,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         unjudged: What documents without a judgment count as.
 
     Raises:
-        UnknownName: For a measure or a policy nobody knows.
+        UnknownName: For an unknown measure or policy.
         InputError: If the values cannot be read, or are of no query that is judged.
 
     Example:
@@ -225,7 +225,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 
 @dataclass(eq=False)
 class _Trial:
-    """A way with what it comes to, beside what was given."""
+    """A way with what it comes to, next to what was given."""
 
     way: Combination
     ours: bool
@@ -238,7 +238,7 @@ class _Trial:
     same: list[str]
 
     def order(self, target: float) -> tuple[float, ...]:
-        """What the ways are put in order by: misses, then how much they assume."""
+        """What the ways are sorted by: misses, then how much they assume."""
         tier = 0 if self.ours else 2 if self.way.profile else 2 * len(self.way.deviations) - 1
         off = abs(self.mean - target)
         # Of a mean alone what does not fit is as near as it comes.
@@ -253,7 +253,7 @@ class _Trial:
 
 
 class _Trials:
-    """What was given, laid out beside the judged queries."""
+    """What was given, laid out next to the judged queries."""
 
     def __init__(self, case: Case, given: GivenValues) -> None:
         self.given = given

@@ -22,7 +22,7 @@ from rankgauge.explanation.cases import words_of
 from rankgauge.explanation.graded import describe_gain, relevant_gain
 from rankgauge.measures.measure import Measure
 
-# Beyond so many digits a number of orders is told by its size.
+# Beyond this many digits a number of orders is told by its size.
 _WRITTEN = 9
 # What a rank is worth by itself.
 _Weight: TypeAlias = Callable[[int, Any], float]

@@ -52,7 +52,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
 
 
 def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
-    """What a library gives for a name, with its refusal as one of ours."""
+    """Return the result of a library, with its errors as errors of rankgauge."""
     try:
         return get()
     except RankgaugeError:
@@ -90,7 +90,7 @@ def ir_judgments(data: Any) -> PairTable:
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:
     """The judgments of a repository of Hugging Face with these configurations.
 
-    They are a configuration of it, or a repository beside it with ``-qrels`` in its name.
+    They are a configuration of it, or a repository next to it with ``-qrels`` in its name.
     """
     hub = library("datasets", extra="huggingface", of=COLLECTION)
     fix = "check the name, and that it has judgments"
@@ -113,7 +113,7 @@ def splits_in(data: Any) -> tuple[str, ...]:
 
 
 def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
-    """One split of a DatasetDict: the one named, the first that is usual, or the only one."""
+    """One split of a DatasetDict: the named one, the first usual one, or the only one."""
     splits = splits_in(data)
     if not splits:
         return data

@@ -26,7 +26,7 @@ _DECIMAL = re.compile(r"\d+\.0+")
 
 
 def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
-    """Read a table with a header, whose columns are separated as usual, or else as it shows."""
+    """Read a table with a header; the separator is the usual one, or detected from the header."""
     (table,) = _pieces(lines, rows, usual)
     return table
 
@@ -42,7 +42,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
     found = _cells_of(itertools.chain(start, lines), rows, by)
     _, header = next(found, (0, None))
     if header is None:
-        rows.table()  # which says that there is none
+        rows.table()  # which raises the error
         return
     columns, places = _header(header, rows)
 
@@ -85,7 +85,7 @@ tsv_pieces = partial(_pieces, usual="\t")
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
-    """Whether a row has the cells of the header; else it is blank, or refused."""
+    """Whether a row has as many cells as the header; other rows are blank or refused."""
     if len(row) == len(header):
         return True
     if not "".join(row).strip():
@@ -138,7 +138,7 @@ def _strict(texts: Iterable[str], by: str) -> Any:
 
 
 def _delimiter(header: str, layout: Layout, usual: str) -> str:
-    """What separates columns: what the format says, or else what splits a header of ours."""
+    """The separator: that of the format, or the one that splits the header into known columns."""
     for by in (usual, ",", ";", "|", "\t"):
         if columns_of(header.split(by), layout) is not None:
             return by
@@ -254,7 +254,7 @@ def named_cells(
             else:
                 yield number, dict(zip(header, cells, strict=False))
     except FormatError as error:
-        # Behind a fault of the file itself there is nothing more.
+        # After a fault of the file itself, nothing more is read.
         if on_error is None:
             raise
         on_error(error)

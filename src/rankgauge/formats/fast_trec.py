@@ -4,7 +4,7 @@ It reads files with the same number of fields on every line, separated by blanks
 declines every other file, and then the plain reader of ``trec.py`` reads the whole of it: same
 values, same errors, same numbers of lines.
 
-Positions of blanks make a grid of so many fields a line. Where more than one blank separates
+Positions of blanks make a grid of this many fields a line. Where more than one blank separates
 fields, both edges of every field are looked for.
 """
 
@@ -38,9 +38,10 @@ _WORD = 8
 _SPARE = 1 << 10
 _SHORT = 1 << 16
 _KEPT = 31 << 20
-# So many words of a query are looked at in every row: there is room for them behind the text.
+# This many words of a query are looked at in every row: the buffer has room for them after the
+# text.
 _WORDS_OF_ALL = 3
-# Ids up to so many are looked up one by one.
+# Ids up to this many are looked up one by one.
 _FEW = 1 << 9
 # The first n of eight bytes.
 _FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
@@ -54,7 +55,7 @@ def quick_table(
     """Read a whole text; None where its lines differ in their number of fields."""
     data = text.data
     start, stop = AROUND + skip, AROUND + text.size
-    # Empty lines at the end say nothing, and the last line need not end.
+    # Empty lines at the end are ignored, and the last line need not end with a line feed.
     stop = _text_end(data, start, stop)
     if stop < 0:
         return None
@@ -68,7 +69,7 @@ def quick_table(
 
 
 class UnevenLinesError(Exception):
-    """The lines are not alike."""
+    """The lines do not have the same number of fields."""
 
 
 def quick_pieces(
@@ -86,7 +87,8 @@ def quick_pieces(
     numbers, unless the number of the first is given.
 
     Raises:
-        UnevenLinesError: Where another reader must go on, behind the lines of the last table.
+        UnevenLinesError: Position from which another reader continues, after the lines of the last
+            table.
     """
     data = np.zeros(len(start) + (size or _BLOCK) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
@@ -142,7 +144,7 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
     data = lines.data
     room = len(data) - AROUND
     taken = AROUND
-    # What was left of the last piece comes first.
+    # The remainder of the last piece comes first.
     while True:
         stop = _text_end(data, taken, _last_line(data, taken, size))
         if stop > taken:
@@ -171,7 +173,7 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
 
 
 def _text_end(data: _Bytes, start: int, stop: int) -> int:
-    """Where the text ends, without the white space at its end; -1 if there is nothing else."""
+    """End of the text without trailing white space; -1 if it is all white space."""
     while stop > start:
         first = max(start, stop - _LOOK)
         length = len(data[first:stop].tobytes().rstrip(_SPACE))
@@ -237,9 +239,9 @@ class _Rows:
     """Columns of rows, filled piece by piece, in memory that is used again.
 
     Attributes:
-        count: How many rows there are.
+        count: Number of rows.
         ascii: Whether all that was read is ASCII.
-        queries: The queries of the rows, numbered as they came.
+        queries: The queries of the rows, numbered in order of appearance.
         grouped: Whether the rows of each query are consecutive.
         ranked: Whether every row has a rank that is a number.
     """
@@ -265,7 +267,7 @@ class _Rows:
         self.grouped = True
         self._newest = 0
         if not self._starts.flags.writeable:
-            # They were put in another order, and belong to a table now.
+            # They were reordered, and belong to a table now.
             self._starts = np.empty(0, dtype=np.int64)
 
     def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
@@ -277,7 +279,7 @@ class _Rows:
         found = self._scratch.grid(text, shape.width)
         if found is None:
             return False
-        # From here on places count from a little before the text, where numbers are looked at.
+        # From here on positions count from a little before the text, where numbers are parsed.
         base = start - AROUND
         near, words = data[base:], words[base:]
         if (near[found.starts(0)] == _COMMENT).any():
@@ -333,7 +335,7 @@ class _Rows:
             self._ranks[self.count : self.count + len(read)] = read
 
     def _make_room(self, more: int) -> None:
-        """Let so many rows follow; the total is guessed from the part that was read."""
+        """Let so many rows follow; the total is estimated from the part that was read."""
         wanted = self.count + more
         if wanted <= len(self._starts):
             return
@@ -368,7 +370,7 @@ class _Rows:
             ranks = self._ranks[:count] if self.ranked else None
             values = self._values[:count]
             return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
-        # Numbers of two bytes are put in order without comparing any.
+        # Numbers of two bytes are sorted without comparing any.
         small = np.uint16 if len(names) <= _SHORT else np.int32
         order = np.argsort(numbers.astype(small), kind="stable")
         offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
@@ -399,7 +401,7 @@ class Numbering:
         return Ids.of(list(itertools.islice(self._number_of, count)))
 
     def of(self, ids: Ids) -> IntArray:
-        """The number of each of these ids; a new one for whatever was not seen."""
+        """The number of each of these ids; a new one for each unseen id."""
         if len(ids) <= _FEW:
             return self._one_by_one(ids)
         codes, sure = self._by_hash(ids)
@@ -434,7 +436,7 @@ class Numbering:
 class _Grid:
     """(lines, fields) where fields end, and start, in the text, counted from `AROUND` before it.
 
-    Without starts, each field starts one byte behind the end of the one before.
+    Without starts, each field starts one byte after the end of the previous one.
     """
 
     closed: IntArray
@@ -491,7 +493,7 @@ class _Scratch:
 
 
 def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
-    """The fields of lines with more than one blank between, before or behind them."""
+    """The fields of lines with more than one blank between, before or after them."""
     here, before = blank[AROUND:], blank[AROUND - 1 : -1]
     starts = np.flatnonzero(~here & before)
     if not len(starts) or len(starts) % width:
@@ -514,7 +516,7 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
 
 
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
-    """These numbers; None if one of them is none, or not finite."""
+    """The parsed numbers; None if one of them is not a number or not finite."""
     values, sure = decimals(data, words, starts, ends)
     if sure.all():
         return values
@@ -549,7 +551,7 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
 def _mark_long_queries(
     new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
 ) -> None:
-    """Mark long queries that differ from the row before only behind the words of all."""
+    """Mark long queries that differ from the previous row only after the compared words."""
     rows = np.flatnonzero(~new)
     number = _WORDS_OF_ALL
     while True:

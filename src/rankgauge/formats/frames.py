@@ -56,14 +56,14 @@ def from_columns(
 
 
 def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
-    """Makes errors that name a row, behind so many that were read before."""
+    """Makes errors that name a row, counted after the rows already read."""
     return lambda row, what, fix: InputError(
         what, where=f"{source}, {unit} {before + row + 1}", fix=fix
     )
 
 
 def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
-    """A column of ids, which are still to be looked at one by one unless they are packed."""
+    """A column of ids, which are checked one by one unless they are packed."""
     from rankgauge.formats.arrow import packed
 
     ids = packed(values)
@@ -84,7 +84,7 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
             f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
             where=source, fix="pass one column: array[:, 0]",
         )  # fmt: skip
-    # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
+    # Only a list shows the masked values of an array. Importing numpy.ma would cost time.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
 
@@ -93,7 +93,7 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
     """A series of a library: numbers as an array if none is missing, anything else as a list."""
     kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
     if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
-        # An array of pyarrow that is not in chunks refuses what it would have to copy.
+        # An unchunked array of pyarrow refuses conversions that need a copy.
         array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
         # Whole numbers with gaps come as floats.
         if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
@@ -128,7 +128,7 @@ def is_frame(data: object) -> bool:
     except TypeError:
         return hasattr(data, "__arrow_c_stream__") and hasattr(data, "schema")
     except nw.exceptions.NarwhalsError:
-        return True  # it is one, with a fault that is told when it is read
+        return True  # it is one; its fault is reported when it is read
     return True
 
 

@@ -26,12 +26,12 @@ _JSON = {
     bool: "true or false",
     type(None): "null",
 }
-# The names of what holds the documents of a query, as search tools and their clients write them.
+# Keys of the documents of a query, as search tools and their clients write them.
 _INNER = {
     "run": ("results", "hits", "ranking", "docs", "documents", "ctxs", "passages"),
     "judgments": ("judgments", "judgements", "ratings", "qrels"),
 }
-# A document among those of a query may be called just this.
+# Names of the id of a document within a query.
 _IDS = ("id", "_id")
 _PAIR = 2
 # As json.dumps, which makes a new encoder each time that it is asked for other characters.
@@ -150,7 +150,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
         raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
     parts = list(itertools.chain.from_iterable(map(nested.rows, given)))
     if not parts:
-        return rows.table()  # which says that there is none
+        return rows.table()  # which raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
     table = from_columns(
         queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
@@ -159,7 +159,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:
-    """What a JSON file holds; no key occurs twice in one object of it."""
+    """The content of a JSON file; no key occurs twice in an object."""
     data = b"".join(line for _, line in lines)
     fix = f"give {wanted}"
     if not data.strip():
@@ -199,11 +199,11 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Nested:
-    """Reads rows that hold all documents of a query: ``{"query_id": "q1", "results": [...]}``.
+    """Reads rows with all documents of a query: ``{"query_id": "q1", "results": [...]}``.
 
     Attributes:
-        columns: The names that are read; those of ours where documents have no names.
-        inner: The name of what holds the documents.
+        columns: The names that are read; our own names if documents have none.
+        inner: The key of the documents.
     """
 
     def __init__(self, name: str, layout: Layout, query: str, inner: str) -> None:
@@ -215,7 +215,7 @@ class Nested:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], name: str, layout: Layout) -> Nested | None:
-        """The reader of rows like this first one; None if it holds no documents."""
+        """The reader for rows like the first one; None if it has no documents."""
         inner = next(
             (key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None
         )
@@ -243,7 +243,7 @@ class Nested:
         return ((query, doc, number) for doc, number in pairs)
 
     def note(self) -> str:
-        """What is to be said of the rows."""
+        """The notes on the rows."""
         return f"{self._name}: the documents of each query are those in {self.inner!r}"
 
     def _listed(self, query: Any, held: list[Any], line: int) -> list[tuple[Any, Any]]:
@@ -258,7 +258,7 @@ class Nested:
             )  # fmt: skip
         if self._layout is not RUN:
             return [(doc, 1) for doc in held]
-        # Only their order says how good they are: two rows of a query would mix theirs.
+        # Only their order ranks them: two rows of a query would mix their orders.
         if short(query) in self._ordered:
             raise self._fault(
                 line, f"query {short(query)} has two lists of documents", "give one, best first"

@@ -55,7 +55,7 @@ def from_mapping(
 
 
 def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
-    """Whether this came as a list of pairs, in an order that may mean something; or empty."""
+    """Whether this is a list of pairs, whose order may matter; or empty."""
     _, numbers = part
     return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
 
@@ -121,7 +121,7 @@ def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
 
 
 def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
-    """The documents of one query, whatever they came in, and their numbers."""
+    """The documents of one query, from any container, and their numbers."""
     if isinstance(value, Mapping):
         return value, value.values()
     pairs = labelled(value, where)
@@ -138,7 +138,7 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
                 fix=f"write pairs only, or document ids only, or {{document: {layout.value}}}",
             )
         return [doc for doc, _ in docs], [number for _, number in docs]
-    # A bare list says its order: the first document gets the highest score. In judgments, grade 1.
+    # A plain list is a ranking: the first document gets the highest score. In judgments, grade 1.
     return docs, range(len(docs), 0, -1) if layout is RUN else [1] * len(docs)
 
 
@@ -159,7 +159,7 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
 
 
 def is_list(value: object) -> bool:
-    """Whether it gives one entry after the other: it is no text, no mapping and no table."""
+    """Whether it is a sequence of entries: neither text, nor a mapping, nor a table."""
     plain = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     # An array of no dimension calls itself iterable.
     return plain and not hasattr(value, "columns") and getattr(value, "ndim", 1) != 0

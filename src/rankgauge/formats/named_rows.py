@@ -1,4 +1,4 @@
-"""Rows with named parts, from whatever holds them: files, data frames, columns, objects."""
+"""Rows with named parts from any source: files, data frames, columns, objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
         containers: Keys of a JSON object that may hold the list of rows.
 
     Raises:
-        InputError: If it holds no rows; the message names the line or the row.
+        InputError: If there are no rows; the message names the line or the row.
     """
     if isinstance(source, str | os.PathLike):
         yield from _of_file(source, source_name(source), containers)

@@ -26,9 +26,9 @@ _ROWS = 1 << 20
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
 # Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
 _AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
-# What a row takes in memory at the least: two places in the bytes of ids, and a number.
+# Least memory of a row: two offsets of ids, and a number.
 _ROW = 40
-# Below so many bytes a row, a file says the same again and again, and may be short only so.
+# A file with fewer bytes a row repeats its values, or declares rows that it lacks.
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
 _BUFFER = 1 << 20
@@ -67,7 +67,7 @@ def read_columnar(
 
 
 def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
-    """Read such a file in tables of so many consecutive rows."""
+    """Read such a file in tables of this many consecutive rows."""
     held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
@@ -83,7 +83,7 @@ def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> I
             held, (size, start), choice, rows
         )
         for batch in batches:
-            # Text may not be UTF-8, and what a file says of lengths may be wrong.
+            # Text may not be UTF-8, and declared lengths may be wrong.
             batch.validate(full=True)
             table = pa.Table.from_batches([batch])
             yield from_frame(table, layout, name, columns=choice.columns, before=before)
@@ -162,7 +162,7 @@ def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
 
 
 def _check_size(plain: int, size: int, name: str) -> None:
-    """Refuse what becomes far more than its bytes can say."""
+    """Refuse a file that decompresses to far more than its bytes can hold."""
     if too_many(size, plain):
         raise exploded(name, (size, plain), "with pyarrow or polars", claimed=True)
 
@@ -209,7 +209,7 @@ class _Choice:
         self.schema: Any = None  # of an Arrow file, restricted to them
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """The columns among these, whose types are named beside."""
+        """The columns among these, with their types."""
         columns = columns_of(names, self._layout)
         if columns is None:
             what, fix = wrong_columns(names, self._layout)
@@ -279,12 +279,12 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
         groups = map(footer.row_group, range(footer.num_row_groups))
         plain = sum(group.total_byte_size for group in groups)
         choice.small_enough(max(plain, _ROW * footer.num_rows), size)
-        # Where there are so few bytes, documents are said again and again, too. (What the file
-        # tells of single columns is not asked for: where it is broken, pyarrow would abort.)
+        # Files this small repeat documents, too. (Metadata of single columns is not read: on a
+        # broken file, pyarrow would abort.)
         short = list(columns[:2] if size < _SAID_AGAIN * footer.num_rows else columns[:1])
     if isinstance(held, io.BytesIO):
         held.seek(0)
-    # An id that is in many rows is held once.
+    # An id of many rows is stored once.
     with parquet.ParquetFile(held, metadata=footer, read_dictionary=short) as file:
         table = file.read(columns=list(columns.read))
     # Text may not be UTF-8.
@@ -293,7 +293,7 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
 
 
 def _claimed(source: Any) -> int:
-    """Bytes that the packed columns of an Arrow stream say they become.
+    """Declared decompressed bytes of the columns of an Arrow stream.
 
     Each of them says so in its first eight bytes; pyarrow takes as much memory before it looks
     whether there is so much to unpack.
@@ -307,7 +307,7 @@ def _claimed(source: Any) -> int:
             for at in _packed_buffers(memoryview(message.metadata)):
                 total += max(0, *struct.unpack_from("<q", body, at))
     except (pa.ArrowException, OSError, MemoryError, struct.error):
-        pass  # who reads it says so
+        pass  # the reader reports the error
     return total
 
 
@@ -320,7 +320,7 @@ def _packed_buffers(head: memoryview) -> list[int]:
         return int(struct.unpack_from(kind, head, at)[0])
 
     def place(table: int, field: int) -> int:
-        """Where a field of a table stands; 0 if it is left out."""
+        """Position of a field of a table; 0 if it is absent."""
         fields = table - number("<i", table)
         if _FIELDS + 2 * field >= number("<H", fields):
             return 0
@@ -350,7 +350,7 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
 
     batches = []
     for batch in _batches(held, size, choice, made):
-        # What it says of lengths and places was not looked at before: to trust it is to crash.
+        # Its lengths and offsets are not yet validated: trusting them could crash.
         batch.validate(full=True)
         choice.small_enough(batch.nbytes, size)
         batches.append(batch)
@@ -363,7 +363,7 @@ def _batches(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) 
 
     with _source(held) as file:
         if made is pa.ipc.open_file:
-            file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
+            file.seek(_AHEAD)  # a stream follows, then a footer
         choice.small_enough(_claimed(file), size)
     with _source(held) as file, made(file) as reader:
         schema = reader.schema
@@ -410,7 +410,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
 
 
 def _kind(kind: Any) -> str:
-    """A type of polars in the words of Arrow, as far as they matter."""
+    """A type of polars as the Arrow name, as far as needed."""
     name = str(kind).lower()
     return "string" if name.startswith(("categorical", "enum")) else name
 
@@ -442,7 +442,7 @@ def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream
 
 
 def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
-    """The same rows in batches of so many, so that tables leave no trace in the file."""
+    """The same rows in batches of this many, so that the file does not depend on the tables."""
     kept: list[Any] = []
     for batch in batches:
         kept.append(batch)
@@ -455,7 +455,7 @@ def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
 
 
 def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Query, document and number of so many rows at a time."""
+    """Query, document and number of this many rows at a time."""
     names = _texts(table.queries, pa)
     numbers = table.query_numbers()
     for start in range(0, len(table), _ROWS):
@@ -476,6 +476,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        id_texts(ids)  # says which one is no text
+        id_texts(ids)  # raises an error for the one that is not text
         raise
     return column

@@ -38,7 +38,7 @@ from rankgauge.formats.trec import read_third_column, trec_pieces
 
 # Bytes of text in a piece, and what a row of a file of columns is counted as.
 _LEAST, _MOST, _ROW = 1 << 20, 1 << 23, 32
-# What a piece takes in memory while it is read, evaluated or written.
+# Memory of a piece while it is read, evaluated or written.
 _SHARE = 12
 # Bytes of Python objects for a row that is read one by one.
 _OBJECTS = 400
@@ -131,7 +131,7 @@ class Pieces:
             lines = (
                 (at, line)
                 for at, line in numbered_lines(stream, self.name)
-                # The first line says how many fields the others have.
+                # The first line decides the number of fields.
                 if at == number or at >= number + read
             )
             for table in trec_pieces(lines, rows):
@@ -162,13 +162,13 @@ def read_blocks(
 ) -> Iterator[PairTable | None]:
     """Read a text in tables of whole queries; ends with None for a file that must be read whole.
 
-    Then `read_table` reads it, or says what is wrong with it. A table is valid until the next is
+    Then `read_table` reads it, or reports the error. A table is valid until the next is
     asked for.
     """
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
-        # What is no file of its own, such as a pipe, can be read once only.
+        # A stream such as a pipe can be read only once.
         yield None
         return
     with opened_bytes(source) as stream:
@@ -209,7 +209,7 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
         ScatteredQueriesError: If a query occurs again in a later piece.
     """
     seen = np.zeros(0, dtype=np.uint64)
-    held: list[PairTable] = []  # the rows of the last query, which may go on
+    held: list[PairTable] = []  # the rows of the last query, which may continue
     for piece, last in pieces:
         count = len(piece.queries)
         first = int(bool(held) and piece.queries[0] == held[0].queries[0])

@@ -45,7 +45,7 @@ from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, re
 if TYPE_CHECKING:
     from rankgauge.formats.texts import TextSource
 
-# Lines looked at for the first with content: they are kept, and a line takes memory.
+# Lines searched for the first one with content: they stay in memory.
 _HEAD = 1 << 12
 # The formats of fields without names, between blanks and tabs; or, as cells, between tabs.
 CELLS = "cells"
@@ -165,7 +165,7 @@ class TextStart(NamedTuple):
     """The beginning of a text of judgments or a run."""
 
     head: list[tuple[int, bytes]]  # the lines up to the first with content
-    lines: Iterator[tuple[int, bytes]]  # those behind it
+    lines: Iterator[tuple[int, bytes]]  # those after it
     form: str  # the format
 
     @property
@@ -258,7 +258,7 @@ def width_of(line: bytes, form: str) -> int:
 def _read_quickly(
     head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
-    """Read fields as whole arrays if all lines are alike, else line by line."""
+    """Read fields as whole arrays if all lines have the same fields, else line by line."""
     text = rest_of_stream(stream, b"".join(line for _, line in head))
     found = None
     if head and text.fault is None:
@@ -267,7 +267,7 @@ def _read_quickly(
             text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks
         )
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
-        # From the start: only the plain reader says what is wrong with which line.
+        # From the start: only the plain reader reports the line of an error.
         return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)
     return found
 
@@ -280,7 +280,7 @@ def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
 
 
 def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the first with content, or so many that nobody wrote them by hand."""
+    """The lines up to the first with content, or up to a limit."""
     for number, line in lines:
         yield number, line
         if number == _HEAD or is_content(line):

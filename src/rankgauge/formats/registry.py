@@ -35,10 +35,10 @@ class Format:
     """One format of files."""
 
     name: str  # what `format=` and ``--format`` call it
-    example: str  # what a file of it looks like, in Markdown
+    example: str  # an example of a file, in Markdown
     known_by: str  # how a file of it is recognized, in Markdown
-    reads: tuple[Content, ...] = ()  # what is read from it
-    writes: tuple[Content, ...] = ()  # what is written in it
+    reads: tuple[Content, ...] = ()  # kinds of content read from it
+    writes: tuple[Content, ...] = ()  # kinds of content written in it
     suffixes: tuple[str, ...] = ()  # the endings of its files
     reader: str = ""  # reads its lines; empty where the general readers of TREC and columns do
     pieces: str = ""  # reads its lines a part at a time, where that is possible
@@ -180,7 +180,7 @@ _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 class Packing(NamedTuple):
     """A way to compress one file; ``formats/compression.py`` reads and writes it."""
 
-    name: str  # what it is called
+    name: str  # its name
     suffix: str  # the ending of its files
     starts: tuple[bytes, ...]  # the first bytes of its files
     program: str  # the program that unpacks (``-d``) and checks (``-t``) them
@@ -230,20 +230,20 @@ def ending(name: str) -> str:
 
 
 def target_format(name: str) -> str | None:
-    """The format that the name of a file to be written stands for; None if none."""
+    """The format of a file to be written, by its name; None if unknown."""
     form = _BY_SUFFIX.get(ending(name))
     return None if form is None else form.name
 
 
 def format_of(name: str) -> str | None:
-    """The format that the name of a file to be read stands for; None if none."""
+    """The format of a file to be read, by its name; None if unknown."""
     form = target_format(name)
     return form if form is not None and _BY_NAME[form].named else None
 
 
 @dataclass(frozen=True)
 class InFormat(os.PathLike[str]):
-    """A file together with its format, wherever a path may be.
+    """A file together with its format, accepted wherever a path is.
 
     Args:
         path: The file; ``-`` is standard input.

@@ -20,7 +20,7 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-# Rows that are written at once: their Python objects take far more memory than they.
+# Rows written together: their Python objects take far more memory than the text.
 _AT_ONCE = 1 << 16
 
 
@@ -28,7 +28,7 @@ class RowFault(NamedTuple):
     """A row that was left out."""
 
     error: InputError  # what an evaluation raises for it
-    line: int = 0  # its line, 0 where there are none
+    line: int = 0  # its line, 0 if there are none
     query: str = ""  # its query, as far as it is known
     document: str = ""  # its document
     # Whether all that is wrong is a score or grade that is missing or not finite.
@@ -238,7 +238,7 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
 
 
 def rank_number(value: Any) -> float:
-    """A rank beside a score, as text or as a number; NaN where it is none."""
+    """A rank next to a score, as text or as a number; NaN where it is none."""
     try:
         return read_number(value.encode() if isinstance(value, str) else str(value).encode())
     except ValueError:
@@ -269,7 +269,7 @@ def score_lines(
 ) -> bytes | None:
     """A line of each row, by the compiled core; None without it, or if an id may need quotes.
 
-    Text comes before the document, between it and the score, and behind the score. The rank of the
+    Text is before the document, between it and the score, and after the score. The rank of the
     first row, if not 0, and those that follow are between document and score.
     """
     if native.core is None:

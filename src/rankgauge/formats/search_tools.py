@@ -73,7 +73,7 @@ class Shaped:
         return doc
 
     def with_notes(self) -> Shaped:
-        """The same, with notes on what was counted."""
+        """The same, with notes on the counts."""
         names = sorted(set(self.indices.values()))
         if len(names) > 1:
             some = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if names[_SHOWN:] else "")
@@ -84,7 +84,7 @@ class Shaped:
 
 
 def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
-    """Judgments or a run in the document of a known tool; None if it is none of these."""
+    """Judgments or a run in the document of a known tool; None for other documents."""
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
@@ -220,7 +220,7 @@ def _case(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
 
 
 def _groups(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What holds queries and their relevant documents: in topics, in groups, or a query itself."""
+    """The objects with queries and their relevant documents: topics, groups, or a query itself."""
     for topic in (value, *_dicts(value.get("topics"))):
         for group in (topic, *_dicts(topic.get("query_groups"))):
             if "relevant_documents" in group:
@@ -261,7 +261,7 @@ def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
         yield _id(one, "document_id", where), one.get("gain")
 
 
-# ---- what holds no ids of queries
+# ---- formats without query ids
 
 
 def _is_search(value: Mapping[str, Any]) -> bool:
@@ -281,7 +281,7 @@ def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
 
 
 _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
-# What tells a document, what reads it, and what it is where it holds judgments only.
+# The key that identifies a document, its reader, and its name if it has judgments only.
 _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] = (
     (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
     (_is_response, _response, ""),

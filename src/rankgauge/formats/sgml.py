@@ -24,7 +24,7 @@ _LONGEST_SECTION = 1 << 20
 # The beginning of a mark, where a part of a line ends.
 _CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
 _LONGEST_MARK = 8
-# What may be between documents beside comments and blanks: old files end with Ctrl-Z.
+# What may be between documents next to comments and blanks: old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
 _LONGEST_GAP = 1 << 16
@@ -88,7 +88,7 @@ _PART = re.compile(
 # What old topics write before each part.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _NAMES = {"desc": "description", "narr": "narrative"}
-# Of each name the tag that opens and the one that closes.
+# The opening and the closing tag of each name.
 _Tags: TypeAlias = dict[str, tuple[re.Pattern[str], re.Pattern[str]]]
 _FIX = "give <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
 _FIX_TOPIC = "give <top><num>1</num><title>...</title></top>, or JSON lines"
@@ -170,7 +170,7 @@ def _between(
 
 
 def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
-    """The whole of a document or topic, and the next one if that begins before it is closed."""
+    """A complete document or topic, and the next one if it begins before the first is closed."""
     kept = [begun.data]
     for token in tokens:
         if token.is_element and token.kind == begun.kind:
@@ -184,7 +184,7 @@ def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
 
 
 class _Tokens:
-    """The marks of a text and what is between them; it can be looked at ahead."""
+    """The tags of a text and the content between them, with lookahead."""
 
     def __init__(self, lines: Iterable[tuple[int, int, bytes]]) -> None:
         self._new = _tokens(lines)
@@ -201,7 +201,7 @@ class _Tokens:
     def section(self, first: _Token) -> list[bytes]:
         """The rest of the section that begins here with its end; nothing if it is not closed.
 
-        It is not if another begins behind the tag of a document, for then each document has its
+        It is not if another begins after the tag of a document, for then each document has its
         own, or if it is very long.
         """
         if first.offset < self._unclosed[first.kind]:
@@ -285,7 +285,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
 
 
 def _without_sections(text: str) -> str:
-    """Without comments, and the content of CDATA as escaped text; what is not closed stays."""
+    """Without comments, and the content of CDATA as escaped text; unclosed sections stay."""
     made: list[str] = []
     unclosed: set[str] = set()
     at = 0
@@ -313,7 +313,7 @@ class _Part:
 
 
 def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
-    """What is between these tags, in order; one that is not closed is none.
+    """The content of these tags, in order; unclosed ones are ignored.
 
     One search for both tags would look to the end of the text for each that is not closed.
     """
@@ -454,7 +454,7 @@ def _without_elements(
 
 
 def _join(fields: dict[str, str], word: str, text: str) -> None:
-    """Add what is said to a field, which may say something already; nothing if it is empty."""
+    """Append text to a field, which may have text already; ignore empty text."""
     if text:
         fields[word] = f"{fields[word]}\n{text}" if fields.get(word) else text
 
@@ -462,7 +462,7 @@ def _join(fields: dict[str, str], word: str, text: str) -> None:
 def _tag_names(text: str) -> AbstractSet[str]:
     """The names of elements in a text: those of HTML and TREC, and those that it opens and closes.
 
-    All else is text: a comparison, a type with a parameter.
+    Everything else is text: a comparison, a type with a parameter.
     """
     tags = [(found[1], found[2].lower()) for found in _TAG.finditer(text)]
     opened = {word for slash, word in tags if not slash}
@@ -470,7 +470,7 @@ def _tag_names(text: str) -> AbstractSet[str]:
 
 
 def _plain(text: str, names: AbstractSet[str]) -> str:
-    """Without the tags of these names and empty elements, and with what entities stand for."""
+    """The text without these tags and empty elements, with entities resolved."""
 
     def blank(tag: re.Match[str]) -> str:
         return " " if tag[3] or tag[2].lower() in names else tag[0]

@@ -18,7 +18,7 @@ from rankgauge.formats.rows import Rows
 _SMART = 4
 _END = b"/"
 _SECTION = re.compile(r"^\.([A-Z])(?:[ \t]+(.*))?$", re.MULTILINE)
-# Sections that say something of a text; others, such as references, are not read.
+# Sections with text; others, such as references, are not read.
 _NAMES = {"A": "author", "B": "source", "K": "keywords", "N": "note"}
 
 
@@ -29,7 +29,7 @@ def begins_smart(line: bytes) -> bool:
 
 
 def begins_npl(line: bytes) -> bool:
-    """Whether this line holds a number and nothing else."""
+    """Whether this line is a number and nothing else."""
     return line.strip().isdigit()
 
 

@@ -1,4 +1,4 @@
-"""Spans of OpenInference and OpenTelemetry as flat mappings, and what they say."""
+"""Spans of OpenInference and OpenTelemetry as flat mappings, and their content."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _LOSSLESS = "write JSON lines, which hold all of it, or count what is lost: --lo
 
 @dataclass(slots=True)
 class Profile:
-    """What texts have, found on the way through them."""
+    """Properties of texts, collected in one pass."""
 
     count: int = 0  # how many there are
     titles: bool = False  # whether one has a title
@@ -48,12 +48,12 @@ class Profile:
 
 @dataclass(slots=True)
 class LossCounter:
-    """What a format could not hold as it is, counted; or the first of it raised."""
+    """Counts content that a format cannot represent; without `lossy`, raises the first case."""
 
     form: str  # the format
     name: str  # the file that is written, for messages
     lossy: bool  # whether to count instead of to stop
-    counts: dict[str, int] = field(default_factory=dict)  # how often, by what it was
+    counts: dict[str, int] = field(default_factory=dict)  # counts by kind
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:
@@ -66,7 +66,7 @@ class LossCounter:
         self.first.setdefault(what, row.id)
 
     def messages(self) -> Iterator[str]:
-        """A sentence for each thing that was lost."""
+        """A sentence for each kind of loss."""
         for what, count in self.counts.items():
             texts = "1 text" if count == 1 else f"{count} texts"
             yield f"{what} of {texts}, {self.first[what]!r} the first: {self.form} cannot hold it"

@@ -3,7 +3,7 @@
 Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
 every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank beside a score is
+(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank next to a score is
 not read: the score decides.
 """
 
@@ -32,13 +32,13 @@ _PLACES = {
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
-# The place of a rank beside the score.
+# The place of a rank next to the score.
 _RANKS = {"run": {6: 3, 5: 3}}
 # The formats of three columns, and what their third one is.
 THIRD_COLUMNS = {"msmarco": "query document rank", "trec3": "query document score"}
-# Rows that are written at once.
+# Rows written together.
 _AT_ONCE = 1 << 16
-# Lines that tell how many fields the others have, where some are broken.
+# Lines that decide the number of fields if some lines are broken.
 _LOOK = 1000
 
 
@@ -51,12 +51,12 @@ def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] |
 
 
 def rank_place(width: int, layout: Layout) -> int:
-    """The place of the rank beside a score among so many fields; -1 where there is none."""
+    """Position of the rank next to a score among this many fields; -1 if there is none."""
     return _RANKS.get(layout.name, {}).get(width, -1)
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
-    """Whether these are the fields of such a line: so many, and a number where it should be."""
+    """Whether these are the fields of such a line: the right number, with a number in its place."""
     places = places_of(fields, layout)
     return places is not None and not math.isnan(_number(fields[places[2]]))
 
@@ -182,7 +182,7 @@ def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
-    """What is wrong with a line of so many fields, and the fix."""
+    """What is wrong with a line of this many fields, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
         return f"got {got}, wanted {width} as before", "fix the line, or remove it"
@@ -245,7 +245,7 @@ def _uncounted(table: PairTable) -> int | None:
 def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> Iterator[bytes]:
     """A file in TREC format, query by query; runs best score first, with their rank."""
     tags = tag.encode("utf-8", "replace").split() or [b"run"]
-    # Bytes as the characters of the same numbers: text is put together quicker.
+    # Bytes as Latin-1 characters: joining text is faster.
     end = f" {b'_'.join(tags).decode('latin-1')}\n"
     for order, table in enumerate(tables):
         _refuse_queries(table.queries, first=not order)
@@ -253,7 +253,7 @@ def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> It
             rows = np.arange(table.offsets[number], table.offsets[number + 1])
             if layout is RUN:
                 rows = rows[np.argsort(-table.values[rows], kind="stable")]
-            # A query with very many documents is not written at once: that would take much memory.
+            # A query with very many documents is written in parts, to save memory.
             for first in range(0, len(rows), _AT_ONCE):
                 part, named = rows[first : first + _AT_ONCE], query.decode("latin-1")
                 if layout is RUN:

@@ -28,7 +28,7 @@ from rankgauge.formats.registry import (
     target_format,
 )
 
-# Names of what is no text: under them nobody would look for lines.
+# Names of what is not text: under them nobody would look for lines.
 _NOT_WRITTEN = frozenset(
     {
         ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
@@ -40,7 +40,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a name that says another kind of file than can be written."""
+    """Refuse a file name of a kind that cannot be written."""
     name = source_name(target)
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
@@ -103,7 +103,7 @@ def pair_lines(
 def _checked_tables(
     tables: Iterable[PairTable], layout: Layout, form: Format, name: str
 ) -> Iterator[PairTable]:
-    """The tables, each after it was refused if the format cannot hold it."""
+    """Yield the tables; refuse those that the format cannot represent."""
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
@@ -133,7 +133,7 @@ def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) ->
 def _refuse_grades(table: PairTable, form: Format) -> None:
     """Refuse grades that are not whole where only whole ones fit; rounding would change them."""
     values = table.values
-    # A zero with a sign is no whole number, either: it would lose the sign.
+    # A zero with a sign is not a whole number, either: it would lose the sign.
     beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
     bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
     if not len(bad):
@@ -204,7 +204,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
         raise InputError(
             "there is something already", where=str(target), fix="name a new folder, or empty it"
         )
-    # Beside the target, so that the last step is one rename.
+    # Next to the target, so that the last step is one rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         for name, chunks in parts.items():

@@ -194,7 +194,7 @@ def tune_fusion(
     Raises:
         InputError: If there is nothing to choose from, or too few queries for the folds.
         MismatchError: If judgments and runs have no query in common.
-        UnknownName: For a method, measure or parameter nobody knows.
+        UnknownName: For an unknown method, measure or parameter.
 
     Example:
         >>> qrels = {f"q{n}": {"d1"} for n in range(6)}

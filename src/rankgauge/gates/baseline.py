@@ -139,7 +139,7 @@ class BaselineQuery:
 class Baseline:
     """The values of a run, with evidence that another run may be compared with it.
 
-    Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file beside
+    Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file next to
     the code, one line a query, sorted, so that its changes can be reviewed like code.
 
     Attributes:
@@ -303,7 +303,7 @@ class Baseline:
         return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
-        """What is above the lines, but for the fingerprints."""
+        """What is above the lines, except for the fingerprints."""
         noise = self.noise
         # Only of answers: the file of a run stays as it was.
         settings = {"settings": dict(self.settings)} if self.settings else {}

@@ -190,7 +190,7 @@ def pack(
 
 
 def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
-    """Refuse what JSON would change: tuples, keys that are no text, NaN."""
+    """Refuse what JSON would change: tuples, keys that are not text, NaN."""
     kept = {
         "the run's name": evaluation.run_name,
         "the settings of the run": dict(evaluation.settings),

@@ -61,7 +61,7 @@ class JudgmentExport(Result):
     Attributes:
         judgments: The judgments; documents that were never shown are not in them.
         about: Guideline, criteria, scale, rule and counts, as `to_dict` gives them and as
-            :meth:`write` writes them beside the file.
+            :meth:`write` writes them next to the file.
         grades: Question to document to grade; of preferences the highest.
         texts: The text of each question.
     """
@@ -94,7 +94,7 @@ class JudgmentExport(Result):
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, and beside them ``TARGET.about.json``.
+        """Write the judgments, and next to them ``TARGET.about.json``.
 
         Args:
             target: The file, by whose name :func:`rankgauge.convert` chooses the format; ``-`` is

@@ -32,7 +32,7 @@ _AT = re.compile(r"(.*?[^ _])(?:[ _]at[ _]|[ _@-])([0-9]+)", re.IGNORECASE)
 _CUT = re.compile(r"(.*?[^0-9.@ _-])[.@ _-]?([0-9]+)")
 _LIST = re.compile(r"([A-Za-z0-9]\w*)\.([0-9.,=p-]*)")
 _NAUC = re.compile(r"nauc[_ ].*", re.IGNORECASE)
-# From so many letters on a name can be near another, and up to so many are looked at.
+# From this many letters on a name can be near another, and up to this many are looked at.
 _SHORTEST, _LONGEST_KEY = 3, 60
 # How near it has to be, and how much less near than the nearest the others may be.
 _NEAR, _SPREAD = 0.6, 0.15

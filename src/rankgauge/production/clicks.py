@@ -117,7 +117,7 @@ class ImplicitJudgments(Result):
         grades: (P,) grades; -1 where `drop_unsure` left the document unjudged.
         ranks: For each rank: rank, impressions, click rate, and by the position-based model
             examination with its interval (NaN for ``coec``).
-        about: Origin, rule and counts, as :meth:`write` writes them beside the judgments.
+        about: Origin, rule and counts, as :meth:`write` writes them next to the judgments.
     """
 
     judgments: Qrels
@@ -175,7 +175,7 @@ class ImplicitJudgments(Result):
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, and beside them ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
+        """Write the judgments, and next to them ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
 
         An evaluation of TARGET reads from the former that its judgments come from clicks, and says
         so.

@@ -53,7 +53,8 @@ _TOO_FEW = 2 / 3
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # A difference is one of words if at most this part of it (area - 0.5) remains without them.
 _LEFT = 0.3
-# Words are not left out where that leaves fewer than so many of more than this share of questions.
+# Words are not left out where that leaves fewer than this many of more than this share of
+# questions.
 _REST, _EMPTIED = 2, 0.2
 # No difference is "mixed" only where the loss of such a topic would have been detected.
 _MIXED = 0.2

@@ -110,12 +110,12 @@ class GeneratedQuestions(Result):
         )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write accepted questions as a question set, refused ones beside it with the reasons.
+        """Write accepted questions as a question set, refused ones next to it with the reasons.
 
         Questions that the files have from earlier calls stay.
 
         Returns:
-            The file of the refused questions, ``questions.refused.jsonl`` beside
+            The file of the refused questions, ``questions.refused.jsonl`` next to
             ``questions.jsonl``.
         """
         target = Path(path)

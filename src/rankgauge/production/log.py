@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 # Columns that a Parquet file must have to be a log; the others are NULL where they are missing.
 _REQUIRED = ("event_id", "kind", "time", "question_id")
 
-# As `COLUMNS`, but for times: DuckDB cannot give Python those with a time zone without pytz.
+# As `COLUMNS`, except for times: DuckDB cannot give Python those with a time zone without pytz.
 _VIEW = COLUMNS | {"time": "TIMESTAMP"}
 # Columns of `questions`, one row a question, each with its SQL type and what it is.
 QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {

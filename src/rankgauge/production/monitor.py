@@ -1,4 +1,4 @@
-"""Offline beside online: whether an evaluation set still shows what users experience."""
+"""Offline next to online: whether an evaluation set still shows what users experience."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class HealthWeek:
 
 @dataclass(frozen=True, repr=False)
 class ProductionHealth(Result):
-    """Evaluations beside what users show. Made by :func:`production_health`.
+    """Evaluations next to what users show. Made by :func:`production_health`.
 
     Attributes:
         measure: The measure of the evaluations.

@@ -142,7 +142,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 def _wanted(
     metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
 ) -> tuple[OnlineMetric, ...]:
-    """The metrics, those of thresholds, and beside a thumbs ratio the feedback rate."""
+    """The metrics, those of thresholds, and next to a thumbs ratio the feedback rate."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
     if "thumbs_ratio" in names and "feedback_rate" not in names:

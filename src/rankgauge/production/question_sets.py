@@ -321,7 +321,7 @@ def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
     """Return how often a question was asked by its row; 1 if the row does not say.
 
     Raises:
-        FormatError: If it is no whole number from 0.
+        FormatError: If it is not a whole number from 0.
     """
     given = next((row[column] for column in _COUNTS if column in row), 1)
     try:

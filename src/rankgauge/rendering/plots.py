@@ -152,7 +152,7 @@ def plot(
         A plot that shows itself in a notebook, and is written by ``.save("means.svg")``.
 
     Raises:
-        UnknownName: For a kind or a run nobody knows.
+        UnknownName: For an unknown kind or run.
         InputError: If measures that the kind needs were not evaluated (see :func:`plot_measures`).
 
     Example:
@@ -183,7 +183,7 @@ def plot_measures(kind: str) -> tuple[str, ...]:
     """The measures that a kind of plot is drawn from; none if it shows whatever was evaluated.
 
     Raises:
-        UnknownName: For a kind nobody knows.
+        UnknownName: For an unknown kind.
 
     Example:
         >>> plot_measures("first-ranks")

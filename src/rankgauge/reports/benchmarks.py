@@ -61,9 +61,9 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
 
 def _conclusions(comparison: Comparison) -> Iterator[str]:
     """What withholds a verdict, the conclusion about the runs, and the first of the warnings."""
-    withheld = len(comparison.withheld)
-    yield from comparison.sentences[:withheld]
-    conclusions = comparison.sentences[withheld:]
+    withheld = comparison.withheld_sentences
+    yield from withheld
+    conclusions = comparison.sentences[len(withheld) :]
     # Of two runs the first sentence names the better one; the second has the difference, too.
     yield from conclusions[1:2] if len(comparison.evaluations) == 2 else conclusions[:1]
     for text in comparison.warnings[:1]:

@@ -68,7 +68,7 @@ def summary(declared: Declaration) -> str:
     """The first sentence of a measure's page."""
     text = declared.doc.split("\n\n", 1)[0].replace("\n", " ")
     head, colon, rest = text.partition(": ")
-    # "Precision: the share ...": the name is beside it already.
+    # "Precision: the share ...": the name is next to it already.
     return (rest if colon and len(head) < 40 else text).rstrip(".")
 
 

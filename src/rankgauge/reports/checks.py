@@ -1,4 +1,4 @@
-"""What a check found as text: for people, for machines, beside the lines of files."""
+"""What a check found as text: for people, for machines, next to the lines of files."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
 
 
 def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
-    """What a reader needs beside the problems."""
+    """What a reader needs next to the problems."""
     if not result.findings:
         yield f"looked at: {', '.join(result.inputs)}"
         yield f"looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"

@@ -264,7 +264,7 @@ def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Ta
 
 
 def _file(source: Any) -> tuple[str, str]:
-    """The name of a file and its checksum; nothing for what is no file (or can be read once)."""
+    """The name of a file and its checksum; nothing for what is not a file (or can be read once)."""
     if not _is_path(source) or not Path(source).is_file():
         return "", ""
     with Path(source).open("rb") as stream:
@@ -349,7 +349,7 @@ class _Report:
             fix = (
                 finding.fix or f"rankgauge check shows the documents and queries of {finding.code}"
             )
-            yield "Next step", f"Fix the input first: {fix}"
+            yield "Next step", f"Fix the input first: {fix}" if finding.code else fix
         elif self.conclusions:
             yield from self.conclusions
         elif self.runs:
@@ -391,6 +391,8 @@ class _Report:
     @property
     def _withheld(self) -> tuple[tuple[str, Finding], ...]:
         """Findings that explain the numbers of a run: there is no verdict on it."""
+        if self.comparison:
+            return self.comparison.withheld
         return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
 
     def page(
@@ -503,7 +505,7 @@ class _Report:
             legend = ("★ best run",) if means.best else ()
             table = replace(means, title="Means by measure and run", notes=(*legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
-            conclusions = self.comparison.sentences[len(self.comparison.withheld) :]
+            conclusions = self.comparison.sentences[len(self.comparison.withheld_sentences) :]
             # Of two runs the result at the top has the first two.
             more = (
                 (Details("Conclusions in sentences", conclusions),) if len(conclusions) > 2 else ()

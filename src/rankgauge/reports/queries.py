@@ -109,7 +109,7 @@ class Queries:
         return [self.ids[p] for p in sorted(found, key=lambda p: (found[p], p))[:most]]
 
     def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
-        """The queries in which every run is worse than its mean, the worst first, but for some."""
+        """Queries in which every run is worse than its mean, worst first, without `but`."""
         columns = [counted(e, self.measure) for e in self.evaluations]
         means = [e.mean()[str(self.measure)] for e in self.evaluations]
         # An undefined value counts 0 in the mean, but there is nothing to look at.

@@ -60,7 +60,7 @@ def _steps(found: Reconciliation) -> Table:
 
 
 def _digits(found: Reconciliation) -> int:
-    """So many decimals that the smallest change can be seen."""
+    """Number of decimals that make the smallest change visible."""
     changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
     least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
     return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)

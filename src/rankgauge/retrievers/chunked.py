@@ -49,7 +49,7 @@ class Chunked(CompositeRetriever):
 
     Raises:
         UnknownName: For another roll-up.
-        InputError: For a depth that is no whole number from 1; in a search, if a retriever that
+        InputError: For a depth that is not a whole number from 1; in a search, if a retriever that
             gives no scores, or only negative ones, is to be summed up.
 
     Source:

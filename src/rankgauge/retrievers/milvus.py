@@ -154,5 +154,5 @@ class Milvus(VectorStore):
         ]
 
     def _score(self, distance: float) -> float:
-        # What Milvus calls a distance is a similarity, but for the square of the Euclidean one.
+        # What Milvus calls a distance is a similarity, except for the square of the Euclidean one.
         return super()._score(distance) if self._similarity == "l2" else distance

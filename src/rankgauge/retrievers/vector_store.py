@@ -68,7 +68,7 @@ class VectorStore(CompositeRetriever, ABC):
 
     Raises:
         InputError: For options that contradict each other.
-        UnknownName: For a similarity nobody knows.
+        UnknownName: For an unknown similarity.
     """
 
     # The word in plans, and the distributions whose versions decide.

@@ -233,6 +233,6 @@ def _largest_shift(
     spread = np.sqrt(under[inner] * (whole - under[inner]) / whole)
     shifts = np.abs(sums[:, inner] - sums[:, -1:] * under[inner] / whole) / spread
     largest = shifts.max(axis=1)
-    # Equal but for rounding counts as reached.
+    # Equal except for rounding counts as reached.
     reached = int(np.count_nonzero(largest[1:] >= largest[0] * (1 - 1e-9)))
     return int(shifts[0].argmax()) + LEAST, (1 + reached) / (1 + draws)

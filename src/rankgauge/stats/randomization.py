@@ -27,7 +27,7 @@ from rankgauge.stats.arrays import (
 __all__ = ["RandomizationTest", "max_t", "pairwise_test", "randomization_test", "tukey_hsd"]
 
 _T = TypeVar("_T")
-_ENUMERATED = 16  # up to so many changed queries, all sign patterns are gone through
+_ENUMERATED = 16  # up to this many changed queries, all sign patterns are gone through
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,7 +125,7 @@ def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
 
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
-    """The interval; the value itself where there is none, or it has no end."""
+    """The interval; the value itself if there is none, or it has no end."""
     low = value.value if math.isnan(value.low) else value.low
     return low, value.high if math.isfinite(value.high) else value.value
 
