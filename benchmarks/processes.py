@@ -75,7 +75,8 @@ def process(
 
 
 def _output(words: Sequence[str], environment: Mapping[str, str] | None) -> str:
-    env = {**os.environ, **(environment or {})}
+    # Where modules are not kept compiled, those of the working copy would be compiled each time.
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=env

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import Calibration, relation_of, stamp_judge
+from rankgauge.answers.calibration import relation_of
+from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
@@ -97,7 +98,7 @@ class AnswerEvaluation(Evaluation):
         return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return for each measure what its mean is at least and at most, whatever is missing."""
+        """Return the bounds of each mean over all possible missing verdicts."""
         found = {}
         for column, measure in enumerate(self.measures):
             known = [row[column] for row in self.scores if not row[column].reason]
@@ -107,7 +108,7 @@ class AnswerEvaluation(Evaluation):
         return found
 
     def table(self) -> Table:
-        """Return the mean of each measure with its interval, and what is missing of it."""
+        """Return the mean of each measure with its interval and its number of missing verdicts."""
         missing, bounds, intervals = self.missing(), self.bounds(), mean_intervals(self)
         rows: list[tuple[Cell, ...]] = []
         for column, (name, mean) in enumerate(self.mean().items()):
