@@ -118,9 +118,12 @@ def growth(works: Sequence[Work]) -> Iterator[tuple[str, ...]]:
                 seconds.append(min(ran(command).cpu for _ in range(turns)))
     lines = [work.queries * work.docs for work in works]
     for command, (start, *seconds) in took.items():
-        beyond = [max(one - start, 0.001) for one in seconds]
-        cells = (number(one) for one in (start, *seconds))
-        yield _shown(command), *cells, f"{exponent(lines, beyond):.2f}"
+        # Less than that is lost in what other programs do to the time.
+        beyond = {
+            n: one - start for n, one in zip(lines, seconds, strict=True) if one - start >= _LEAST
+        }
+        shown = f"{exponent([*beyond], [*beyond.values()]):.2f}" if len(beyond) > 1 else "–"
+        yield _shown(command), *(number(one) for one in (start, *seconds)), shown
 
 
 # Commands that can share their work, and how many times each is run.
@@ -130,6 +133,7 @@ SHARED = (
     "compare {qrels} {a} {b} --draws 100000",
 )
 _TURNS = 3
+_LEAST = 0.05  # seconds beyond start, from which on a size counts for the exponent
 _SHORT = 500_000  # lines up to which a command is timed so often for its growth
 
 
