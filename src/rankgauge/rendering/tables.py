@@ -29,7 +29,7 @@ BEST = f"{_STAR} best run"
 WIDTH = 80
 _WIDE = 10_000
 _LEAST = 8  # columns of a terminal that a text keeps when it is cut
-# Beyond Latin, the letters that are one cell wide and stand in our own tables.
+# Beyond Latin, one-cell characters of our own tables.
 _NARROW = frozenset("Δ–−•…“”≥≤→↑↓█†‡─")
 
 
@@ -46,7 +46,7 @@ class Table:
         width: On a terminal, the columns at which title and notes are folded; 0 for never.
         digits: Decimals of numbers that are not whole by kind (``int``).
         best: (row, column) of cells to be marked: bold, where letters can be.
-        starred: Whether they have a star on a terminal, too; a note then says what it means.
+        starred: Whether they have a star on a terminal, too; a note then explains it.
         marks: (row, column) to what is behind a cell, such as a mark of significance that a
             note explains; CSV and JSON leave it out.
         right: Columns that stand to the right although their numbers are written as text, with as
@@ -210,7 +210,7 @@ def _is_narrow(text: str) -> bool:
 
 
 def _by_rich(table: Table, *, color: bool) -> str:
-    """The table with what a terminal can do, and letters of any width."""
+    """The table for a terminal, with letters of any width."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable

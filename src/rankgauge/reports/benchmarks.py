@@ -118,14 +118,14 @@ def _data(found: BenchmarkComparison, _options: Options) -> Table:
 
 
 def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
-    """Latency, index and cost, with what was seen when the retrievers were run."""
+    """Latency, index and cost, with remarks on the runs."""
     table = cost_table(runs)
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     yield replace(table, notes=(*table.notes, *notes))
 
 
 def _exploration(found: Exploration, _format: str, options: Options) -> Iterator[Table]:
-    """What was tried, what the best does on other queries, and one setting changed at a time."""
+    """The tried configurations, the best one on other queries, and single-setting changes."""
     yield found.table()
     if found.comparison is not None:
         title = f"best and before on {len(found.test)} test queries"

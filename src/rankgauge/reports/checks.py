@@ -92,7 +92,7 @@ def _fix(kind: FindingKind) -> str:
 
 
 def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
-    """The table; on a terminal, what was found as text."""
+    """The table; on a terminal, the findings as text."""
     if format != "table":
         yield result.table()
         return
@@ -100,7 +100,7 @@ def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Tabl
 
 
 def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
-    """Findings by input, the worst first; then how many there are."""
+    """Findings by input, worst first; then their number."""
     by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
     for found in result.findings:
         by_source.setdefault(found.evidence.source, []).append(found)
@@ -117,7 +117,7 @@ def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
 
 
 def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
-    """What a reader needs next to the problems."""
+    """Notes in addition to the findings."""
     if not result.findings:
         yield f"looked at: {', '.join(result.inputs)}"
         yield f"looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"

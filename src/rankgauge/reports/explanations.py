@@ -19,7 +19,7 @@ _ESCAPES = {
 }  # fmt: skip
 _WIDE = 100
 _BETWEEN = 3
-# However wide the rest is, so much of an id is shown.
+# At least this much of an id is shown.
 _SHORTEST = 16
 _MISSED = 5
 
@@ -37,7 +37,7 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
 
 
 def _table_text(table: Table, *, color: bool) -> str:
-    """A table with its lines for what is not shown, which run on over the columns."""
+    """A table with its lines for omitted rows, which span the columns."""
     gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
     lines = render_table(_narrowed(table, gaps), "table", color=color).splitlines()
     above = 3 if table.title else 2

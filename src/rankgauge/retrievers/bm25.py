@@ -35,10 +35,10 @@ class BM25:
 
     Args:
         k1: How much further occurrences of a word count.
-        b: How much long documents are held back, from 0 to 1.
+        b: Strength of length normalization, from 0 to 1.
         method: ``lucene``, ``robertson``, ``atire``, ``bm25l`` or ``bm25+``.
         delta: What ``bm25l`` and ``bm25+`` give to each occurrence in long documents.
-        stemmer: The language of PyStemmer's stemmer; None for words as they stand.
+        stemmer: The language of PyStemmer's stemmer; None for unstemmed words.
         stop_words: The language of bm25s's stop words (``english``, ``german``, ...), or the
             words; None for none.
         words: The regular expression of a word.
@@ -97,7 +97,7 @@ class BM25:
         }
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Count the words of the documents; what was there is replaced.
+        """Count the words of the documents; an earlier index is replaced.
 
         Raises:
             InputError: If something is not a document, or no document has one of the fields.

@@ -21,13 +21,13 @@ from rankgauge.retrievers.vector_store import (
 class LanceDB(VectorStore):
     """Vectors in LanceDB, compared with every one: without an index its search is exact.
 
-    An existing table that has an index is searched by it. Ties: document id ascending; which of
-    several equals are at rank k is the store's choice.
+    An existing table that has an index is searched by it. Ties: document id ascending; the store
+    decides which of several tied documents are at rank k.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The path of a folder; None for one that is removed by ``close()``.
+        location: The path of a folder; None for a temporary one, removed by ``close()``.
         id_field: The column of document ids.
         filter_field: Only documents whose field (column) of that name equals that of the query, as
             text; a query without it searches all.
