@@ -41,7 +41,7 @@ def test_retrievers_are_compared_with_latency_beside_quality(bench):
     for said in ("compared with bm25", "latency and cost", "p50 ms", "dense", "index s"):
         assert said in done.stdout
     assert done.stderr == ""
-    again = bench()
+    again = bench("--full")
     assert "30 of 30 responses reused from" in again.stdout
     assert "same settings (declared)" in " ".join(again.stdout.split())
 

@@ -37,7 +37,7 @@ def test_it_has_other_forms(found, form):
 
 def test_programs_get_the_trials(found):
     rows = render(found, "csv").splitlines()
-    assert rows[0] == 'configuration,place,"RR, tuning",ms a query,'
+    assert rows[0] == 'configuration,place,"RR, tuning",ms/query,'
     assert rows[1].startswith("2,0,1.0,2.0,")
     assert len(rows) == 5
     assert json.loads(render(found, "json"))

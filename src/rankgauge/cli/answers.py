@@ -12,7 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, settings_of
-from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
+from rankgauge.cli.output import check_writable, print_result, quiet, say, tell, write_whole
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -184,7 +184,7 @@ def evaluate(
             entry = history.add(each, label=label, settings=dict(each.settings))
             tell(f"saved as {entry.id} in {history.where}")
     print_result(shown, format, chosen)
-    if format == "table" and not full:
+    if format == "table" and not full and not quiet():
         say("Next step: --full shows whether retrieval or generation limits the answers\n")
 
 
@@ -210,6 +210,7 @@ def evaluate(
     help="Write the baseline from FILE, with the measures that are gated, and end.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
+@options.quiet
 @click.option(
     "--allow-uncalibrated",
     is_flag=True,
@@ -318,11 +319,12 @@ def calibrate(
         means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    chosen = rankgauge.reports.Options(full=full)
+    print_result(found, format, chosen)
     if format in {"table", "markdown"}:
         say("\n")
     if format != "csv":  # a file of CSV is one table
-        print_result(means, format)
+        print_result(means, format, chosen)
 
 
 @answers.command(short_help="Open a page on which a person gives verdicts.")

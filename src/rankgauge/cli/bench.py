@@ -10,7 +10,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
+from rankgauge.cli.output import check_writable, print_result, quiet, say, tell, write_whole
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -133,7 +133,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
             measure = str(shown.primary)
             said = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
         say("".join(f"{for_terminal(line)}\n" for line in said))
-    if format == "table" and not full:
+    if format == "table" and not full and not quiet():
         option, shows = (
             ("--diagnose", "the likely cause of what the lowest run misses")
             if diagnosed is None
@@ -259,7 +259,7 @@ class _Shown:
             if not values:
                 click.echo()
                 print_result(self.runs, format)
-        if diagnosis is None:
+        if diagnosis is None or quiet():
             return
         click.echo()
         if format == "table" and not full:

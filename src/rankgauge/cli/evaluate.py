@@ -12,7 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, settings_of, told_apart
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_result, quiet, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -134,7 +134,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     if use is not None:
         case = rankgauge.core.use_case(use)
         chosen = (*case.measures, *measures)
-        tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
+        if not quiet():
+            tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
     wanted = chosen or None
     if tie_report or unjudged_report:
         from rankgauge.cli.evaluate_reports import Sources, print_reports
@@ -187,7 +188,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query, full=full))
     for note in rankgauge.reports.notes_of(evaluations):
         # What a program reads has no notes, and a warning must be seen.
-        if format in {"trec", "csv"} or (format == "json" and "WARNING" in note):
+        if format in {"trec", "csv"} or ((format == "json" or quiet()) and "WARNING" in note):
             tell(note)
     if failure is not None:
         raise failure

@@ -55,6 +55,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
+@options.quiet
 @options.full("Show margins, wins, ties, losses, and all queries that lost most.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")

@@ -16,7 +16,19 @@ from rankgauge.core.escaping import for_terminal
 if TYPE_CHECKING:
     from rankgauge.rendering import Result
 
-__all__ = ["check_writable", "counted", "print_result", "print_table", "say", "tell", "write_whole"]
+__all__ = [
+    "QUIET",
+    "check_writable",
+    "counted",
+    "print_result",
+    "print_table",
+    "quiet",
+    "say",
+    "tell",
+    "write_whole",
+]
+
+QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
 
 _PLAIN = str.maketrans(
     {
@@ -44,6 +56,11 @@ def say(text: str, *, color: bool = False, err: bool = False) -> None:
     click.echo(text, nl=False, color=color, err=err)
 
 
+def quiet() -> bool:
+    """Whether the command prints only numbers."""
+    return bool(click.get_current_context().meta.get(QUIET))
+
+
 def print_result(
     result: Result | Sequence[Result], format: str, options: rankgauge.reports.Options | None = None
 ) -> None:
@@ -55,14 +72,15 @@ def print_result(
         options: What is shown.
     """
     color = format == "table" and sys.stdout.isatty()
-    chosen = replace(options or rankgauge.reports.Options(), color=color)
+    chosen = replace(options or rankgauge.reports.Options(), color=color, quiet=quiet())
     say(rankgauge.reports.render(result, format, chosen), color=color)
 
 
 def print_table(table: rankgauge.rendering.Table, format: str) -> None:
     """Print a table to standard output."""
     color = format == "table" and sys.stdout.isatty()
-    say(rankgauge.rendering.render_table(table, format, color=color), color=color)
+    shown = replace(table, title="", notes=()) if quiet() else table
+    say(rankgauge.rendering.render_table(shown, format, color=color), color=color)
 
 
 def tell(line: str) -> None:

@@ -27,23 +27,36 @@ _WORDS = {"document", "relevant", "tie"}
 
 
 def tables_of(
-    measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str
+    measure: Measure,
+    calculation: Calculation,
+    ranking: RankedQuery,
+    *,
+    title: str,
+    full: bool = True,
 ) -> tuple[Table, ...]:
-    """The ranking with what each document contributes; the ideal ranking, if there is one."""
-    first = replace(_ranking(measure, calculation, ranking), title=title)
+    """The ranking with what each document contributes; the ideal ranking, if there is one.
+
+    Args:
+        measure: The measure.
+        calculation: What each document contributes to its value.
+        ranking: The documents of the query.
+        title: The title of the first table.
+        full: Whether the first ranks are shown even if they contribute nothing.
+    """
+    head = _HEAD if full else 0
+    first = replace(_ranking(measure, calculation, ranking, head), title=title)
     return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def shown_of(calculation: Calculation) -> list[Step]:
+def shown_of(calculation: Calculation, head: int = _HEAD) -> list[Step]:
     """The rows that are shown: the first ranks, and below what counts."""
-    return [row for place, row in enumerate(calculation.rows) if place < _HEAD or row.counts][
-        :_MOST
-    ]
+    most = _MOST if head else _HEAD
+    return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
 
 
-def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
+def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, head: int) -> Table:
     level, columns = level_of(measure, ranking), calculation.columns
-    shown = shown_of(calculation)
+    shown = shown_of(calculation, head)
     ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))

@@ -307,7 +307,7 @@ class DriftReport(Result):
         return Table(
             ("cluster", "evaluation", "log", "asked", "", "typical question"),
             rows, title="Evaluation and log questions by cluster", notes=tuple(self._notes()),
-            width=0 if full else 80, shortened=frozenset({0, 5}),
+            width=80, shortened=frozenset({0, 5}),
         )  # fmt: skip
 
     def _row(self, cluster: QuestionCluster) -> tuple[Cell, ...]:

@@ -37,7 +37,7 @@ def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
             losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}),
             notes=(f"{more} more, and margins: --full (full=True)",) if more > 0 else (),
         )  # fmt: skip
-    return [table, losers] if losers.rows else [table]
+    return [table, losers] if losers.rows and not options.quiet else [table]
 
 
 def _github(result: GateResult, options: Options) -> str:
