@@ -148,7 +148,7 @@ def test_repeats_are_told(bench):
 
 def test_configurations_are_explored_and_chosen(tmp_path):
     words = ["explore", PLAN, "--store", str(tmp_path), "--timed", "0"]
-    done = command.run(*words)
+    done = command.run(*words, "--full")
     assert done.returncode == 0, done.stderr
     for said in ("5 of 5 configurations tried (grid)", "best and before on 15 test queries",
                  "before and best, 15 queries", "one setting changed at a time"):  # fmt: skip

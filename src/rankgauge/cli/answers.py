@@ -210,7 +210,9 @@ def evaluate(
     help="Write the baseline from FILE, with the measures that are gated, and end.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
+@options.gate_report
 @options.quiet
+@options.full("Show rules, margins, and all questions that lost most.")
 @click.option(
     "--allow-uncalibrated",
     is_flag=True,
@@ -225,6 +227,8 @@ def gate(
     update_baseline: bool,
     strict: bool,
     allow_uncalibrated: bool,
+    page: str | None,
+    full: bool,
     **given: Any,
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL or INCONCLUSIVE.
@@ -256,7 +260,10 @@ def gate(
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
     )
-    print_result(result, "table", rankgauge.reports.Options(strict=strict))
+    print_result(result, "table", rankgauge.reports.Options(strict=strict, full=full))
+    if page:
+        write_whole(page, rankgauge.reports.gate_page(result))
+        tell(f"wrote {page}")
     return result.exit_code(strict=strict)
 
 

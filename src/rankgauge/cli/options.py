@@ -16,6 +16,7 @@ __all__ = [
     "baseline",
     "collection",
     "full",
+    "gate_report",
     "label",
     "language_model",
     "measure",
@@ -66,6 +67,10 @@ output = click.option(
 )  # fmt: skip
 
 
+gate_report = click.option(
+    "--report", "page", metavar="FILE",
+    help="Write an HTML page: the verdict and why, the next step, checks, and losses.",
+)  # fmt: skip
 # `print_result` reads it from the context.
 quiet = click.option(
     "-q", "--quiet", is_flag=True, expose_value=False,

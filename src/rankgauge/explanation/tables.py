@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -57,6 +58,7 @@ def shown_of(calculation: Calculation, head: int = _HEAD) -> list[Step]:
 def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, head: int) -> Table:
     level, columns = level_of(measure, ranking), calculation.columns
     shown = shown_of(calculation, head)
+    k = dict(measure.params).get("k")
     ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
@@ -67,14 +69,14 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, h
     for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
         place = row.ranked.rank
         if place > last + 1:
-            rows.append(_line(_between(ranking.documents[last : place - 1], level), heads))
+            rows.append(_line(_between(ranking.documents[last : place - 1], level, k), heads))
         last = place
         if row.counts:
             best.add((len(rows), 1))
         rows.append((*_document(row.ranked, level, ties=ties, binary=binary), *terms))
     rest = ranking.documents[last:]
     if rest:
-        rows.append(_line(_between(rest, level, cut=_cut(measure, last)), heads))
+        rows.append(_line(_between(rest, level, k), heads))
     return Table(
         columns=heads,
         rows=tuple(rows),
@@ -100,24 +102,21 @@ def _right(heads: Sequence[str]) -> frozenset[int]:
     return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
 
 
-def _cut(measure: Measure, last: int) -> Value:
-    """The cut-off, if what is left is below it."""
-    k = dict(measure.params).get("k")
-    return k if isinstance(k, int) and last >= k else None
-
-
 def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
     return (GAP, text, *([""] * (len(heads) - 2)))
 
 
-def _between(documents: Sequence[RankedDocument], level: float, *, cut: Value = None) -> str:
+def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
     """What is not shown, in a few words."""
-    hits = [str(one.rank) for one in documents if one.reaches(level)]
+    cut = k if isinstance(k, int) else math.inf
+    hits = [one.rank for one in documents if one.reaches(level)]
+    below = " below the cut-off"
     said = "none relevant"
     if hits:
-        said = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
-    below = "" if cut is None else " below the cut-off"
-    return f"{many(len(documents), 'more document')}{below}, {said}"
+        where = below if hits[0] > cut >= documents[0].rank else ""
+        shown = ", ".join(map(str, hits[:3])) + (", ..." * (len(hits) > 3))
+        said = f"{len(hits)} relevant{where}, at {shown}"
+    return f"{many(len(documents), 'more document')}{below * (documents[0].rank > cut)}, {said}"
 
 
 def _ideal(calculation: Calculation) -> Table:

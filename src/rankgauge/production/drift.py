@@ -405,9 +405,6 @@ class DriftReport(Result):
             "finding": self.finding.to_dict(),
         }
 
-    def __repr__(self) -> str:
-        return f"<DriftReport: {self.summary()}>"
-
 
 @dataclass(frozen=True)
 class ReweightedMeans(Result):
