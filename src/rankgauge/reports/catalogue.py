@@ -51,8 +51,8 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
         UnknownName: With the nearest names.
 
     Example:
-        >>> print(describe("RR").splitlines()[0])
-        RR: Reciprocal rank of the first relevant document, 0 if it is not in the first k.
+        >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")
+        True
     """
     bare = _bare(name)
     return "\n".join(_described(bare.declaration, full=full)) + "\n"
