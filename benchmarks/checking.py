@@ -86,8 +86,8 @@ def row(name: str, pair: tuple[Path, Path], rounds: int, goal: float) -> tuple[s
         for taken in zip(*pairs, strict=True)
     )
     times = second[0] / first[0]
-    said = f"{times:.1f}" + ("" if times < goal else f" (goal: under {goal})")
-    return name, number(first[0]), number(second[0]), said, f"{first[1]:.0f}", f"{second[1]:.0f}"
+    text = f"{times:.1f}" + ("" if times < goal else f" (goal: under {goal})")
+    return name, number(first[0]), number(second[0]), text, f"{first[1]:.0f}", f"{second[1]:.0f}"
 
 
 HEAD = ("run", "evaluate s", "check s", "check / evaluate", "evaluate MiB", "check MiB")

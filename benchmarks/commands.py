@@ -75,9 +75,9 @@ def rows(work: Work) -> Iterator[tuple[str, ...]]:
             for word in ("{", "}", " --rules rules", " --baseline base.json"):
                 shown = shown.replace(word, "")
             ratio = took.cpu / (contains * one.cpu)
-            said = f"{ratio:.1f}" + ("" if ratio <= goal else f" (goal: {goal:g})")
+            text = f"{ratio:.1f}" + ("" if ratio <= goal else f" (goal: {goal:g})")
             peak = f"{took.peak:.0f}" + ("" if took.peak <= room else f" (goal: {room:g})")
-            yield f"`{shown}`", str(contains), number(one.cpu), number(took.cpu), said, peak
+            yield f"`{shown}`", str(contains), number(one.cpu), number(took.cpu), text, peak
 
 
 HEAD = ("command", "evaluations", "one evaluation s", "command s", "ratio", "peak MiB")

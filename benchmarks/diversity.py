@@ -78,9 +78,9 @@ def row(size: tuple[int, int, int], rounds: int) -> tuple[str, ...]:
     """The medians for one size."""
     taken = zip(*(_apart(size) for _ in range(rounds)), strict=True)
     plain, diverse, read = map(statistics.median, taken)
-    said = number(diverse) + ("" if diverse < GOAL else f" (goal: under {GOAL:g})")
+    text = number(diverse) + ("" if diverse < GOAL else f" (goal: under {GOAL:g})")
     name = "{:,} queries, {:,} documents, {} subtopics".format(*size)
-    return name, number(plain), said, number(read)
+    return name, number(plain), text, number(read)
 
 
 def main() -> None:

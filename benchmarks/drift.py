@@ -49,8 +49,8 @@ def rows(ours: int, theirs: int) -> Iterator[tuple[str, ...]]:
     start = time.process_time()
     measure_drift(texts[:ours], texts[ours:])
     took = time.process_time() - start
-    said = number(took) + ("" if took < GOAL else f" (goal: {GOAL})")
-    yield "all, by TF-IDF with and without frequent words", *sizes, said
+    text = number(took) + ("" if took < GOAL else f" (goal: {GOAL})")
+    yield "all, by TF-IDF with and without frequent words", *sizes, text
 
 
 def main() -> None:

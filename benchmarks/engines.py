@@ -77,7 +77,7 @@ class Engine:
         """The words of its command for two files; the run "-" comes through a pipe."""
         raise NotImplementedError
 
-    def said(self, output: str) -> Means:
+    def parse(self, output: str) -> Means:
         """The means that its command printed."""
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class Rankgauge(Engine):
         asked = [word for name in measures for word in ("-m", name)]
         return [sys.executable, "-m", "rankgauge", "evaluate", qrels, run, *asked, "--as", "csv"]
 
-    def said(self, output: str) -> Means:
+    def parse(self, output: str) -> Means:
         head, row = (line.split(",") for line in output.splitlines())
         return _plain({name: float(mean) for name, mean in zip(head[1:], row[1:], strict=True)})
 
@@ -149,7 +149,7 @@ class TrecEval(Engine):
         asked = [word for name in _asked(measures, ".") for word in ("-m", name)]
         return ["trec_eval", *asked, qrels, "/dev/stdin" if run == "-" else run]
 
-    def said(self, output: str) -> Means:
+    def parse(self, output: str) -> Means:
         rows = [line.split() for line in output.splitlines()]
         return {_ours(name): float(value) for name, _, value in rows}
 
@@ -235,7 +235,7 @@ class IrMeasures(Engine):
         asked = "/dev/stdin" if run == "-" else run
         return [sys.executable, "-m", "ir_measures", "--places", "9", qrels, asked, *measures]
 
-    def said(self, output: str) -> Means:
+    def parse(self, output: str) -> Means:
         rows = [line.split() for line in output.splitlines()]
         return {name: float(value) for name, value in rows}
 

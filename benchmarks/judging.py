@@ -53,8 +53,8 @@ def rows(count: int, rounds: int) -> Iterator[tuple[str, ...]]:
     """A line for each computation."""
     drawn = list(questions(count))
     took = seconds(lambda: [fit_plackett_luce(*question) for question in drawn], rounds)
-    said = number(took) + ("" if took < GOAL else f" (goal: under {GOAL})")
-    yield "Plackett-Luce fits", f"{count:,}", said
+    text = number(took) + ("" if took < GOAL else f" (goal: under {GOAL})")
+    yield "Plackett-Luce fits", f"{count:,}", text
     codes = np.random.default_rng(18).integers(0, 4, (30 * count, 2)).astype(float)
     took = seconds(lambda: krippendorff_alpha(codes), rounds)
     yield "alpha, 1,000 resamples of 30 tasks each", f"{count:,}", number(took)

@@ -145,9 +145,9 @@ def line(
     """A line of the table, with the goal and whether it is missed."""
     middle, late = (1000 * times[int(len(times) * share)] for share in (0.5, 0.99))
     missed = errors or (middle if goal[0] == "median" else late) >= goal[1]
-    said = f"{goal[0]} under {goal[1]} ms" + (", missed" if missed else "")
+    text = f"{goal[0]} under {goal[1]} ms" + (", missed" if missed else "")
     counts = (str(judges), f"{choices:,}", str(len(times)), str(errors))
-    return (*counts, number(middle), number(late), said)
+    return (*counts, number(middle), number(late), text)
 
 
 def main() -> None:

@@ -130,18 +130,18 @@ def ways(queries: int, rounds: int) -> str:
 def others(*, large: bool) -> str:
     """An endpoint far away and, if large, the memory that many queries need."""
     far = apart("far")
-    said = (
+    text = (
         f"{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} at once: "
         f"{far['seconds']:.2f} s, {far['seconds'] / far['least']:.2f} times the least possible "
         f"({far['least']:.2f} s)."
     )
     if not large:
-        return said
+        return text
     rows = []
     for count in (100_000, 1_000_000):
         found = apart("memory", str(count))
         rows.append((f"{count:,}", f"{found['running']:.0f}", f"{found['evaluating']:.0f}"))
-    return f"{said}\n\n{table(('queries', 'MiB for running', 'for evaluating'), rows)}"
+    return f"{text}\n\n{table(('queries', 'MiB for running', 'for evaluating'), rows)}"
 
 
 def main() -> None:
@@ -154,10 +154,10 @@ def main() -> None:
     parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.task:
-        said = f"{ways(given.queries, given.rounds)}\n\n{others(large=given.large)}"
-        print(said)
+        text = f"{ways(given.queries, given.rounds)}\n\n{others(large=given.large)}"
+        print(text)
         if given.write:
-            put(given.write, "running", said)
+            put(given.write, "running", text)
         return
     name, *words = given.task
     tasks: dict[str, Callable[[], dict[str, float]]] = {

@@ -247,11 +247,11 @@ def beside(rows: Iterable[Mapping[str, str]], before: Iterable[Mapping[str, str]
         larger += [f"{row['stage']} ({cell})" for cell in cells[-2:] if cell.startswith("**")]
     head = ("stage", "CPU ms", "MiB", "CPU in loads", "times the last", "MiB, times the last")
     against = next(iter(last.values()), None)
-    said = "Nothing is recorded yet."
+    text = "Nothing is recorded yet."
     if against is not None:
         who = "{version} of {date}, Python {python}, NumPy {numpy}, {cores} cores".format(**against)
-        said = f"The last is {who}. More than {SAID} times of it: {', '.join(larger) or 'none'}."
-    return f"{table(head, lines)}\n\n{said}"
+        text = f"The last is {who}. More than {SAID} times of it: {', '.join(larger) or 'none'}."
+    return f"{table(head, lines)}\n\n{text}"
 
 
 def _changes(row: Mapping[str, str], old: Mapping[str, str] | None) -> list[str]:

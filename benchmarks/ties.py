@@ -62,10 +62,10 @@ def rows(works: Iterable[Work], rounds: int) -> Iterable[tuple[str, ...]]:
         for habit in ("as they are", "whole numbers", "all equal"):
             spent, touched = took(qrels, scored(run, habit), rounds)
             times = spent["mean"] / spent["trec"]
-            said = f"{times:.2f}" + ("" if times < GOAL else f" (goal: under {GOAL})")
+            text = f"{times:.2f}" + ("" if times < GOAL else f" (goal: under {GOAL})")
             numbers = [number(spent[ties]) for ties in POLICIES]
             best = f"{spent['best'] / spent['trec']:.2f}"
-            yield str(work), habit, f"{touched:,}", *numbers, best, said
+            yield str(work), habit, f"{touched:,}", *numbers, best, text
 
 
 def main() -> None:

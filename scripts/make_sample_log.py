@@ -28,150 +28,95 @@ EXAMINED = (1.0, 0.6, 0.4, 0.3, 0.25)
 CLICK, STRAY_CLICK, RATING, REPEAT = 0.75, 0.06, 0.35, 0.45
 UP_IF_FOUND, UP_IF_NOT = 0.85, 0.2
 
-# Documents that answer, and ways to ask. Words in braces are replaced by each of the others.
-TOPICS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
-    (
-        ("loans-renewing", "loans-renewing-phone"),
-        (
-            "how do i renew {my books;a loan;a dvd;my loans online}",
-            "can I {extend;prolong;renew} a {book;game;magazine} by phone",
-            "renew {online;by phone;at the desk;twice}",
-        ),
-    ),
-    (
-        ("loans-periods", "loans-limits"),
-        (
-            "how long can I keep {a DVD;a book;a board game;magazines}",
-            "how many {books;films;items;games} can I borrow at once",
-            "loan period {cd;novel;children's book}",
-        ),
-    ),
-    (
-        ("loans-overdue-fines", "loans-paying-fees"),
-        (
-            "{late fees;overdue fees;fines} {for children;for dvds;per day}",
-            "how can I pay {my fees;a fine;what I owe} {online;by card;in cash}",
-            "what happens if I bring {a book;two books;a game} back too late",
-        ),
-    ),
-    (
-        ("loans-returning", "faq-returning"),
-        (
-            "where can I {return;drop off;give back} {my books;a book;dvds} {on sunday;at night}",
-            "book drop {at the branch;opening times;full}",
-        ),
-    ),
-    (
-        ("card-joining", "card-visitors", "card-children"),
-        (
-            "how do I {join;become a member;get a card}",
-            "library card for {my son;a tourist;students;my parents}",
-            "what does {membership;a card;joining} cost",
-        ),
-    ),
-    (
-        ("card-pin", "card-blocked", "card-lost"),
-        (
-            "{forgot;lost;need to change} my pin",
-            "my {card;account} is {blocked;locked;not working}",
-            "I lost my {card;library card;wallet with the card}, what now",
-        ),
-    ),
-    (
-        ("ebooks-borrowing", "ebooks-problems", "ebooks-reserving"),
-        (
-            "how do I borrow {an ebook;e-books;an audiobook} {on my phone;on a kindle;at home}",
-            "{ebook;e-book;audiobook} does not {open;download;play}",
-            "waiting list for {e-books;an ebook;audiobooks}",
-        ),
-    ),
-    (
-        ("printing", "printing-own-device", "scanning-copying"),
-        (
-            "can I print {a boarding pass;a pdf;photos;from my phone;in color}",
-            "what does {printing;copying;a scan;a color copy} cost",
-            "{scan;copy} {documents;a passport;a book}",
-        ),
-    ),
-    (
-        ("wifi", "wifi-problems", "computers-booking"),
-        (
-            "wifi {password;not working;login;slow}",
-            "{book;reserve;use} a computer {today;for two hours;without a card}",
-            "how do I connect {my laptop;my phone;a tablet} to the wifi",
-        ),
-    ),
-    (
-        ("rooms-study", "rooms-meeting", "rooms-reading"),
-        (
-            "{book;reserve;hire} a {study room;meeting room;group room}",
-            "study room for {four people;our group;saturday}",
-            "is there a quiet place to {study;read;work}",
-        ),
-    ),
-    (
-        ("opening-hours", "opening-hours-holidays"),
-        (
-            "are you open {on sunday;at easter;on may day;at christmas;tonight}",
-            "opening hours {branch;main building;saturday;reading room}",
-            "when do you {open;close} {today;tomorrow;on friday}",
-        ),
-    ),
-    (
-        ("children-storytime", "children-homework", "children-summer"),
-        (
-            "story time for {toddlers;babies;my daughter;four year olds}",
-            "{homework club;summer reading;rhyme time} {times;sign up;age}",
-            "can my {son;nine year old;daughter} {stay alone;get homework help}",
-        ),
-    ),
-    (
-        ("loans-home-delivery", "access-formats"),
-        (
-            "could someone bring {books;crime novels} to my {grandmother;mother}, she is very old",
-            "do you have {novels;crime novels;newspapers} in {large print;braille;bigger type}",
-        ),
-    ),
-    (
-        ("access-building", "access-technology"),
-        ("wheelchair {access;ramp;toilet;parking}", "is there a {lift;hearing loop} in the hall"),
-    ),
-    (
-        ("visiting-lost-property", "visiting-house-rules"),
-        (
-            "I forgot my {umbrella;scarf;glasses;bag} {upstairs;in the hall}, did someone find it?",
-            "am I allowed to {drink coffee;eat a sandwich;make phone calls} at a desk?",
-        ),
-    ),
-    (
-        ("ill-requesting", "ill-conditions", "purchase-suggestions"),
-        (
-            "can you get me {a book;an article;a film} that is not in your catalogue",
-            "interlibrary loan {cost;how long;renew}",
-        ),
-    ),
-    (
-        ("archive-family-history", "archive-copies", "archive-newspapers", "archive-visiting"),
-        (
-            "where can I look up my {great-grandparents;family;ancestors}",
-            "can I order an old {photo;map;newspaper} of my {street;school;village} from you?",
-        ),
-    ),
-    (
-        ("donations-books",),
-        (
-            "would you take my late {father;mother}'s {books;encyclopedias;records}?",
-            "donate {books;dvds;comics}",
-        ),
-    ),
-    (
-        ("loans-claims-returned", "loans-renewing-refused"),
-        (
-            "I brought {a novel;two books;a film} back last week but it is still on my account",
-            "the website will not let me {extend;renew} my loan, it just says not allowed",
-        ),
-    ),
-]
+# Documents that answer, then ways to ask. Words in braces are replaced by each of the others.
+TOPICS = """\
+loans-renewing loans-renewing-phone
+how do i renew {my books;a loan;a dvd;my loans online}
+can I {extend;prolong;renew} a {book;game;magazine} by phone
+renew {online;by phone;at the desk;twice}
+
+loans-periods loans-limits
+how long can I keep {a DVD;a book;a board game;magazines}
+how many {books;films;items;games} can I borrow at once
+loan period {cd;novel;children's book}
+
+loans-overdue-fines loans-paying-fees
+{late fees;overdue fees;fines} {for children;for dvds;per day}
+how can I pay {my fees;a fine;what I owe} {online;by card;in cash}
+what happens if I bring {a book;two books;a game} back too late
+
+loans-returning faq-returning
+where can I {return;drop off;give back} {my books;a book;dvds} {on sunday;at night}
+book drop {at the branch;opening times;full}
+
+card-joining card-visitors card-children
+how do I {join;become a member;get a card}
+library card for {my son;a tourist;students;my parents}
+what does {membership;a card;joining} cost
+
+card-pin card-blocked card-lost
+{forgot;lost;need to change} my pin
+my {card;account} is {blocked;locked;not working}
+I lost my {card;library card;wallet with the card}, what now
+
+ebooks-borrowing ebooks-problems ebooks-reserving
+how do I borrow {an ebook;e-books;an audiobook} {on my phone;on a kindle;at home}
+{ebook;e-book;audiobook} does not {open;download;play}
+waiting list for {e-books;an ebook;audiobooks}
+
+printing printing-own-device scanning-copying
+can I print {a boarding pass;a pdf;photos;from my phone;in color}
+what does {printing;copying;a scan;a color copy} cost
+{scan;copy} {documents;a passport;a book}
+
+wifi wifi-problems computers-booking
+wifi {password;not working;login;slow}
+{book;reserve;use} a computer {today;for two hours;without a card}
+how do I connect {my laptop;my phone;a tablet} to the wifi
+
+rooms-study rooms-meeting rooms-reading
+{book;reserve;hire} a {study room;meeting room;group room}
+study room for {four people;our group;saturday}
+is there a quiet place to {study;read;work}
+
+opening-hours opening-hours-holidays
+are you open {on sunday;at easter;on may day;at christmas;tonight}
+opening hours {branch;main building;saturday;reading room}
+when do you {open;close} {today;tomorrow;on friday}
+
+children-storytime children-homework children-summer
+story time for {toddlers;babies;my daughter;four year olds}
+{homework club;summer reading;rhyme time} {times;sign up;age}
+can my {son;nine year old;daughter} {stay alone;get homework help}
+
+loans-home-delivery access-formats
+could someone bring {books;crime novels} to my {grandmother;mother}, she is very old
+do you have {novels;crime novels;newspapers} in {large print;braille;bigger type}
+
+access-building access-technology
+wheelchair {access;ramp;toilet;parking}
+is there a {lift;hearing loop} in the hall
+
+visiting-lost-property visiting-house-rules
+I forgot my {umbrella;scarf;glasses;bag} {upstairs;in the hall}, did someone find it?
+am I allowed to {drink coffee;eat a sandwich;make phone calls} at a desk?
+
+ill-requesting ill-conditions purchase-suggestions
+can you get me {a book;an article;a film} that is not in your catalogue
+interlibrary loan {cost;how long;renew}
+
+archive-family-history archive-copies archive-newspapers archive-visiting
+where can I look up my {great-grandparents;family;ancestors}
+can I order an old {photo;map;newspaper} of my {street;school;village} from you?
+
+donations-books
+would you take my late {father;mother}'s {books;encyclopedias;records}?
+donate {books;dvds;comics}
+
+loans-claims-returned loans-renewing-refused
+I brought {a novel;two books;a film} back last week but it is still on my account
+the website will not let me {extend;renew} my loan, it just says not allowed
+"""
 # Asked from the fifth week on. The collection knows 3D printers, and no other machine.
 KNOWN = (
     ("maker-3d-printing", "maker-induction"),
@@ -215,8 +160,11 @@ def clicked(draw: Random, shown: list[str], good: tuple[str, ...]) -> str | None
 def make_searches() -> list[dict[str, object]]:
     """Return the searches of all weeks, in the order of their times."""
     draw = Random(20260302)  # noqa: S311 - a simulation
-    topics = [(good, sorted({t for p in patterns for t in wordings(p)}))
-              for good, patterns in [*TOPICS, KNOWN, UNKNOWN]]  # fmt: skip
+    usual = [paragraph.splitlines() for paragraph in TOPICS.split("\n\n")]
+    topics = [(good, sorted({t for p in patterns for t in wordings(p)})) for good, patterns in [
+        *((tuple(documents.split()), tuple(patterns)) for documents, *patterns in usual),
+        KNOWN, UNKNOWN,
+    ]]  # fmt: skip
     texts = [text for _, several in topics for text in several]
     ranked = rank_bm25(read_jsonl("corpus.jsonl"), dict(zip(texts, texts, strict=True)))
     rows: list[dict[str, object]] = []
@@ -224,7 +172,7 @@ def make_searches() -> list[dict[str, object]]:
         new = 0.0 if week < 4 else 0.1 * (week - 1)
         for _ in range(SEARCHES):
             fresh = draw.random() < new
-            known = len(TOPICS)
+            known = len(usual)
             number = known + (draw.random() < 0.75) if fresh else draw.randrange(known)
             good, several = topics[number]
             time = START + timedelta(weeks=week, seconds=draw.randrange(7 * 86_400))

@@ -113,8 +113,8 @@ class Engine:
         if asked.headers["content-type"] != "application/x-ndjson":
             return 406, {}, fault("media_type_header_exception", "Invalid media-type", 406)
         if not asked.content.endswith(b"\n"):
-            said = f"The {what[1:]} request must be terminated by a newline [\\n]"
-            return 400, {}, fault("illegal_argument_exception", said, 400)
+            message = f"The {what[1:]} request must be terminated by a newline [\\n]"
+            return 400, {}, fault("illegal_argument_exception", message, 400)
         lines = [json.loads(line) for line in asked.content.splitlines()]
         if len(lines) % 2:
             return 400, {}, fault("illegal_argument_exception", "lines come in pairs", 400)
@@ -128,8 +128,8 @@ class Engine:
     def written(self, index: Any, action: Any, source: Any) -> Any:
         name = action["index"]["_id"]
         if len(name.encode()) > 512:
-            said = f"id is too long, must be no longer than 512 bytes but was: {len(name)}"
-            return {"index": {"_id": name, **fault("action_request_validation", said, 400)}}
+            message = f"id is too long, must be no longer than 512 bytes but was: {len(name)}"
+            return {"index": {"_id": name, **fault("action_request_validation", message, 400)}}
         index["waiting"][name] = source
         return {"index": {"_id": name, "status": 201, "result": "created"}}
 

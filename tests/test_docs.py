@@ -126,8 +126,10 @@ def test_every_measure_of_answers_is_on_its_page_with_its_definition():
 
 def commands(group: click.Command, path: str = "rankgauge"):
     yield path, group
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, f"{path} {name}")
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            yield from commands(group.get_command(context, name), f"{path} {name}")
 
 
 @pytest.mark.parametrize(("path", "command"), list(commands(cli)), ids=str)

@@ -56,12 +56,12 @@ def main() -> None:
         comparison = rankgauge.compare(qrels, runs, MEASURES, pairs="all")
         write(f"## {title}\n\n")
         write(rankgauge.reports.render(comparison, "markdown"))
-        write("\n### What goes wrong\n\n")
+        write("\n### Likely causes\n\n")
         found = {short: rankgauge.diagnose(qrels, run, texts) for short, run in runs.items()}
         write("".join(causes(found)))
         for short, diagnosis in found.items():
             write(f"\n{short}:\n\n")
-            write("".join(f"- {sentence}\n" for sentence in diagnosis.reading.sentences))
+            write("".join(f"- {sentence}\n" for sentence in diagnosis.precision_recall.sentences))
         write("\n")
 
 

@@ -337,9 +337,9 @@ def main() -> None:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
     data, write = Path(named), sys.stdout.write
     draws = int(sys.argv[1]) if sys.argv[1:] else DRAWS
-    write(f"## Planted faults\n\n{len(RUNS)} runs, {draws} draws of each")
+    write(f"## Seeded faults\n\n{len(RUNS)} runs, {draws} draws of each")
     write(f", {min(draws, INPUT_DRAWS)} where the input is at fault\n\n")
-    columns = ("fault", "strength", "planted cause", "first", "lowest run", "other first causes")
+    columns = ("fault", "strength", "expected cause", "first", "lowest run", "other first causes")
     rows = tuple(matrix(data, draws))
     write(to_markdown(Table(columns=columns, rows=rows)))
     write(f"\n## Unmodified runs\n\n{draws} draws of each\n\n")

@@ -256,11 +256,11 @@ def main() -> None:
         f"## The pairs\n\n{to_markdown(spreads)}\n"
         f"## No true loss\n\n{to_markdown(rates(found, 0.0))}\n"
         f"## A true loss of twice the margin\n\n{to_markdown(rates(found, 2 * MARGIN))}\n"
-        "## When few queries change, or losses are skewed\n\n"
+        "## Few changed queries, or skewed losses\n\n"
         f"{to_markdown(rare_losses(found))}\n"
         "## Five measures, no true loss, 100 queries\n\n"
-        f"At least one `FAIL` in {_percent(together, whole)} of draws; were each tested as if it "
-        f"were alone, in {_percent(alone, whole)}.\n"
+        f"At least one `FAIL` in {_percent(together, whole)} of draws; without correction, "
+        f"in {_percent(alone, whole)}.\n"
     )
 
 

@@ -228,35 +228,36 @@ CASES = (
         "Equal scores",
         {"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}}, _BOTH,
         "Two documents have the same score, and the second one is relevant. Some tools put the "
-        "higher document id first, some the lower one, some take the order in which the documents "
-        "were given, and two average over both orders. ir_measures and BEIR do one thing for one "
-        "measure and the other for the next, in the same report.",
+        "higher document id first, some the lower one, some keep the input order, and two "
+        "average over both orders. ir_measures and BEIR break ties differently for different "
+        "measures of the same report.",
         ("usnistgov/trec_eval#22", "terrierteam/ir_measures#18", "embeddings-benchmark/mteb#5092",
          "embeddings-benchmark/mteb#5136", "huggingface/sentence-transformers#3989"),
     ),
     Shown(
         "Scores that differ beyond 32 bits",
         {"q": {"a": 1}}, {"q": {"a": 0.1234567892, "z": 0.1234567891}}, _BOTH,
-        "The relevant document has the higher score, by a digit that a 32-bit float does not have. "
-        "pytrec_eval keeps 32 bits, so this is a tie there and in whatever calls it.",
+        "The relevant document has the higher score, but only beyond the precision of 32-bit "
+        "floats. pytrec_eval uses 32 bits, so this is a tie in pytrec_eval and in the tools that "
+        "call it.",
         ("usnistgov/trec_eval#34",),
     ),
     Shown(
-        "A judged query that the run does not have",
+        "A judged query that is missing from the run",
         {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": {"a": 1.0, "b": 0.5}}, _BOTH,
-        "One of two queries is missing from the run. It is left out of the mean, or counts 0. BEIR "
-        "leaves it out of nDCG and counts it in MRR.",
+        "One of two queries is missing from the run. Tools drop it from the mean or count it as "
+        "0. BEIR drops it for nDCG and counts it for MRR.",
         ("beir-cellar/beir#102",),
     ),
     Shown(
         "A query without a relevant document",
         {"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}},
         _BOTH,
-        "Most tools count such a query as 0. Two leave it out, so it does not pull the mean down.",
+        "Most tools count such a query as 0. Two drop it, so their mean is higher.",
         ("embeddings-benchmark/mteb#3030",),
     ),
     Shown(
-        "What AP is divided by",
+        "The denominator of AP",
         {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, {"q": {"a": 2.0, "x": 1.0}},
         (
             ("pytrec_eval", "map_cut_2", "AP@2"),
@@ -267,25 +268,25 @@ CASES = (
             ("llama-index", "AveragePrecision", "AP"),
             ("haystack", "DocumentMAPEvaluator", "AP"),
         ),
-        "Four documents are relevant, and one of them was found, at rank 1 of 2. The sum of "
-        "precisions, 1, is divided by all relevant documents (4), by the smaller one of these and "
-        "the cut-off (2), or by what was found (1).",
+        "Four documents are relevant, and one of them was retrieved, at rank 1 of 2. The sum of "
+        "precisions, 1, is divided by the number of relevant documents (4), by the smaller of "
+        "this number and the cut-off (2), or by the number of relevant documents retrieved (1).",
         ("Lightning-AI/torchmetrics#2611",),
     ),
     Shown(
         "Relevant documents that were not retrieved",
         {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"x": 3.0, "a": 2.0}}, _GAINS,
-        "Some tools are given scores with targets and know nothing of what was not retrieved. "
-        "Their ideal ranking lacks it, so their value is higher.",
+        "Some tools get only scores with targets, not the documents that were missed. Their "
+        "ideal ranking does not contain these, so their value is higher.",
         ("Lightning-AI/torchmetrics#2611",),
     ),
     Shown(
         "Grades",
         {"q": {"a": 1, "b": 3}}, {"q": {"a": 2.0, "b": 1.0}}, _GAINS,
-        "The better document stands second. Where relevance is only yes or no, nothing is lost.",
+        "The better document is at rank 2. With binary relevance, the ranking is perfect.",
     ),
     Shown(
-        "Scores of 0 and less",
+        "Scores of 0 or less",
         {"q": {"a": 1}}, {"q": {"a": -1.0, "b": -2.0}},
         (
             ("pytrec_eval", "P_1", "P@1"),
@@ -294,15 +295,16 @@ CASES = (
             ("torchmetrics", "retrieval_reciprocal_rank", "RR"),
             ("torchmetrics", "retrieval_normalized_dcg@1", "nDCG@1"),
         ),
-        "A logarithm of a probability, or an inner product, may well be negative. torchmetrics "
-        "takes a document with such a score for not retrieved, in some measures.",
+        "Log probabilities and inner products can be negative. In some measures, torchmetrics "
+        "treats documents with scores of 0 or less as not retrieved.",
         ("Lightning-AI/torchmetrics#3104",),
     ),
     Shown(
         "A document that is its own query",
         {"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, (*_BOTH, *_OPTIONS),
-        "In collections whose queries are documents, each one finds itself first. BEIR removes "
-        "that; MTEB does where the task asks for it, by its id or whatever comes first.",
+        "In collections whose queries are documents, each query retrieves itself first. BEIR "
+        "removes this result. MTEB does so if the task asks for it, either by id or by dropping "
+        "the first result.",
         ("beir-cellar/beir#70", "beir-cellar/beir#187"),
     ),
     Shown(
@@ -316,8 +318,8 @@ CASES = (
             ("torchmetrics", "retrieval_precision@5", "P@5"),
             ("llama-index", "Precision", "SetP"),
         ),
-        "One document was asked for and found. Precision at 5 is a fifth all the same, but for the "
-        "tool that has no cut-offs and divides by what came.",
+        "One document was requested and retrieved. Precision at 5 is still 1/5, except in the "
+        "tool that has no cut-offs and divides by the number of retrieved documents.",
     ),
 )  # fmt: skip
 
@@ -359,7 +361,7 @@ def installed(package: str) -> str | None:
 
 
 def rows(case: Shown) -> Iterator[Row]:
-    """The table of a case: what each tool says, and what its profile says."""
+    """The table of a case: what each tool says, and what our profile says."""
     for tool, name, measure in case.asked:
         ev = rankgauge.evaluate(case.qrels, case.run, rankgauge.parse(measure), profile=tool)
         (ours,) = ev.mean().values()
@@ -378,7 +380,7 @@ def table(case: Shown, known: Mapping[tuple[str, str, str], str]) -> str:
         "|---|---|",
         f"| {_inline(case.qrels)} | {_inline(case.run)} |",
         "",
-        "| tool | measure | it says | its profile | our own way |",
+        "| tool | measure | its value | our profile | our default |",
         "|---|---|---|---|---|",
     ]
     for row in rows(case):
@@ -389,7 +391,7 @@ def table(case: Shown, known: Mapping[tuple[str, str, str], str]) -> str:
             f"[{thread}](https://github.com/{thread.replace('#', '/issues/')})"
             for thread in case.threads
         )
-        lines += ["", f"Talked about in {', '.join(links)}."]
+        lines += ["", f"Discussed in {', '.join(links)}."]
     return "\n".join([*lines, ""])
 
 
@@ -413,9 +415,9 @@ def known_of(page: str) -> dict[tuple[str, str, str], str]:
 
 
 def versions(page: str) -> str:
-    """With which versions: those installed, else those that the page names."""
+    """Versions: those installed, else those that the page names."""
     before = dict(re.findall(r"(?m)^\| ([\w-]+) \| ([\w.+]+) \|$", page))
-    lines = ["## With which versions", "", "| package | version |", "|---|---|"]
+    lines = ["## Versions", "", "| package | version |", "|---|---|"]
     packages = dict.fromkeys(package for package, _ in TOOLS.values())
     lines += [f"| {name} | {installed(name) or before.get(name, NOT_HERE)} |" for name in packages]
     return "\n".join([*lines, ""])

@@ -1,7 +1,7 @@
-"""rankgauge measures retrieval: what a retriever returned against what it should have returned.
+"""rankgauge measures retrieval: it compares returned documents with relevance judgments.
 
 This module is the public API: every name is loaded when it is first used. Importing it loads the
-standard library only. What is not here is a name of its package, such as ``rankgauge.measures.BPM``
+standard library only. Other names are in their packages, such as ``rankgauge.measures.BPM``
 and ``rankgauge.gates.GateResult``.
 """
 

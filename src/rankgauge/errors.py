@@ -5,10 +5,10 @@
     + FormatError                a file cannot be read: path, line, the line itself
     + MismatchError              judgments and run do not belong together: ids of each side
     + StorageError               a database cannot be used now (locked, disk full): try again later
-  x UnknownName (ValueError)     a measure, parameter or choice nobody knows: shows the nearest
+  x UnknownName (ValueError)     an unknown measure, parameter or choice: shows the nearest
   x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
 
-A message has three parts: *what* was got (and what was wanted), *where*, and the one edit or
+A message has three parts: *what* was found (and what was expected), *where*, and the one edit or
 command that fixes it (*fix*). The command line prints it and ends with exit code 2. Secrets are
 removed from all three (`core/redaction.py`).
 """
@@ -35,10 +35,10 @@ _MOST, _END = 1500, 200
 
 
 class RankgaugeError(Exception):
-    """Base of every error of this package: what was got, where, and how to fix it.
+    """Base of all errors of this package: what was found, where, and how to fix it.
 
     Args:
-        what: What was got and what was wanted, in one sentence.
+        what: What was found and what was expected, in one sentence.
         where: The place: a path with line and column, a query, a parameter.
         fix: One edit or command that fixes it.
 
@@ -86,7 +86,7 @@ class InputError(RankgaugeError, ValueError):
 
 
 class FormatError(InputError):
-    """A file cannot be read as what it was taken for.
+    """A file does not have the expected format.
 
     Attributes:
         path: The file, ``<stdin>`` for standard input.
@@ -130,16 +130,16 @@ class MismatchError(InputError):
 class StorageError(InputError):
     """A database cannot be used now: it is locked, its disk is full, its server is not reached.
 
-    What was to be written was not; what was stored before is still there.
+    Writing failed; what was stored before is unchanged.
     """
 
 
 class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the field's words
-    """A name nobody knows; the message shows the nearest ones."""
+    """An unknown name; the message shows the nearest ones."""
 
     @classmethod
     def of(cls, what: str, got: str, known: Iterable[str], *, where: str = "") -> UnknownName:
-        """The error for a name that is none of those known, with the nearest."""
+        """Return the error for an unknown name, with the nearest known ones."""
         import difflib
 
         names = list(known)

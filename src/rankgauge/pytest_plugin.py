@@ -1,6 +1,6 @@
 """A fixture for tests of retrieval: ``def test_retrieval(rankgauge): rankgauge.gate(...)``.
 
-Loaded by pytest at its start; everything of ours is imported when a test first asks for it.
+Loaded by pytest at its start; rankgauge is imported when a test first uses the fixture.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Gatekeeper"]
 
 _UPDATE = "--rankgauge-update-baseline"
 _STRICT = "--rankgauge-strict"
-_SAID = "rankgauge"
+_MESSAGE = "rankgauge"
 _CHANGES = "(C112)"  # several settings of answers changed: shown whatever the verdict is
 
 
@@ -88,7 +88,7 @@ class Gatekeeper:
                 else Baseline.from_run(qrels, run, wanted, noise=noise)
             )
             made.write(held)
-            self._say(f"wrote {held}")
+            self._add_message(f"wrote {held}")
             return None
         try:
             result = gate(
@@ -99,7 +99,7 @@ class Gatekeeper:
         except RankgaugeError as error:
             error.fix = _in_pytest(error.fix)
             raise
-        self._hold(result)
+        self._assert_passed(result)
         return result
 
     def at_least(self, qrels: Any, run: Any, floors: dict[str, float]) -> GateResult:
@@ -115,7 +115,7 @@ class Gatekeeper:
             # Nothing is compared: any margin that is possible will do.
             measures[name] = {"floor": floor, "margin": min(1.0, (high - low) / 2)}
         result = gate(qrels, run, GateRules.of({"measures": measures}), baseline=None)
-        self._hold(result)
+        self._assert_passed(result)
         return result
 
     @property
@@ -125,9 +125,9 @@ class Gatekeeper:
     def _path(self, given: Any) -> Any:
         return self._root / given if isinstance(given, str | os.PathLike) else given
 
-    def _hold(self, result: GateResult) -> None:
+    def _assert_passed(self, result: GateResult) -> None:
         strict = bool(self._request.config.getoption(_STRICT))
-        self._say(f"{result.verdict}: {result.run_name}")
+        self._add_message(f"{result.verdict}: {result.run_name}")
         if result.exit_code(strict=strict):
             pytest.fail(_explained(result), pytrace=False)
         if result.verdict == "INCONCLUSIVE":
@@ -137,10 +137,10 @@ class Gatekeeper:
             if _CHANGES in text:
                 warnings.warn(pytest.PytestWarning(text), stacklevel=3)
 
-    def _say(self, text: str) -> None:
+    def _add_message(self, text: str) -> None:
         from rankgauge.core.escaping import for_terminal
 
-        self._request.node.user_properties.append((_SAID, for_terminal(text)))
+        self._request.node.user_properties.append((_MESSAGE, for_terminal(text)))
 
 
 def _in_pytest(text: str) -> str:
@@ -165,13 +165,13 @@ def gatekeeper(request: pytest.FixtureRequest) -> Gatekeeper:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Every verdict, also of tests that passed: what is not sure is never silent."""
+    """Print every verdict, also of tests that passed: INCONCLUSIVE must be visible."""
     lines = []
     for reports in terminalreporter.stats.values():
         for report in reports:
             if getattr(report, "when", "") == "call":
-                said = [text for name, text in report.user_properties if name == _SAID]
-                lines += [f"{text} ({report.nodeid})" for text in said]
+                messages = [text for name, text in report.user_properties if name == _MESSAGE]
+                lines += [f"{text} ({report.nodeid})" for text in messages]
     if lines:
         terminalreporter.section("rankgauge")
         for line in sorted(lines):

@@ -58,9 +58,9 @@ class RetrieverCheck:
     """One part of the contract that was checked.
 
     Attributes:
-        name: What has to hold.
+        name: The requirement.
         passed: Whether it does; False where it does not apply, for a fault is an error.
-        remark: Why it does not apply, or what is worth knowing.
+        remark: Why it does not apply, or a remark.
     """
 
     name: str
@@ -91,9 +91,9 @@ def check_retriever(
 ) -> tuple[RetrieverCheck, ...]:
     """Check a retriever against the contract of :class:`rankgauge.Retriever`.
 
-    It is given documents and asked, many times over: what was in its index is replaced. What does
+    It indexes documents and is queried many times: the content of its index is replaced. What does
     not apply, as indexing does not to a mere callable, is left out, and the check says so. That a
-    retriever is good is not checked; `evaluate` says that.
+    retriever is good is not checked; `evaluate` measures that.
 
     Args:
         retriever: An object with ``index`` and ``search``, or a callable of a query's text.
@@ -153,7 +153,7 @@ def check_retriever(
 
 
 class _Iterable(Iterable[Document]):
-    """Documents that can be iterated again and again, and nothing else."""
+    """Documents that can only be iterated, any number of times."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
@@ -179,7 +179,7 @@ def _given(
 
 
 class _CheckedRetriever:
-    """A retriever, every response of which is checked against the contract.
+    """A retriever whose every response is checked against the contract.
 
     Attributes:
         known: The ids it may return, None if nobody knows.
@@ -245,7 +245,7 @@ class _CheckedRetriever:
 
 
 class _Recording:
-    """What a retriever returned, as it came: sync or async, before anybody reads it."""
+    """The raw return value of a retriever, sync or async."""
 
     def __init__(self, responses: Callable[[Sequence[Query], int], Any]) -> None:
         self._responses = responses
@@ -269,7 +269,7 @@ class _Recording:
 
 
 def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
-    """Make any exception a fault that says what was done."""
+    """Turn any exception into a fault that names the operation."""
     try:
         return call()
     except InputError as error:
@@ -340,7 +340,7 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
     for place, query in enumerate(queries):
         for others in (backwards, alone, twins):
             if place < len(others):
-                swapped += _held(query, before[place], others[place])
+                swapped += _swapped(query, before[place], others[place])
     remark = "documents of almost equal score change places" if swapped else ""
     return [
         RetrieverCheck("the same query gives the same ranking"),
@@ -348,7 +348,7 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
     ]
 
 
-def _held(query: Query, one: Hits, other: Hits) -> bool:
+def _swapped(query: Query, one: Hits, other: Hits) -> bool:
     """Whether almost equal scores changed places; an error if more did."""
     if one.ids == other.ids:
         return False
@@ -467,7 +467,7 @@ def _listed(value: Any) -> Any:
 
 
 def _secrets(settings: Any) -> Iterator[str]:
-    """Keys that are called like secrets, and hold text."""
+    """Keys whose names look like secrets and whose values are text."""
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             if _SECRET.search(str(key)) and isinstance(value, str) and value not in {"", "..."}:
@@ -479,7 +479,7 @@ def _secrets(settings: Any) -> Iterator[str]:
 
 
 def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
-    """What a retriever may have beyond: its size, and what it has used up."""
+    """Optional methods of a retriever: its size and its usage."""
     size = getattr(retriever, "size", None)
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:

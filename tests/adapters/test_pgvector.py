@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from servers import database_of, installed_programs, postgres_of
+from servers import installed_programs, postgres_of
 from storing import DOCUMENTS, ENCODER, QUERIES, K, StoreContract, agree, exact, same
 
 from rankgauge import Document, InputError, Query
@@ -34,15 +34,14 @@ def programs_with_pgvector():
 
 
 @pytest.fixture(scope="session")
-def vector_server():
+def postgres_server():
     with postgres_of(programs_with_pgvector()) as url:
         yield url
 
 
 @pytest.fixture
-def place(vector_server, request):
-    with database_of(vector_server, request.node.nodeid) as url:
-        yield url
+def place(postgres):
+    return postgres
 
 
 class TestPGVector(StoreContract):

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,18 +77,18 @@ def test_two_changes_at_once_are_pointed_out_by_compare_gate_and_history(tmp_pat
     pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
     old = evaluated("a", prompt="v1", model="m1", retrieval="bm25")
     new = evaluated("b", 1, prompt="v2", model="m2", retrieval="bm25")
-    said = (
+    message = (
         "2 things changed: prompt (v1 → v2), model (m1 → m2): the difference cannot be attributed"
     )
-    assert any(said in text for text in compare([old, new]).warnings)
+    assert any(message in text for text in compare([old, new]).warnings)
     path = tmp_path / "baseline.json"
     Baseline.from_evaluation(old).write(path)
     assert Baseline.read(path).settings["prompt"] == "v1"
-    assert any(said in text for text in gate(new, rules=RULES, baseline=path).warnings)
+    assert any(message in text for text in gate(new, rules=RULES, baseline=path).warnings)
     with rankgauge.History(tmp_path / "h.db") as history:
         history.add(old)
         history.add(new)
-        assert any(said in text for text in history.compare(1, 2).notes)
+        assert any(message in text for text in history.compare(1, 2).notes)
         assert history.load(2).settings == new.settings
         assert history.trend("Faithfulness").means[0] == old.mean()["Faithfulness"]
 
@@ -98,6 +99,27 @@ def test_another_judge_is_not_comparable_with_a_baseline_and_a_doubt_of_a_compar
     assert result.verdict == "NOT COMPARABLE"
     assert "model 1 judged, but ann 1 judged the baseline" in str(result)
     assert any("the difference may come from it" in text for text in compare([old, new]).warnings)
+
+
+def test_a_judge_that_is_not_calibrated_has_numbers_and_no_verdict():
+    trusted = evaluated("a")
+    given = answers("b")
+    doubted = evaluate_answers(given, verdicts(given, 1), judge={"name": "rules", "prompt": "1"})
+    found = compare([trusted, doubted], tested=["Faithfulness", "TokenF1"])
+    each = found.difference("b")
+    with_people = compare([trusted, evaluated("b", 1)]).difference("b", "Faithfulness")
+    assert (each.difference, each.low) == (with_people.difference, with_people.low)
+    assert (each.verdict, found.difference("b", "TokenF1").verdict) == ("withheld", "identical")
+    assert found.sentences[0].startswith(
+        "no verdict on b: the judge of Faithfulness is not calibrated: rules, uncalibrated"
+    )
+    assert not any("highest" in text for text in found.sentences)
+    assert "rankgauge answers calibrate" in render(found, "html")
+    both = compare([doubted, replace(doubted, run_name="c")])
+    assert both.sentences[0].startswith("no verdict on b and c: the judge of")
+    by_words = compare([trusted, doubted], tested="TokenF1")
+    assert not by_words.withheld
+    assert compare([trusted, evaluated("b", 1)]).difference("b").verdict != "withheld"
 
 
 def test_equal_settings_and_settings_of_runs_are_not_mentioned():

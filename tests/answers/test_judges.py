@@ -121,7 +121,7 @@ def test_sixty_percent_of_the_terms_support_and_seventy_five_contradict():
 
 def test_rules_decide_abstention_by_the_rule_of_claims():
     verdict = decided("I don't know.", "Why?", "abstention")
-    assert (verdict.label, verdict.prompt) == ("abstains", "abstention-1")
+    assert (verdict.label, verdict.prompt) == ("abstains", "abstention-2")
     assert decided("Because it rains.", "Why?", "abstention").label == "answers"
     assert decided(" ", "Why?", "abstention").label == "abstains"
 

@@ -316,7 +316,7 @@ from rankgauge.llm import ChatModel, cache, chat
 url, folder = sys.argv[1], sys.argv[3]
 FILES = {module.__file__ for module in (model_judge, runner, store, cache, chat)}
 given, claims = answers(questions=2, claims=5)
-store.as_they_come.__kwdefaults__["every"] = 0.0  # as if each call took long
+store.store_in_batches.__kwdefaults__["every"] = 0.0  # as if each call took long
 
 def work(number):
     judge = ModelJudge(ChatModel(f"{url}/{number}", "small", cache=f"{folder}/{number}-replies.db",

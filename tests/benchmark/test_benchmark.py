@@ -169,10 +169,10 @@ def test_repeats_hits_below_k_and_unknown_documents_are_left_out_or_counted(coll
     tally = run.tally
     assert (tally.repeated, tally.beyond, tally.unknown, tally.empty) == (9, 18, 9, 1)
     assert run.run["q1"] == {"d1": 3.0, "elsewhere": 2.0, "d19": 1.0}
-    said = " ".join(run.notes)
+    message = " ".join(run.notes)
     for words in ("9 hits on a document that was before", "18 hits below k", "does not have",
                   "nothing was found for 1 query"):  # fmt: skip
-        assert words in said
+        assert words in message
 
 
 def test_scores_that_rise_are_told_to_be_distances(collection):

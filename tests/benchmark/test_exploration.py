@@ -99,7 +99,7 @@ def test_todays_is_tried_first_once_and_wins_a_tie():
     assert len(seen) == 4
     assert found.best is found.before
     assert found.comparison is None
-    assert any("is the best of those that were tried" in text for text in found.sentences)
+    assert any("is the best of those tried" in text for text in found.sentences)
     both, _ = explored({"label": ["b", "a"], "depth": [1]}, start={"depth": 1, "label": "a"})
     assert len(both.trials) == 2
 
@@ -121,7 +121,7 @@ def test_trials_count_todays_if_it_is_in_the_space():
     outside, _ = explored(start={"depth": 7, "noise": "low"}, trials=3)
     assert [trial.name for trial in inside.trials] == ["before", "2", "3"]
     assert [trial.name for trial in outside.trials] == ["before", "1", "2", "3"]
-    assert outside.sentences[0].startswith("3 of 8 configurations and that of today tried")
+    assert outside.sentences[0].startswith("3 of 8 configurations and the current one tried")
 
 
 def test_settings_beside_the_space_stay_as_they_are():
@@ -279,7 +279,7 @@ def test_two_settings_that_differ_are_said_with_the_steps_between():
     found, _ = explored(
         {"depth": [0], "noise": ["low"]}, start={"depth": 2, "noise": "high", "label": "x"}
     )
-    assert any("2 settings (depth and noise): nobody knows which did it" in s
+    assert any("2 settings (depth and noise): their effects cannot be separated" in s
                for s in found.sentences)  # fmt: skip
     assert found.untried == (
         {"depth": 0, "noise": "high", "label": "x"},
@@ -319,7 +319,7 @@ def test_the_ablation_has_the_neighbours_of_the_best():
 def test_few_queries_are_warned_of():
     qrels = {query: QRELS[query] for query in list(QRELS)[:12]}
     found = explore(dict, ran, qrels, SPACE, measure="RR", start={"depth": 3, "noise": "low"})
-    assert "6 queries to choose on and 6 to look at are too few" in found.warnings[0]
+    assert "6 tuning and 6 test queries are too few" in found.warnings[0]
     assert not explored()[0].warnings
     tiny = explore(dict, ran, dict(list(qrels.items())[:2]), SPACE, measure="RR",
                    start={"depth": 3, "noise": "low"})  # fmt: skip

@@ -470,8 +470,8 @@ def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path, failure
     )
     outcome = run_plan(plan, progress=False)
     assert list(outcome.bench.runs) == ["lots"]
-    said = failure.replace('("', ": ").replace('")', "").replace("(3)", ": 3")
-    assert f"indexing failed: {said}" in str(outcome.failed["fails"])
+    message = failure.replace('("', ": ").replace('")', "").replace("(3)", ": 3")
+    assert f"indexing failed: {message}" in str(outcome.failed["fails"])
 
 
 def test_repeats_count_the_queries_whose_value_moves(write, tmp_path):

@@ -108,9 +108,9 @@ def test_a_notebook_has_a_line_that_is_written_over_itself_and_taken_away(monkey
         time.sleep(0.02)
         bar.step(failed=False)
         bar.step(failed=True)
-    said = stream.getvalue()
-    assert "\x1b" not in said
-    first, second, blank = said.removeprefix("indexing 3 documents\n").split("\r")[1:4]
+    message = stream.getvalue()
+    assert "\x1b" not in message
+    first, second, blank = message.removeprefix("indexing 3 documents\n").split("\r")[1:4]
     assert re.fullmatch(r"\[bm25\]: 5/10, \d+\.\d/s, 0:00:0\d left", first.rstrip())
     assert re.fullmatch(r"\[bm25\]: 6/10, \d+\.\d/s, 0:00:0\d left, 1 failed", second)
     assert blank == " " * len(second)

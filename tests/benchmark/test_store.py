@@ -27,8 +27,8 @@ def test_responses_of_declared_settings_are_used_again_and_only_those(collection
     reused = Benchmark(collection, k=5, store=tmp_path).run("b", again, timed=0)
     assert (again.asked, again.indexed, reused.tally.reused) == ([], 0, 10)
     assert reused.run["q3"] == first.run["q3"]
-    said = f"10 of 10 responses reused from {reused.journal.folder}: same settings (declared)"
-    assert reused.notes == (said,)
+    message = f"10 of 10 responses reused from {reused.journal.folder}: same settings (declared)"
+    assert reused.notes == (message,)
     Benchmark(collection, k=5, store=tmp_path).run("a", other, timed=0)
     Benchmark(collection, k=6, store=tmp_path).run("a", deeper, timed=0)
     assert len(other.asked) == len(deeper.asked) == 10

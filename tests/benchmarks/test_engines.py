@@ -44,8 +44,10 @@ def test_trec_eval_is_asked_for_all_cut_offs_of_a_family_in_one_word():
 
 
 def test_what_trec_eval_prints_gets_the_names_of_our_measures():
-    said = "map all 0.25\nndcg_cut_10 all 0.5\nrecip_rank all 1.0\nsuccess_1 all 0.0\nP_5 all 0.2\n"
-    assert ENGINES["trec_eval"].said(said) == (
+    message = (
+        "map all 0.25\nndcg_cut_10 all 0.5\nrecip_rank all 1.0\nsuccess_1 all 0.0\nP_5 all 0.2\n"
+    )
+    assert ENGINES["trec_eval"].parse(message) == (
         {"AP": 0.25, "nDCG@10": 0.5, "RR": 1.0, "Success@1": 0.0, "P@5": 0.2}
     )
 

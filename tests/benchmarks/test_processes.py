@@ -25,7 +25,7 @@ class Program(Engine):
     def command(self, qrels, run, measures):
         return [sys.executable, "-c", self.code]
 
-    def said(self, output):
+    def parse(self, output):
         return {"AP": float(output)}
 
 

@@ -5,7 +5,7 @@ import pytest
 from checked import good, only
 
 from rankgauge import FormatError, InputError, check
-from rankgauge.checks.readers import Given, given_qrels, given_runs, read_whole
+from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
 from rankgauge.formats import InFormat, fast_trec, readers
 from rankgauge.formats.columns import RUN
 
@@ -166,7 +166,7 @@ def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
         assert given.source == str(path)
         assert given.whole.values.tolist() == scores
         assert [block.values.tolist() for block in given.blocks()] == [scores]
-        assert read_whole(given).whole.values.tolist() == scores
+        assert read_into_memory(given).whole.values.tolist() == scores
 
 
 def test_of_a_broken_run_of_three_columns_nobody_knows_what_the_third_is(tmp_path):
@@ -183,6 +183,6 @@ def test_no_other_line_is_lost_however_long_the_file_with_a_broken_one(rows, tmp
     path = tmp_path / "broken.run"
     lines = [f"q{n // 50} Q0 d{n} {n % 50} {100 - n % 50} t\n" for n in range(rows)]
     path.write_text("".join(lines) + "q0 Q0 last 51 nan t\n")
-    given = read_whole(Given("broken", str(path)))
+    given = read_into_memory(Given("broken", str(path)))
     assert given.faults.numbers == 1
     assert given.whole.docs.tolist() == [b"d%d" % n for n in range(rows)]

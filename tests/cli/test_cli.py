@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,37 @@ def test_an_interrupt_ends_with_130():
         # More than a pipe holds: once it is written, the command is reading.
         process.stdin.write(b"q01 Q0 d1 1 1.0 x\n" * 20_000)
         process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert stderr.decode().strip() == "interrupted"
+
+
+@pytest.mark.parametrize("words", [("evaluate", "--as", "csv"), ("compare", "--full")])
+def test_the_number_of_jobs_changes_nothing_that_is_printed(words):
+    alone, shared = (run(*words, QRELS, BM25, KEYWORD, "--jobs", jobs) for jobs in (1, 2))
+    assert (alone.returncode, alone.stdout, alone.stderr) == (
+        shared.returncode, shared.stdout, shared.stderr
+    )  # fmt: skip
+    assert alone.returncode == 0
+
+
+def test_fewer_jobs_than_one_are_refused():
+    for command in ("evaluate", "compare", "bench"):
+        done = run(command, QRELS, BM25, KEYWORD, "--jobs", "0")
+        assert done.returncode == 2
+        assert "0 is not in the range" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent differently there")
+def test_an_interrupt_ends_all_jobs():
+    words = [sys.executable, "-m", "rankgauge", "compare", QRELS, BM25, KEYWORD, "--jobs", "2"]
+    with subprocess.Popen(
+        [*words, "--draws", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(3)
+        assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=20)
     assert process.returncode == 130

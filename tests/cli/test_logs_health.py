@@ -67,7 +67,7 @@ def test_several_runs_need_a_name(tmp_path):
     done = run("logs", "health", events, "--history", store, "-m", "RR")
     assert (done.returncode, "--run NAME" in done.stderr) == (2, True)
     chosen = run("logs", "health", events, "--history", store, "-m", "RR", "--run", "b")
-    assert "there is one evaluation only" in " ".join(chosen.stdout.split())
+    assert "there is only one evaluation" in " ".join(chosen.stdout.split())
 
 
 def test_evaluations_before_a_change_of_judgments_are_left_out(tmp_path):

@@ -44,6 +44,21 @@ def test_a_log_becomes_a_set_a_refresh_and_questions_to_judge(tmp_path, log):
     assert pooled.returncode == 0, pooled.stderr
 
 
+def test_a_sample_that_changes_nothing_makes_no_version(tmp_path, log):
+    path = tmp_path / "set.jsonl"
+    run("logs", "sample", log, "-n", 3, "--into", path)
+    before = path.read_bytes()
+    done = run("logs", "sample", log, "-n", 3, "--into", path)
+    assert "nothing changed, still version 1: 3 questions" in done.stdout
+    assert path.read_bytes() == before
+    assert not (tmp_path / "set.v1.jsonl").exists()
+    assert (
+        "nothing changed"
+        not in run("logs", "sample", log, "-n", 3, "--into", path, "--seed", 1).stdout
+    )
+    assert QuestionSet.read(path).version == 2
+
+
 def test_without_a_project_no_set_is_written(tmp_path, log):
     path = tmp_path / "set.jsonl"
     done = run("logs", "sample", log, "-n", 2, "--into", path, "--project", tmp_path / "none.db")

@@ -16,7 +16,17 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
+from rankgauge import (
+    Evaluation,
+    InputError,
+    Run,
+    UnknownName,
+    compare,
+    evaluate,
+    plot,
+    stats,
+    write_run,
+)
 from rankgauge.comparison import Design, conclusions
 from rankgauge.comparison.differences import select
 from rankgauge.core.findings import COMPARISON_KINDS
@@ -95,6 +105,38 @@ def test_identical_runs_are_identical_and_have_no_interval():
 def test_two_calls_say_the_same_to_the_last_bit():
     assert compare(QRELS, RUNS, ["nDCG@10", "AP"]) == FOUND
     assert pickle.loads(pickle.dumps(FOUND)) == FOUND
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {}, {"pairs": "all", "interval": "bca"}, {"correction": "max-t"}, {"test": "tukey-hsd"},
+        {"queries": "intersection"},
+    ],
+)  # fmt: skip
+def test_the_number_of_jobs_changes_nothing(tmp_path, how):
+    paths = {}
+    for name, run in RUNS.items():
+        paths[name] = tmp_path / f"{name}.run"
+        write_run(Run.of(run, name=name), paths[name])
+    alone = compare(QRELS, paths, ["nDCG@10", "AP"], **how)
+    for runs in (paths, RUNS):
+        found = compare(QRELS, runs, ["nDCG@10", "AP"], **how, jobs=3)
+        assert found.to_dict() == alone.to_dict()
+    assert found.differences == alone.differences
+
+
+def test_an_error_in_a_thread_is_the_error_of_the_first_run_that_has_one(tmp_path):
+    paths = {name: tmp_path / f"{name}.run" for name in ("good", "bad", "worse")}
+    paths["good"].write_text("q0 Q0 d1 1 2.0 x\n", encoding="utf-8")
+    paths["bad"].write_text("q0 Q0 d1 1 2.0 x\nq0 Q0 d2 2 high x\n", encoding="utf-8")
+    paths["worse"].write_text("q0 Q0 d1\n", encoding="utf-8")
+    said = []
+    for jobs in (1, 3):
+        with pytest.raises(InputError, match=r"bad\.run.*line 2") as caught:
+            compare(QRELS, paths, "AP", jobs=jobs)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
 
 
 def test_the_order_of_queries_changes_nothing_but_the_seed():
@@ -262,8 +304,8 @@ def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
                 ours = found.difference(run, name)
                 assert ours.p == theirs[0, place]
                 assert ours.corrected == min(1.0, 2 * ours.p)
-    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
-    assert "Bonferroni over 2 measures" in found.design.in_words()
+    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.describe()
+    assert "Bonferroni over 2 measures" in found.design.describe()
 
 
 def test_max_t_corrects_over_runs_and_measures_at_once():
@@ -761,8 +803,8 @@ def test_a_difference_that_only_the_correction_hides_is_said_to_be_that():
     new = found.difference("new")
     assert new.p < 0.05 < new.corrected
     assert new.verdict == "cannot tell"
-    said = f"not significant after correction (p = {new.corrected:.4f})"
-    assert any(said in sentence for sentence in found.sentences)
+    message = f"not significant after correction (p = {new.corrected:.4f})"
+    assert any(message in sentence for sentence in found.sentences)
 
 
 @pytest.mark.parametrize("tests", [1, 5])

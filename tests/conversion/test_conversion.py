@@ -11,13 +11,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from converting import IDS, ODD, numbers
 from hypothesis import given, settings, strategies as st
 
 from rankgauge import InputError, Qrels, Run, UnknownName, convert, read_qrels, read_run
 from rankgauge.conversion import Conversion
-from rankgauge.formats import InFormat  # fmt: skip
+from rankgauge.core import native
+from rankgauge.formats import InFormat, fast_trec  # fmt: skip
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.formats.writers import write_collection
 from rankgauge.sample import sample_path
@@ -167,15 +169,51 @@ def test_a_tag_with_blanks_is_joined(tmp_path):
 
 def test_ranks_that_contradict_the_scores_are_counted_by_query(tmp_path):
     run = "q1 Q0 d1 1 1.0 t\nq1 Q0 d2 2 2.0 t\nq2 Q0 d1 2 1.0 t\nq2 Q0 d2 1 2.0 t\n"
-    said = "the rank column contradicts the scores in 1 query, 'q1': the scores decide"
-    assert lost(tmp_path, run) == (said,)
+    message = "the rank column contradicts the scores in 1 query, 'q1': the scores decide"
+    assert lost(tmp_path, run) == (message,)
 
 
 def test_ranks_are_held_against_scores_also_where_queries_are_mixed(tmp_path):
     rows = [("q1", 1, 3.0), ("q2", 1, 1.0), ("q1", 2, 2.0), ("q2", 2, 5.0), ("q1", 3, 2.0)]
     run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
-    said = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
-    assert lost(tmp_path, run) == (said,)
+    message = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
+    assert lost(tmp_path, run) == (message,)
+
+
+@pytest.mark.parametrize("form", ["trec", "csv", "tsv", "json", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_run_in_blocks_becomes_the_same_file(form, compiled, tmp_path, monkeypatch):
+    run = tmp_path / "a.run"
+    rows = [(q, d, (d * 7 + q) % 11 / 7) for q in range(60) for d in range(20)]
+    ids = {3: "a,b", 5: 'say"so', 8: "ü"}
+    run.write_text("".join(f"q{q} Q0 {ids.get(d, d)} {d + 1} {s!r} t{q % 2}\n" for q, d, s in rows))
+    packed = tmp_path / "a.run.gz"  # which is read whole
+    packed.write_bytes(gzip.compress(run.read_bytes()))
+    monkeypatch.setattr(fast_trec, "_BLOCK", 3000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 500)
+    monkeypatch.setattr("rankgauge.formats.parquet._ROWS", 70)
+    if not compiled:
+        monkeypatch.setattr(native, "core", None)
+    streamed, whole = tmp_path / f"s.{form}", tmp_path / f"w.{form}"
+    said, wanted = convert(run, streamed), convert(packed, whole)
+    if form == "arrow":  # buffers of columns may be longer than what is in them
+        batches = (pa.ipc.open_file(path).read_all().to_batches() for path in (streamed, whole))
+        assert next(batches) == next(batches)
+    else:
+        assert streamed.read_bytes() == whole.read_bytes()
+    assert (said.losses, said.notes) == (wanted.losses, wanted.notes)
+    assert (said.queries, said.rows) == (60, 1200)
+    assert "contradicts the scores in 60 queries, 'q0' and 59 more" in said.losses[-1]
+
+
+def test_a_fault_in_a_later_block_names_its_line_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(fast_trec, "_BLOCK", 3000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 500)
+    lines = [f"q{n // 10} Q0 d{n % 10} 1 {n}.5 t\n" for n in range(500)]
+    (tmp_path / "a.run").write_text("".join([*lines, "q49 Q0 d3 1 2.5 t\n"]))
+    with pytest.raises(InputError, match="lines 494 and 501"):
+        convert(tmp_path / "a.run", tmp_path / "out.json")
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_each_rank_belongs_to_its_own_line(tmp_path):

@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import time
 from collections import Counter
+
+import pytest
 
 from rankgauge.core.abstention import RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
 
@@ -19,3 +22,29 @@ def test_errors_of_the_rule_on_mtrag_are_those_that_are_printed(data_folder):
             found[declined, abstains(row["answer"])] += 1
     assert (found[True, True], found[True, True] + found[True, False]) == RULE_SENSITIVITY
     assert (found[False, False], found[False, True] + found[False, False]) == RULE_SPECIFICITY
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I am sorry I don't have any specific knowledge about it.",
+        "I don\u2019t know.",
+        "I have no information on it.",
+        "I don't have information. However, it is not known either.",
+    ],
+)
+def test_ways_to_abstain(answer):
+    assert abstains(answer)
+
+
+@pytest.mark.parametrize(
+    "answer", ["I don't know the fee, but it is low.", "I have no doubt.", "I know it."]
+)
+def test_answers_that_go_on_do_not_abstain(answer):
+    assert not abstains(answer)
+
+
+def test_long_answers_take_time_in_proportion_to_their_length():
+    begun = time.process_time()
+    assert abstains("I don't know, " + "but " * 100_000 + "not.")
+    assert time.process_time() - begun < 1

@@ -11,6 +11,7 @@ import zlib
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from urllib.parse import unquote
 
 import pytest
 from loopback import serving
@@ -52,6 +53,44 @@ def test_the_query_of_the_url_stands_behind_the_path():
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "secret"),
+    [
+        ("/v1/sk-abc123def456/search", "sk-abc123def456"),
+        ("/services/T0X9Q2A7B1C3D5E8F/find", "T0X9Q2A7B1C3D5E8F"),
+        ("/hook/3fa85f64-5717-4562-b3fc-2c963f66afa6", "3fa85f64-5717-4562-b3fc-2c963f66afa6"),
+        ("/token/abc123%2Bxyz/v1", "abc123%2Bxyz"),
+    ],
+)
+def test_a_secret_in_the_path_is_sent_and_never_shown(path, secret):
+    plain = unquote(secret)
+    with serving(lambda *_: (403, {}, f"no access for {plain}".encode())) as server:
+        endpoint = Endpoint(server.url + path)
+        with pytest.raises(EndpointError) as caught:
+            endpoint.post("embeddings", {})
+        endpoint.close()
+    assert server.paths == [f"{path}/embeddings"]
+    settings = endpoint.settings()
+    said = str(caught.value) + repr(endpoint) + repr(settings)
+    assert secret not in said
+    assert plain not in said
+    assert endpoint.shown == server.url + path.replace(secret, "...")
+    other = Endpoint(server.url + path.replace(secret, secret[:-1] + "9"))
+    assert other.settings()["hidden"] != settings["hidden"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1", "/openai/deployments/gpt-4o-mini-2024-07-18", "/msmarco-v2.1-passages/_search",
+        "/api/v2/collections/webhook/search", "/session/v1/keys/all",
+    ],
+)  # fmt: skip
+def test_a_path_without_a_secret_is_shown(path):
+    endpoint = Endpoint(f"http://localhost:9{path}")
+    assert endpoint.settings() == {"url": f"http://localhost:9{path}"}
+
+
 def test_the_key_is_sent_and_never_shown(monkeypatch):
     monkeypatch.setenv("SEARCH_KEY", "sk-very-secret")
     with serving(lambda *_: (401, {}, b"bad key sk-very-secret")) as server:
@@ -60,8 +99,8 @@ def test_the_key_is_sent_and_never_shown(monkeypatch):
             endpoint.post("rerank", {})
         endpoint.close()
     assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
-    said = str(caught.value) + repr(endpoint) + endpoint.shown + repr(vars(endpoint))
-    assert "very-secret" not in said
+    message = str(caught.value) + repr(endpoint) + endpoint.shown + repr(vars(endpoint))
+    assert "very-secret" not in message
 
 
 def test_a_short_key_is_not_shown_where_the_server_says_it_in_a_sentence(monkeypatch):
@@ -460,3 +499,18 @@ def test_a_missing_library_names_its_extra():
     with pytest.raises(MissingExtra, match="needs nosuch, which is not installed") as caught:
         library("nosuch.part", extra="http", of="an endpoint")
     assert caught.value.fix == "pip install 'rankgauge[http]'"
+
+
+def test_the_search_for_the_address_of_a_host_is_within_the_time_limit(monkeypatch):
+    released = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(5) and [])
+    begun = time.monotonic()
+    with pytest.raises(EndpointError, match=r"within 0\.2 seconds"):
+        Endpoint("http://host.invalid", timeout=0.2).post("", {})
+    assert time.monotonic() - begun < 2
+    released.set()
+
+
+def test_a_host_without_an_address_cannot_be_reached():
+    with pytest.raises(EndpointError, match="cannot be reached"):
+        Endpoint(f"http://{'a' * 70}.invalid").post("", {})

@@ -118,6 +118,21 @@ def test_order_is_by_bytes_descending(values: list[bytes]) -> None:
     assert [values[row] for row in order] == sorted(values, reverse=True)
 
 
+@given(COLUMNS, st.randoms(), st.booleans())
+def test_order_is_by_group_then_by_bytes_descending(values, dice, ordered):
+    groups = [dice.randrange(1 + len(values) // 2) for _ in values]
+    groups = sorted(groups) if ordered else groups
+    order = Ids.of(values).descending(np.arange(len(values)), np.array(groups))
+    wanted = [
+        (group, value)
+        for group in sorted(set(groups))
+        for value in sorted(
+            (v for v, g in zip(values, groups, strict=True) if g == group), reverse=True
+        )
+    ]
+    assert [(groups[row], values[row]) for row in order] == wanted
+
+
 @given(COLUMNS)
 def test_unique_numbers_ids_in_order_of_appearance(values: list[bytes]) -> None:
     codes, names = Ids.of(values).unique()

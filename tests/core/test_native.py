@@ -92,6 +92,18 @@ def test_usual_measures_are_computed_alike(data, run, ties):
     assert compiled == plain
 
 
+@given(st.data(), RUNS, st.sampled_from(["trec", "input"]))
+def test_the_other_measures_beside_usual_ones_are_computed_alike(data, run, ties):
+    docs = st.sampled_from(sorted({doc for ranking in run.values() for doc in ranking} | {"a"}))
+    grades = st.dictionaries(st.one_of(docs, IDS), GRADES, min_size=1, max_size=12)
+    queries = st.one_of(st.sampled_from(sorted(run)), IDS)
+    judgments = data.draw(st.dictionaries(queries, grades, min_size=1, max_size=5))
+    others = st.sampled_from(["ERR@4", "Bpref", "RBP(p=0.8)", "infAP", "Judged@3", "RR(rel=best)"])
+    measures = data.draw(st.lists(st.one_of(USUAL, others), min_size=1, max_size=8))
+    compiled, plain = both(judgments, run, ties, measures)
+    assert compiled == plain
+
+
 @pytest.mark.parametrize("size", [5, 900, 3_000])
 def test_usual_measures_of_many_rankings_are_computed_alike(size):
     rng = random.Random(size)
@@ -103,7 +115,11 @@ def test_usual_measures_of_many_rankings_are_computed_alike(size):
         f"q{q}": {f"d{rng.randrange(2 * size)}": rng.randrange(-1, 4) for _ in range(q + 1)}
         for q in range(80)
     }
-    for measures in (None, ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"]):
+    for measures in (
+        None,
+        ["ERR@5", "AP", "Bpref"],
+        ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"],
+    ):
         compiled, plain = both(judgments, run, "trec", measures)
         assert compiled == plain
 
@@ -253,6 +269,124 @@ def test_numbers_of_files_are_those_of_float(numbers):
         assert found is None
 
 
+def test_decimals_of_all_lengths_are_rounded_as_float_rounds_them():
+    rng = random.Random(4)
+    numbers = [f"{rng.randrange(2**52, 2**53)}.5" for _ in range(200)]  # halfway: ties to even
+    # Of 19 digits some are so near to halfway that the first 64 bits do not decide.
+    numbers += [f"0.{rng.randrange(10**18, 10**19)}" for _ in range(30_000)]
+    for _ in range(40_000):
+        digits = "".join(rng.choices("0123456789", k=rng.randint(1, 25)))
+        point = rng.randint(0, min(len(digits), 15))
+        numbers.append(f"{digits[:point]}.{digits[point:]}e{rng.choice((0, 0, 1, -3, -20))}")
+    numbers = [number for number in numbers if float(number) < 2**53]
+    assert len(numbers) > 55_000
+    text = "".join(f"q d {number}\n" for number in numbers).encode()
+    data = np.frombuffer(text + bytes(32), np.uint8)
+    columns = [
+        np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)
+    ]
+    native.core.scan(native.core.numbering(), data, 0, len(text), (3, 0, 1, 2), 0, *columns)
+    assert columns[3].tolist() == [float(number) for number in numbers]
+
+
+def test_a_query_that_began_in_an_earlier_block_has_no_first_line():
+    numbering = native.core.numbering()
+    columns = [np.zeros(9, dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)]
+
+    def scan(text):
+        data = np.frombuffer(text + bytes(32), np.uint8)
+        return native.core.scan(numbering, data, 0, len(text), (3, 0, 1, 2), 0, *columns)
+
+    # Lines, whether queries are grouped, ASCII, row and start of the last query.
+    assert scan(b"q1 d1 1\nq2 d1 1\nq2 d2 0\n") == (3, True, True, 1, 8)
+    assert scan(b"q2 d3 0\n") == (1, True, True, -1, -1)
+    assert scan(b"q2 d4 0\nq3 d1 1\n") == (2, True, True, 1, 8)
+    assert scan(b"q3 d2 0\nq1 d9 1\n")[1] is False
+
+
+@pytest.mark.parametrize(
+    ("hashes", "sizes", "differ"),
+    [
+        ([0, 5], [2], True), ([0, 0], [2], False), ([0, 0], [1, 1], True), ([7, 0, 7], [3], False),
+        ([1 << 7, 1 << 8, 3 << 7, 1 << 8], [4], False), ([0, 1, 2, 0], [2, 2], True),
+        ([], [0], True),
+    ],
+)  # fmt: skip
+def test_equal_hashes_of_a_query_are_found_and_a_hash_may_be_zero(hashes, sizes, differ):
+    offsets = np.cumsum([0, *sizes])
+    assert native.core.all_differ(np.array(hashes, np.uint64), offsets) is differ
+
+
+def test_whole_scores_that_are_no_float_are_left_to_the_error_of_python():
+    run = {"q": {"a": 2**53, "b": 2**53 + 1, "c": 1}}
+    compiled, plain = both({"q": {"a": 1}}, run)
+    assert compiled == plain
+    assert native.core.join_dicts([run["q"]], [("a",)], 1) is None
+    assert native.core.join_dicts([{"a": 2**53 - 1}], [("a",)], 1) is not None
+
+
+def slow_summary(run, judgments):
+    """`InputSummary.ends` by query, and counts of the run, from their definitions."""
+    ends, tally = (
+        [],
+        dict.fromkeys(("documents", "rising", "varied", "longer", "uneven", "tied"), 0),
+    )
+    for name, ranking in run.items():
+        scores = list(ranking.values())
+        differs = len(set(scores)) > 1
+        tally["documents"] += len(scores)
+        tally["longer"] |= len(scores) > 1
+        tally["uneven"] |= differs
+        if len(scores) >= 3:
+            tally["varied"] += differs
+            tally["rising"] += differs and scores == sorted(scores)
+        if name not in judgments:
+            continue
+        by_id = sorted(ranking, reverse=True)
+        best = sorted(by_id, key=lambda doc, of=ranking: -of[doc])
+        worst = sorted(by_id, key=lambda doc, of=ranking: of[doc])
+        grades = judgments[name]
+        ones = [n for n, doc in enumerate(best, 1) if grades.get(doc, -1) > 0]
+        zeros = [n for n, doc in enumerate(best, 1) if grades.get(doc, -1) == 0]
+        last = [n for n, doc in enumerate(worst, 1) if grades.get(doc, -1) > 0]
+        known = sum(doc in grades for doc in ranking)
+        ends.append(
+            [len(scores), known, len(ones), sum(ones), len(zeros), sum(zeros),
+             min(ones, default=0), min(last, default=0)]
+        )  # fmt: skip
+        groups = {}
+        for doc, score in ranking.items():
+            groups.setdefault(score, set()).add(max(grades.get(doc, 0), 0))
+        tally["tied"] += any(len(group) > 1 for group in groups.values())
+    return ends, tuple(map(int, tally.values()))
+
+
+SCORED = st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.sampled_from([None, -1, 0, 1, 2]))
+
+
+@given(st.lists(st.lists(SCORED, max_size=6), min_size=1, max_size=4))
+def test_counts_for_the_checks_of_a_run_are_those_of_their_definitions(rankings):
+    run, judgments = {"unknown": {"a": 1.0, "b": 2.0, "c": 3.0}}, {}
+    for q, ranking in enumerate(rankings):
+        run[f"q{q}"] = {f"d{place}": score for place, (score, _) in enumerate(ranking)}
+        judgments[f"q{q}"] = {f"d{place}": float(grade) for place, (_, grade) in enumerate(ranking)
+                              if grade is not None} | {"absent": 1.0}  # fmt: skip
+    pools = [tuple(grades) for grades in judgments.values()]
+    ideal = [sorted((g for g in grades.values() if g >= 0), reverse=True)
+             for grades in judgments.values()]  # fmt: skip
+    columns = (
+        np.array([g for grades in judgments.values() for g in grades.values()]),
+        offsets_of([len(pool) for pool in pools]), np.concatenate(ideal),
+        offsets_of([len(each) for each in ideal]), np.ones(20),
+    )  # fmt: skip
+    names = {name: number for number, name in enumerate(judgments)}
+    found = native.core.measure_dicts(run, names, pools, columns, np.zeros(0), (0, 0), 1)
+    ends, tally = slow_summary(run, judgments)
+    assert np.frombuffer(found[2]).reshape(-1, 8).tolist() == ends
+    assert found[3] == tally
+    assert found[4] == ["unknown"]
+
+
 @given(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=20))
 def test_hashes_are_those_of_numpy(names):
     ids = Ids.of([name.replace(b"\0", b"\1") for name in names])
@@ -272,6 +406,39 @@ def test_a_repeated_document_is_found(rankings):
     table = PairTable(queries, offsets, Ids.of(docs), np.zeros(len(docs)))
     repeated = [ranking for ranking in rankings if len(set(ranking)) < len(ranking)]
     assert bool(table.repeats()) == bool(repeated)
+
+
+def _decimal(parts: tuple[int, int]) -> float:
+    """A number as people write it: a few digits with a point somewhere."""
+    digits, behind = parts
+    return digits / 10**behind
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False),
+    st.floats(1e-5, 1e16),
+    st.tuples(st.integers(-(10**16), 10**16), st.integers(0, 17)).map(_decimal),
+    st.integers(-60, 60).map(lambda power: 2.0**power),
+)
+
+
+@given(st.lists(st.tuples(NUMBERS, st.sampled_from([0.0, -math.inf, math.inf])), min_size=1))
+def test_numbers_are_written_as_python_writes_them(pairs):
+    # Beside each number its neighbors, which need the most digits to be told apart.
+    values = [value for number, up in pairs for value in (number, math.nextafter(number, up))]
+    ids = Ids.of([f"d{n}" for n in range(len(values))])
+    found = native.core.row_lines(*ids.columns(), np.array(values), b"q ", b" ", b" t\n", 3)
+    wanted = [f"q d{n} {n + 3} {value!r} t\n" for n, value in enumerate(values)]
+    assert found == "".join(wanted).encode()
+
+
+@pytest.mark.parametrize("strange", ['"', ",", "\\", " ", "\n", "\x7f", "é"])
+def test_an_id_that_a_format_may_quote_is_left_to_python(strange):
+    ids = Ids.of(["plain", f"a{strange}b"])
+    assert native.core.row_lines(*ids.columns(), np.zeros(2), b"", b"\t", b"\n", 0) is None
+    ids = Ids.of(["<a>&'b'", "c|d;e"])
+    found = native.core.row_lines(*ids.columns(), np.zeros(2), b"", b"\t", b"\n", 0)
+    assert found == b"<a>&'b'\t0.0\nc|d;e\t0.0\n"
 
 
 def test_a_core_of_another_version_is_left_out(monkeypatch):
@@ -310,3 +477,5 @@ def test_arrays_of_the_wrong_size_are_refused():
         native.core.hash_ids(
             np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64)
         )
+    with pytest.raises(ValueError, match="no ids with numbers"):
+        native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)

@@ -92,7 +92,7 @@ def test_keeping_rows_keeps_the_queries() -> None:
 
 def test_tables_are_equal_if_their_rows_are() -> None:
     rows = [("p", "a", 1), ("q", "b", 2)]
-    assert table(rows) == table(rows).said("a note", source="a file")
+    assert table(rows) == table(rows).with_notes("a note", source="a file")
     assert table(rows) != table(rows[::-1])
     assert table(rows) != table([("p", "a", 1), ("q", "b", 3)])
     assert table(rows) != rows

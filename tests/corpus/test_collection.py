@@ -52,6 +52,14 @@ def test_queries_keep_what_else_is_known_of_them(tmp_path):
     assert read_queries(path)["q1"] == Query("q1", "why", {"type": "how-to", "n": 3})
 
 
+def test_queries_have_their_titles_in_front_of_their_texts(tmp_path):
+    rows = "_id,title,text\nq1,Late fees,How much?\nq2,T,\n"
+    found = read_queries(_wrote(tmp_path, "q.csv", rows))
+    assert [query.text for query in found.values()] == ["Late fees. How much?", "T"]
+    given = Collection.of({"d": "x"}, {"q1": {"title": "Late fees", "text": "How much?"}})
+    assert given.queries["q1"] == found["q1"]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "line", "said"),
     [

@@ -86,6 +86,23 @@ def test_a_run_of_dicts_evaluates_as_its_table_does(
     )  # fmt: skip
 
 
+LISTS = st.dictionaries(
+    st.sampled_from(["q1", "q2", "é", "query_id", "doc_id", "score"]),
+    st.lists(
+        st.sampled_from(
+            ["d1", "d2", "d3", "é", "", "\0", "\ud800", 1, 2.5, None, ("d1", 1.0), ["d1"]]
+        )
+    ),
+    min_size=1,
+)
+PLAIN = st.dictionaries(QUERIES, st.lists(DOCS, unique=True), min_size=1)
+
+
+@given(JUDGMENTS, st.one_of(LISTS, PLAIN), st.sampled_from(["trec", "input", "best", "mean"]))
+def test_a_run_of_lists_evaluates_as_its_table_does(qrels: Any, run: Any, ties: Any) -> None:
+    same(qrels, run, ties=ties)
+
+
 @given(
     st.randoms(use_true_random=False), st.sampled_from(["trec", "input", "best", "worst", "mean"])
 )

@@ -134,7 +134,7 @@ def test_policies_refuse_what_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"draws": -1}, "draws=-1 is not possible"),
         ({"draws": 2.5}, "draws=2.5 is not possible"),
@@ -146,8 +146,8 @@ def test_policies_refuse_what_nobody_knows() -> None:
     ],
     ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],
 )
-def test_draws_are_refused_where_they_say_nothing(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_draws_are_refused_where_they_say_nothing(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Policies(**given)
 
 

@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused_with_what_mends_it(source: Any, what: str,
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("a", "q1 a d1 1\nq1 a d1\n", "a, line 2: got 3 fields, wanted 4"),
         ("a", "q1 a d1 one\n", "a, line 1: grade 'one' is text"),
@@ -123,13 +123,13 @@ def test_what_does_not_fit_is_refused_with_what_mends_it(source: Any, what: str,
     ],
 )
 def test_a_file_that_does_not_fit_names_the_line(
-    name: str, text: str, said: str, tmp_path: Path
+    name: str, text: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
         read_subtopic_qrels(path)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert error.value.fix
 
 

@@ -97,9 +97,7 @@ def test_a_query_of_function_words_has_no_gap_but_says_so():
     collection = Collection.of({"d": "text"}, {"q": "how do I"})
     found = diagnose({"q": {"d": 1}}, {"q": ["x", "d"]}, collection, k=1)
     assert "vocabulary gap" not in found.of("q").causes
-    assert any(
-        "terms of 1 query: no text, or function words only" in t for t in found.not_looked_at
-    )
+    assert any("terms of 1 query: no text, or function words only" in t for t in found.not_checked)
 
 
 def test_terms_that_the_ranking_ignored_are_found():
@@ -260,7 +258,7 @@ def test_few_unjudged_are_listed_and_no_cause():
 def test_judgments_of_relevant_documents_only_leave_the_unjudged_open():
     found = diagnose({"q": {"d": 1}}, {"q": ["f1", "f2", "d"]}, k=2)
     assert found.of("q").causes == ("ranked below k",)
-    assert any(text.startswith("unjudged at the top: ") for text in found.not_looked_at)
+    assert any(text.startswith("unjudged at the top: ") for text in found.not_checked)
     assert not any(one.fix == "judging" for one in found.gains)
 
 
@@ -306,17 +304,17 @@ def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_di
 
 def test_without_texts_only_ranks_and_judgments_are_looked_at_and_the_rest_is_named():
     found = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "x", "d"]}, k=2)
-    assert {t.cause.name for t in found.totals if t.looked_at} == {
+    assert {t.cause.name for t in found.totals if t.checked} == {
         "rankings cut", "unjudged at the top", "no order at the top", "not retrieved",
         "ranked below k", "low in the top k",
     }  # fmt: skip
-    (said,) = found.not_looked_at
+    (said,) = found.not_checked
     assert said.endswith(": no texts of documents were given")
     assert said.startswith(
         "judgments suspicious (but for equal grades), duplicates crowd the top, in"
     )
     half = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "d"]}, Collection.of({"d": "a"}), k=1)
-    assert half.not_looked_at == ("vocabulary gap, terms ignored: no texts of queries were given",)
+    assert half.not_checked == ("vocabulary gap, terms ignored: no texts of queries were given",)
 
 
 def test_totals_count_queries_and_documents():
@@ -374,8 +372,8 @@ def filtered(*, fields: bool) -> list[str]:
 
 
 def test_documents_in_no_ranking_are_described_by_the_field_or_term_that_they_share():
-    said = (
+    message = (
         "8 of 8 documents in no ranking have {}, and 0 of 4 other relevant ones: look for a filter"
     )
-    assert filtered(fields=True) == [said.format("topic = 'tax'")]
-    assert filtered(fields=False) == [said.format("the term 'custom'")]
+    assert filtered(fields=True) == [message.format("topic = 'tax'")]
+    assert filtered(fields=False) == [message.format("the term 'custom'")]

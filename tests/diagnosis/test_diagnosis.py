@@ -71,18 +71,18 @@ def test_precision_and_recall_are_read_together(run, kind, said):
     qrels = {"q": {"a": 1}, "r": ten, "s": dict.fromkeys("abcde", 1)}
     (query,) = run
     found = diagnose({query: qrels[query]}, run)
-    assert found.reading.kind == kind
-    assert any(said in sentence for sentence in found.reading.sentences)
+    assert found.precision_recall.kind == kind
+    assert any(said in sentence for sentence in found.precision_recall.sentences)
 
 
 def test_another_cut_off_is_offered_with_its_effect():
     found = diagnose({"q": {"a": 1}}, {"q": ["a", "x", "y", "z", "w"]})
-    assert found.reading.sentences[-1] == (
+    assert found.precision_recall.sentences[-1] == (
         "k = 3 instead of 5 would lift precision from 0.20 to 0.33, and recall would stay at 1.00"
     )
     ten = dict.fromkeys("abcdefghij", 1)
     found = diagnose({"q": ten}, {"q": [*"abcde", "x", "f", *"ywvu"]})
-    assert found.reading.sentences[-1] == (
+    assert found.precision_recall.sentences[-1] == (
         "k = 10 instead of 5 would lift recall from 0.50 to 0.60, and precision would fall from "
         "1.00 to 0.60"
     )
@@ -287,7 +287,7 @@ def test_a_relevance_level_makes_lower_grades_not_relevant():
     found = diagnose({"q": {"a": 1, "b": 2}}, {"q": ["a", "x", "b"]}, k=1, rel=2)
     assert [doc.doc_id for doc in found.of("q").missed] == ["b"]
     assert {str(one.measure) for one in found.qualities} >= {"P(rel=2)@1", "RR(rel=2)"}
-    assert found.reading.kind == "both are low"
+    assert found.precision_recall.kind == "both are low"
 
 
 # ---- real collections
@@ -322,11 +322,13 @@ def test_means_now_are_those_of_trec_eval(data_folder, run):
 
 def test_a_smaller_k_is_told_only_where_it_lifts_precision():
     late = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["x", "y", "z", "d", "e"]})
-    assert not any("instead of 5 would lift precision" in text for text in late.reading.sentences)
+    assert not any(
+        "instead of 5 would lift precision" in text for text in late.precision_recall.sentences
+    )
     early = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d", "x", "e", "y", "z"]})
     assert (
         "k = 3 instead of 5 would lift precision from 0.40 to 0.67, and recall would stay at 1.00"
-    ) in early.reading.sentences
+    ) in early.precision_recall.sentences
 
 
 def test_a_threshold_is_told_only_where_it_lifts_precision():
@@ -337,15 +339,15 @@ def test_a_threshold_is_told_only_where_it_lifts_precision():
     whole, best = found.sweep.thresholds[0], found.sweep.best
     assert best.score == 2
     assert (whole.precision, best.precision) == (pytest.approx(0.8), pytest.approx(0.75))
-    assert not any("threshold" in text for text in found.reading.sentences)
-    assert any("a threshold of 1.292" in text for text in SAMPLE.reading.sentences)
+    assert not any("threshold" in text for text in found.precision_recall.sentences)
+    assert any("a threshold of 1.292" in text for text in SAMPLE.precision_recall.sentences)
 
 
 def test_recall_is_told_at_four_times_k():
     assert (
         "k = 20 instead of 5 would lift recall from 0.57 to 0.71, and precision would fall from "
         "0.28 to 0.09"
-    ) in SAMPLE.reading.sentences
+    ) in SAMPLE.precision_recall.sentences
 
 
 def test_a_reranker_is_only_given_what_it_reaches():
@@ -390,15 +392,15 @@ def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
     qrels, run = {"q": {"d": 1}, "r": {"e": 1}}, {"q": ["d"], "r": ["e"]}
     plain, found = (rankgauge.diagnose(qrels, run, k=1, drift=each) for each in (None, drifted))
     assert found.drift == drifted
-    assert found.reading.sentences[:-1] == plain.reading.sentences
-    assert "evaluation set not what users ask" in found.reading.sentences[-1]
-    assert "refresh the evaluation set" in found.reading.sentences[-1]
+    assert found.precision_recall.sentences[:-1] == plain.precision_recall.sentences
+    assert "evaluation set not what users ask" in found.precision_recall.sentences[-1]
+    assert "refresh the evaluation set" in found.precision_recall.sentences[-1]
     assert found.summary() == f"{plain.summary()}; drift: missing; add questions"
     assert "evaluation set not what users ask" in str(found)
     unknown = rankgauge.Finding("", "info", "drift: cannot tell")
     told = rankgauge.diagnose(qrels, run, k=1, drift=unknown)
     assert told.summary() == plain.summary()
-    assert told.reading.sentences[-1] == "drift: cannot tell"
+    assert told.precision_recall.sentences[-1] == "drift: cannot tell"
 
 
 def test_drift_that_is_no_finding_is_refused():

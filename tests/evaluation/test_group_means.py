@@ -51,6 +51,58 @@ def test_group_means_are_those_of_a_slow_loop():
     assert f"(Kish): {found['all', True].effective:.1f} of 40 queries" in text
 
 
+def test_eight_queries_have_the_interval_of_student_within_the_bounds_of_the_measure():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    # Reciprocal ranks: seven of 1, and one of 1/3.
+    run = {name: ["d1"] if place else ["x", "y", "d1"] for place, name in enumerate(NAMES[:8])}
+    made = evaluate({name: QRELS[name] for name in NAMES[:8]}, run, ["RR", "GMAP", "NumRet"],
+                    weights=dict.fromkeys(NAMES[:8], 3))  # fmt: skip
+    found = {(each.measure, each.weighted): each for each in group_means(made).means}
+    values = [1] * 7 + [1 / 3]
+    low, high = scipy_stats.t.interval(
+        0.95, 7, sum(values) / 8, scipy_stats.sem(values)
+    )  # fmt: skip
+    assert high > 1
+    for weighted in (True, False):
+        one = found["RR", weighted]
+        assert (one.low, one.high, one.effective) == (pytest.approx(low), 1, pytest.approx(8))
+    # A geometric mean and a sum have none.
+    for measure in ("GMAP", "NumRet"):
+        assert math.isnan(found[measure, False].low)
+
+
+def test_a_group_whose_queries_have_no_weight_has_no_mean():
+    groups = {name: "none" if place < 10 else "some" for place, name in enumerate(NAMES)}
+    weights = {name: float(place >= 10) for place, name in enumerate(NAMES)}
+    made = evaluate(QRELS, RUN, "RR", groups=groups, weights=weights)
+    (none,) = (each for each in group_means(made).means if each.group == "none")
+    assert (none.queries, none.effective) == (10, 0)
+    assert math.isnan(none.mean)
+    assert math.isnan(none.low)
+
+
+def test_undefined_values_count_in_no_group_if_they_are_skipped():
+    """Without a relevant document the reciprocal rank is undefined."""
+    qrels = QRELS | {name: {"d1": 0} for name in NAMES[:4]}
+    halves = {name: str(place < 20) for place, name in enumerate(NAMES)}
+    made = evaluate(qrels, RUN, "RR", groups=halves, undefined="skip")
+    (first,) = (each for each in group_means(made).means if each.group == "True")
+    assert first.queries == 16
+    assert first.mean == pytest.approx(sum(1 / len(RUN[name]) for name in NAMES[4:20]) / 16)
+
+
+def test_queries_that_a_tool_does_not_count_are_in_no_group():
+    """BEIR's nDCG is a mean over the queries of the run, its reciprocal rank over all judged."""
+    run = {name: RUN[name] for name in NAMES[5:]}
+    halves = {name: str(place < 20) for place, name in enumerate(NAMES)}
+    made = evaluate(QRELS, run, ["RR@10", "nDCG@10"], profile="beir", groups=halves)
+    found = {(m.group, m.measure): m for m in group_means(made).means}
+    assert found["True", "RR@10"].queries == 20
+    assert found["True", "nDCG@10"].queries == 15
+    values = [1 / math.log2(1 + len(RUN[name])) for name in NAMES[5:20]]
+    assert found["True", "nDCG@10"].mean == pytest.approx(sum(values) / 15)
+
+
 def test_few_queries_have_no_interval():
     made = evaluate(QRELS, RUN, "RR", groups={n: str(p < 3) for p, n in enumerate(NAMES)})
     small = next(m for m in group_means(made).means if m.group == "True")
@@ -67,7 +119,7 @@ def test_generated_and_real_questions_have_no_common_mean_unless_asked():
     parts = split_origins(made, FIELDS)
     assert {name: len(queries) for name, queries in parts.items()} == {"generated": 10, "log": 30}
     alone = evaluate(QRELS, RUN, "RR", questions=FIELDS, queries=parts["generated"])
-    assert "a perfect value here promises nothing in production" in alone.notes[0]
+    assert "a high value here does not predict quality in production" in alone.notes[0]
     real = evaluate(QRELS, RUN, "RR", questions=FIELDS, queries=parts["log"])
     assert not any("generated" in note for note in real.notes)
 

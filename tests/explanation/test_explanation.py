@@ -7,7 +7,8 @@ import jsonschema
 import pytest
 
 import rankgauge
-from rankgauge import InputError, UnknownName, explain, sample_path
+from rankgauge import InputError, UnknownName, explain, read_run, sample_path
+from rankgauge.formats import fast_trec
 from rankgauge.reports import Options, render
 
 QRELS = sample_path("qrels.txt")
@@ -132,3 +133,12 @@ def test_a_query_that_nobody_judged_is_refused_with_some_that_are():
 def test_an_unknown_form_is_refused(found):
     with pytest.raises(UnknownName, match="markdown"):
         render(found, "markdwon")
+
+
+@pytest.mark.parametrize("ties", ["trec", "mean"])
+@pytest.mark.parametrize("query", [None, "q07"])
+def test_a_run_in_a_file_is_explained_as_one_in_memory(ties, query, monkeypatch):
+    monkeypatch.setattr(fast_trec, "_BLOCK", 6000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 700)
+    found = explain(QRELS, BM25, "nDCG@10", query, ties=ties)
+    assert str(found) == str(explain(QRELS, read_run(BM25), "nDCG@10", query, ties=ties))

@@ -401,8 +401,8 @@ def test_polars_needs_no_pyarrow(
 def test_arrays_of_pyarrow_hold_numbers(kind: str) -> None:
     numbers = pa.array([True, False, None]).cast(kind)
     assert dict(Run.from_columns(["q", "q"], ["a", "b"], numbers[:2])["q"]) == {"a": 1, "b": 0}
-    said = "run, row 3: the score is missing|run: score NaN of document 'c'"
-    with pytest.raises(InputError, match=said):
+    message = "run, row 3: the score is missing|run: score NaN of document 'c'"
+    with pytest.raises(InputError, match=message):
         Run.from_columns(["q", "q", "q"], ["a", "b", "c"], numbers)
 
 

@@ -113,20 +113,20 @@ def test_a_distance_is_no_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "told"),
+    ("ids", "message"),
     [
         (["1e+05", "d2"], "1e+05"), (["1.23E+15", "d2"], "1.23E+15"), (["7.0", "8.0"], "7.0"),
         (["7.0", "7.1"], ""), (["e5", "1e"], ""), (["7", "8"], ""),
     ],
 )  # fmt: skip
 def test_ids_that_a_spreadsheet_spoilt_are_a_warning(
-    ids: list[str], told: str, tmp_path: Path
+    ids: list[str], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text("query_id,doc_id,score\n" + "".join(f"q1,{doc},1\n" for doc in ids))
     said = [note for note in read_run(path).table.notes if note.startswith("WARNING")]
-    assert bool(said) == bool(told)
-    assert all(f"document id '{told}'" in note for note in said)
+    assert bool(said) == bool(message)
+    assert all(f"document id '{message}'" in note for note in said)
 
 
 QUEPID = (

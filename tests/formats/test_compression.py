@@ -19,8 +19,9 @@ from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.compression import packed, unpacking
-from rankgauge.formats.lines import gathered, numbered_lines, opened
-from rankgauge.formats.readers import read_blocks, read_ids
+from rankgauge.formats.lines import numbered_lines, opened, rest_of_stream
+from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.readers import read_ids
 from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 NAMES = [packing.name for packing in PACKINGS]
@@ -145,7 +146,7 @@ def test_a_broken_file_is_told_with_the_last_good_line(name: str, tmp_path: Path
     assert f"{name} data is broken or cut off" in str(caught.value)
     assert f"({PACKING[name].program} -t FILE checks it)" in str(caught.value)
     with opened(path) as stream:
-        text = gathered(stream, b"")
+        text = rest_of_stream(stream, b"")
     assert text.fault is not None
     with pytest.raises(FormatError, match=f"{name} data is broken"):
         read_run(path)

@@ -36,7 +36,7 @@ def test_rows_are_those_that_were_written(rows: list[list[str]], by: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "line", "said", "fix"),
+    ("name", "text", "line", "message", "fix"),
     [
         ("a.csv", "qid,query\n1,fees, fines and loans\n", 2, "got 3 columns", "in quotes"),
         ("a.csv", "qid,query\n1,fees\n2\n", 3, "got 1 columns, wanted 2", "as many cells"),
@@ -54,11 +54,11 @@ def test_rows_are_those_that_were_written(rows: list[list[str]], by: str) -> Non
     ],
 )  # fmt: skip
 def test_a_row_that_would_lose_cells_is_refused(
-    name: str, text: str, line: int, said: str, fix: str, tmp_path: Path
+    name: str, text: str, line: int, message: str, fix: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(FormatError, match=said) as caught:
+    with pytest.raises(FormatError, match=message) as caught:
         Collection.load(queries=path)
     assert (caught.value.path, caught.value.line) == (str(path), line)
     assert fix in caught.value.fix

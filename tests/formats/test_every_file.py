@@ -201,13 +201,13 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("said", MADE)
+@pytest.mark.parametrize("message", MADE)
 def test_what_no_file_of_the_data_shows_is_refused_as_the_page_says(
-    said: str, tmp_path: Path
+    message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a"
-    path.write_bytes(MADE[said])
-    assert any(said.startswith(one) or one == said for one in said_in_the_page())
+    path.write_bytes(MADE[message])
+    assert any(message.startswith(one) or one == message for one in said_in_the_page())
     with pytest.raises(RankgaugeError) as caught:
         read_run(path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)

@@ -139,7 +139,7 @@ def test_an_empty_frame_holds_nothing(library: Any) -> None:
 
 @EVERY_LIBRARY
 @pytest.mark.parametrize(
-    ("column", "values", "said"),
+    ("column", "values", "message"),
     [
         ("query_id", ["q1", None], "run, row 2: the query id is missing"),
         ("doc_id", [1.0, 2.0], "run, row 1: document id 1.0 is a decimal number"),
@@ -154,10 +154,10 @@ def test_an_empty_frame_holds_nothing(library: Any) -> None:
     ],
 )
 def test_what_a_column_must_not_hold_is_told_with_its_row(
-    library: Any, column: str, values: list[Any], said: str
+    library: Any, column: str, values: list[Any], message: str
 ) -> None:
     data = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [1.0, 2.0], column: values}
-    with pytest.raises(InputError, match=f"^{said}"):
+    with pytest.raises(InputError, match=f"^{message}"):
         Run.of(library(data))
 
 

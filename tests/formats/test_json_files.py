@@ -83,13 +83,13 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("line", "said"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("line", "message"), FAULTS.values(), ids=FAULTS)
 def test_a_row_unlike_the_first_is_refused_with_its_line(
-    line: str, said: str, tmp_path: Path
+    line: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"qid": "q1", "results": ["d1", "d2"]}\n' + line)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_run(path)
     assert caught.value.fix
 

@@ -21,7 +21,7 @@ from pyarrow import feather
 from rankgauge import read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.columns import RUN
-from rankgauge.formats.readers import read_blocks
+from rankgauge.formats.pieces import read_blocks
 
 ROWS = [(f"q{n // 7}", f"d{n * 31 % 97}", n / 8) for n in range(97)]
 SCORES: dict[str, dict[str, float]] = {}
@@ -130,19 +130,19 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("columns", "said"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("columns", "message"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
 def test_columns_that_do_not_fit_are_refused_in_words(
-    columns: dict[str, Any], said: str, library: str, tmp_path: Path,
+    columns: dict[str, Any], message: str, library: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     path = tmp_path / "a.parquet"
     path.write_bytes(parquet(pa.table(columns)))
     if library == "polars":
-        if said == "'query_id' holds timestamp":
-            said = "'query_id' holds datetime"
+        if message == "'query_id' holds timestamp":
+            message = "'query_id' holds datetime"
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=f"a.parquet[^\\0]*{said}") as caught:
+    with pytest.raises(InputError, match=f"a.parquet[^\\0]*{message}") as caught:
         read_run(path)
     assert caught.value.fix
 

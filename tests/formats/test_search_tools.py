@@ -194,10 +194,10 @@ def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path:
     assert {query: dict(docs) for query, docs in qrels.items()} == {
         "red dress": {"B07": 3.0}, "jeans": {},
     }  # fmt: skip
-    said = "\n".join(qrels.table.notes)
-    assert "only the ratings of what was retrieved" in said
-    assert "recall, AP and nDCG come out too high" in said
-    assert "1 documents without a rating" in said
+    message = "\n".join(qrels.table.notes)
+    assert "only the ratings of what was retrieved" in message
+    assert "recall, AP and nDCG come out too high" in message
+    assert "1 documents without a rating" in message
 
 
 def test_queries_that_failed_are_a_warning(tmp_path: Path) -> None:

@@ -67,12 +67,14 @@ def test_texts_of_smart_have_sections(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(".I 1\n.T\n.W\n", "no text"), (".I \n.W\nmore\n", "no id")]
+    ("text", "message"), [(".I 1\n.T\n.W\n", "no text"), (".I \n.W\nmore\n", "no id")]
 )
-def test_a_text_of_smart_without_id_or_text_is_told(text: str, said: str, tmp_path: Path) -> None:
+def test_a_text_of_smart_without_id_or_text_is_told(
+    text: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "a.qry"
     path.write_text(text)
-    with pytest.raises(FormatError, match=said):
+    with pytest.raises(FormatError, match=message):
         read_queries(path)
 
 

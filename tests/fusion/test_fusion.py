@@ -13,9 +13,10 @@ import pytest
 from hypothesis import assume, given, strategies as st
 from strategies import few_scores, ids
 
-from rankgauge import InputError, Run, UnknownName, fuse
+from rankgauge import InputError, Run, UnknownName, fuse, write_run
 from rankgauge.data import ranked
-from rankgauge.fusion import FUSION_METHODS, FUSION_NORMS
+from rankgauge.formats import fast_trec
+from rankgauge.fusion import FUSION_METHODS, FUSION_NORMS, fuse_files
 
 READS_SCORES = ("combsum", "combmnz", "combanz", "combmin", "combmax", "combmed", "wsum")
 READS_RANKS = ("rrf", "isr", "rbc", "borda", "condorcet")
@@ -490,3 +491,40 @@ def test_it_agrees_with_the_stored_fusion_of_another_program(data_folder):
 def test_the_median_of_two_scores_is_between_them():
     made = fuse([{"q": {"a": 1.0}}, {"q": {"a": 4.0}}], "combmed", norm="none")
     assert dict(made["q"]) == {"a": 2.5}
+
+
+@pytest.mark.parametrize("method", ["rrf", "combsum", "borda", "rbc"])
+@pytest.mark.parametrize("seed", range(6))
+def test_files_are_fused_some_queries_at_a_time_as_runs_in_memory(
+    method, seed, tmp_path, monkeypatch
+):
+    dice = random.Random(seed)
+    monkeypatch.setattr(fast_trec, "_BLOCK", 2000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 400)
+    paths = []
+    for name in ("a", "b", "c"):
+        queries = [q for q in range(60) if dice.random() < 0.8]
+        if seed % 3 == 1:  # in other orders
+            dice.shuffle(queries)
+        lines = [
+            f"q{q} Q0 d{doc} 1 {dice.randrange(9)} {name}\n"
+            for q in queries
+            for doc in dice.sample(range(20), dice.randrange(1, 15))
+        ]
+        if seed == 5 and name == "b":  # one query in two places
+            lines.append(f"{lines[0].split()[0]} Q0 e1 1 0.5 b\n")
+        paths.append(tmp_path / f"{name}.run")
+        paths[-1].write_text("".join(lines))
+    how, queries = fuse_files(paths, tmp_path / "streamed.run", method)
+    made = fuse([Run.of(path) for path in paths], method)
+    write_run(made, tmp_path / "whole.run")
+    assert (tmp_path / "streamed.run").read_bytes() == (tmp_path / "whole.run").read_bytes()
+    assert (how.method, queries) == (method, len(made))
+
+
+def test_a_document_twice_in_a_file_is_named_with_its_lines(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("q Q0 d 1 2 t\nq Q0 e 2 1 t\nq Q0 d 3 0.5 t\n")
+    with pytest.raises(InputError, match="lines 1 and 3"):
+        fuse_files([tmp_path / "a", tmp_path / "b"], tmp_path / "out.run")
+    assert not (tmp_path / "out.run").exists()

@@ -96,11 +96,13 @@ def test_the_values_are_those_of_evaluate():
 
 
 def test_it_says_in_words_how_the_parameters_were_chosen():
-    said = "\n".join(FOUND.sentences)
-    assert "11 choices for wsum: norm min-max; weights 0.5/0.5, 0.6/0.4" in said
-    assert "5 folds of the 30 judged queries, seed 0" in said
-    assert "no query was fused with parameters chosen on it" in said
-    assert f"over 30 queries it was not chosen on: {FOUND.evaluation.mean()['nDCG@10']:.4f}" in said
+    message = "\n".join(FOUND.sentences)
+    assert "11 choices for wsum: norm min-max; weights 0.5/0.5, 0.6/0.4" in message
+    assert "5 folds of the 30 judged queries, seed 0" in message
+    assert "no query was fused with parameters chosen on it" in message
+    assert (
+        f"over 30 queries it was not chosen on: {FOUND.evaluation.mean()['nDCG@10']:.4f}" in message
+    )
 
 
 def test_a_fixed_list_is_trained_on_and_left_out(tmp_path):

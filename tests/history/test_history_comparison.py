@@ -166,7 +166,7 @@ def test_the_numbers_are_those_of_compare(history):
             tested=tested,
         )
         assert 0 < change.differences[0].p < 1
-        assert compared.design.in_words().replace("old", "before") == change.notes[-1]
+        assert compared.design.describe().replace("old", "before") == change.notes[-1]
         for step in change.differences:
             found = compared.difference("new", step.measure)
             assert (step.baseline_mean, step.mean) == (found.baseline_mean, found.mean)

@@ -83,8 +83,8 @@ def test_a_newer_version_is_left_alone(act, tmp_path):
     path = tmp_path / "h.db"
     save(path)
     change(path, "UPDATE rankgauge_history_version SET version_num = '0002'")
-    said = "this history is of version 0002; this rankgauge knows versions up to 0001"
-    text = refused(act, path, said)
+    message = "this history is of version 0002; this rankgauge knows versions up to 0001"
+    text = refused(act, path, message)
     assert "pip install --upgrade rankgauge" in text
 
 

@@ -228,8 +228,8 @@ def test_a_parameter_that_is_refused_is_left_out_and_reported(answer, parameter,
 
 def test_an_error_about_something_else_refuses_no_parameter():
     """A server may repeat the words of the request; without the parameter it fails alike."""
-    said = "temperature is not supported by this oven; the context is too long"
-    error, server, model = ask(in_order(refusal(said)))
+    message = "temperature is not supported by this oven; the context is too long"
+    error, server, model = ask(in_order(refusal(message)))
     assert error.status == 400
     assert len(server.bodies) == 2
     with serving(in_order(completion("x"))) as fine:

@@ -115,13 +115,14 @@ def test_vectors_of_another_length_than_those_in_the_cache_are_refused(tmp_path)
         encoder.close()
 
 
+@pytest.mark.parametrize("texts", ["encode_documents", "encode_queries"])
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_documents_are_sent_again_to_a_server_that_is_busy(status, monkeypatch):
+def test_texts_are_sent_again_to_a_server_that_is_busy(status, texts, monkeypatch):
     waits = []
     monkeypatch.setattr("time.sleep", waits.append)
     with serving(failing(2, status, {"Retry-After": "3"})) as server:
         encoder = EmbeddingEndpoint(server.url, "small")
-        assert encoder.encode_documents(["a"]).tolist() == [[1, 97]]
+        assert getattr(encoder, texts)(["a", "b"]).tolist() == [[1, 97], [1, 98]]
         encoder.close()
     assert waits == [3.0, 3.0]
     assert encoder.usage()["calls"] == 1
@@ -138,7 +139,7 @@ def test_a_server_that_stays_busy_is_given_up(monkeypatch):
     assert caught.value.retryable
 
 
-def test_queries_are_sent_once_and_the_wait_is_told():
+def test_a_single_query_is_sent_once_and_the_wait_is_told():
     with serving(failing(1, 429, {"Retry-After": "3"})) as server:
         encoder = EmbeddingEndpoint(server.url, "small")
         with pytest.raises(EndpointError) as caught:

@@ -8,6 +8,7 @@ import pytest
 import rankgauge
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import implicit_judgments
+from rankgauge.stats import fit_position_model
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("scipy")
@@ -101,6 +102,67 @@ def test_a_document_counts_once_for_a_question_where_it_was_first_shown(tmp_path
     assert found.shown.tolist() == [40, 40]
     assert found.clicks.tolist() == [30, 10]
     assert found.ranks[0][:3] == (1, 40, 0.75)
+    # Each is clicked exactly as often as its rank: grade 2 begins at a ratio of 1.
+    assert found.ratio.tolist() == [1, 1]
+    assert found.grades.tolist() == [2, 2]
+
+
+def test_ten_impressions_and_one_expected_click_are_enough(tmp_path):
+    """Rank 2 is clicked twice in 200 impressions: 100 of them expect one click, 99 less."""
+    events = []
+    for n in range(200):
+        first = "ten" if n < 10 else "nine" if n < 19 else "x"
+        second = "hundred" if n < 100 else "fewer" if n < 199 else "one"
+        clicked = [first] * (n % 2) + [second] * (n in {0, 150})
+        events += asked(f"q{n}", "fees", [first, second], clicked)
+    found = implicit_judgments(write_log(tmp_path / "log.parquet", events))
+    assert set(found.documents) == {"ten", "x", "hundred"}
+    assert found.expected.tolist() == [1, 5, 90.5]
+
+
+def test_expected_clicks_of_the_position_model_are_those_of_mean_attraction(tmp_path):
+    rng, counts, events = np.random.default_rng(5), {}, []
+    attraction = {"a": 0.8, "b": 0.3, "c": 0.1}
+    for n in range(900):
+        order = rng.permutation(["a", "b"] if n % 3 else ["b", "c", "a"]).tolist()
+        clicked = [d for rank, d in enumerate(order, 1) if rng.random() < attraction[d] / rank]
+        events += asked(f"q{n}", "fees", order, clicked)
+        for rank, document in enumerate(order, 1):
+            shown, clicks = counts.get((document, rank), (0, 0))
+            counts[document, rank] = shown + 1, clicks + (document in clicked)
+    found = implicit_judgments(write_log(tmp_path / "log.parquet", events), model="position")
+    keys = sorted(counts)
+    fit = fit_position_model(
+        ["abc".index(document) for document, _ in keys], [rank for _, rank in keys],
+        [counts[key][0] for key in keys], [counts[key][1] for key in keys],
+    )  # fmt: skip
+    examined = [
+        sum(fit.examination[rank - 1] * counts[document, rank][0] for rank in (1, 2, 3)
+            if (document, rank) in counts)
+        for document in "abc"
+    ]  # fmt: skip
+    mean = sum(a * e for a, e in zip(fit.attraction, examined, strict=True)) / sum(examined)
+    assert found.documents == ("a", "b", "c")
+    assert found.expected == pytest.approx([mean * each for each in examined])
+    assert found.ratio == pytest.approx(fit.attraction / mean)
+    assert found.low == pytest.approx(fit.low / mean)
+
+
+def test_what_is_not_used_is_counted(tmp_path):
+    events = []
+    for n in range(20):
+        events += asked(f"q{n}", "fees", ["a", "b"], ["a"] if n % 2 else [])
+    events += asked("none", None, ["a", "b"])
+    events += asked("empty", "", ["a"])
+    events += asked("zero", "fees", ["a", "b"], ["b"], ranks=[0, 1])
+    events += [("click", "q1", None, ["never"], None)] * 3
+    found = implicit_judgments(write_log(tmp_path / "log.parquet", events))
+    notes = " ".join(found.about["notes"])
+    assert "1 of 45 impressions not used: without a rank" in notes
+    assert "3 impressions not used: the text of the question is unknown" in notes
+    # A document clicked three times counts once.
+    assert "1 of 12 clicks not used" in notes
+    assert dict(zip(found.documents, found.shown.tolist(), strict=True))["a"] == 20
 
 
 def test_an_impression_without_a_rank_is_not_guessed(tmp_path):

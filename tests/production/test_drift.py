@@ -12,8 +12,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.production import DistinctQuestions, EventLog, measure_drift, reweight
+from rankgauge.production import EventLog, measure_drift, reweight
 from rankgauge.production.clusters import equal_shares
+from rankgauge.production.distinct_questions import DistinctQuestions
 
 PLACES = (
     "oslo", "rome", "bern", "kyiv", "lima", "doha", "riga", "bonn",

@@ -2,12 +2,20 @@
 
 import json
 import math
+import random
+from datetime import timedelta
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
+
+pytest.importorskip("pyarrow")
+
+from tests.online_loops import START, write_events
 
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production import compare_arms
+from rankgauge.production import Event, compare_arms
+from rankgauge.stats import mixing_sd
 
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
@@ -63,10 +71,10 @@ def simulated(rng, path, *, users=600, up=(0.6, 0.6), clicks=(0.2, 0.2), share=0
 
 def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
     log, rows = simulated(np.random.default_rng(1), tmp_path / "log.parquet", users=120, days=6)
-    found = compare_arms(log, primary="thumbs_ratio")
+    found, known = compare_arms(log, primary="thumbs_ratio"), []
     for number, day in enumerate(found.days):
         assert day.day == f"2026-03-{number + 1:02d}"
-        rates, variance = [], 0.0
+        rates, variance, items = [], 0.0, 0
         for arm in ("control", "new"):
             users = {}
             for user, own, at, thumbs, _ in rows:
@@ -75,6 +83,7 @@ def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
                     users[user] = (ups + (thumbs > 0), rated + 1)
             y, x = (sum(each[n] for each in users.values()) for n in (0, 1))
             rates.append(y / x)
+            items += x
             squares = sum((own - y / x * all_) ** 2 for own, all_ in users.values())
             variance += squares / x**2 * len(users) / (len(users) - 1)
         assert day.difference == pytest.approx(rates[1] - rates[0])
@@ -85,7 +94,64 @@ def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
                 * math.log((variance + prior) / variance / 0.05**2)
             )  # fmt: skip
             assert day.high - day.difference == pytest.approx(half)
+            known.append(variance * items)
     assert math.isfinite(found.days[-1].low)
+    assert len(known) > 1
+    # The sequence is narrowest at 5,000 rated answers, by the first variance that is known.
+    assert found.mixing == pytest.approx(mixing_sd(known[0] / 5000))
+
+
+def test_a_metric_that_does_not_decide_has_a_z_interval_by_users_and_says_what_it_needs(tmp_path):
+    log, rows = simulated(
+        np.random.default_rng(8), tmp_path / "log.parquet", users=300, clicks=(0.2, 0.23)
+    )
+    found = compare_arms(log, ["citation_ctr"], primary="thumbs_ratio").differences[1]
+    rates, variance = [], 0.0
+    for arm in ("control", "new"):
+        users = {}
+        for user, own, _, _, clicked in rows:
+            if own == arm:
+                clicks, shown = users.get(user, (0, 0))
+                users[user] = clicks + clicked, shown + 1
+        y, x = (sum(each[n] for each in users.values()) for n in (0, 1))
+        rates.append(y / x)
+        squares = sum((own - y / x * all_) ** 2 for own, all_ in users.values())
+        variance += squares / x**2 * len(users) / (len(users) - 1)
+    difference, error = rates[1] - rates[0], math.sqrt(variance)
+    assert found.difference == pytest.approx(difference)
+    assert found.high - difference == pytest.approx(1.959964 * error, rel=1e-6)
+    assert found.p == pytest.approx(2 * scipy_stats.norm.sf(abs(difference) / error))
+    assert found.verdict == "cannot tell"
+    # With the variance divided by (1 + more / questions) the test has 80% power.
+    enough = variance / (1 + found.needed / len(rows))
+    power = scipy_stats.norm.sf(1.959964 - abs(difference) / math.sqrt(enough))
+    assert power == pytest.approx(0.8, abs=1e-3)
+
+
+def test_sessions_count_on_their_first_day_with_the_worst_of_their_questions(tmp_path):
+    rng, events, sessions = random.Random(3), [], []
+    for n in range(240):
+        arm, first, handed = "ab"[n % 2], rng.randrange(5), rng.random() < 0.3 + 0.2 * (n % 2)
+        sessions.append((arm, first, handed, f"u{arm}{rng.randrange(60)}"))
+        shared = {"session_id": f"s{n}", "user_id": sessions[-1][3], "arm": arm}
+        for part in range(3):
+            when = START + timedelta(days=first + part)
+            events.append(Event(f"e{n}-{part}", "question", when, f"q{n}-{part}", **shared))
+            if handed and part == 1:
+                events.append(Event(f"h{n}", "handover", when, f"q{n}-{part}", **shared))
+    found = compare_arms(
+        write_events(tmp_path / "log.parquet", events), primary="containment_rate"
+    )  # fmt: skip
+    assert found.primary.denominators == (120, 120)
+    for number, day in enumerate(found.days):
+        assert day.day == f"2026-05-{number + 1:02d}"
+        contained = [
+            [not handed for own, first, handed, _ in sessions if own == arm and first <= number]
+            for arm in "ab"
+        ]
+        base, new = (sum(each) / len(each) for each in contained)
+        assert day.difference == pytest.approx(new - base)
+    assert len(found.days) == 5
 
 
 def test_a_planted_difference_is_found_and_dated(tmp_path):
@@ -98,7 +164,7 @@ def test_a_planted_difference_is_found_and_dated(tmp_path):
     assert found.primary.difference == pytest.approx(0.25, abs=0.08)
     assert found.differences[1].verdict == "worse"
     assert "new is better than control by thumbs_ratio" in found.summary()
-    assert any(note.startswith("first shown on 2026-03-") for note in found.table().notes)
+    assert any(note.startswith("first found on 2026-03-") for note in found.table().notes)
     swapped = compare_arms(log, primary="thumbs_ratio", arms=("new", "control"))
     assert swapped.primary.verdict == "worse"
     assert swapped.primary.difference == -found.primary.difference
@@ -117,8 +183,6 @@ def test_a_sample_ratio_mismatch_withholds_every_verdict(tmp_path):
     log, _ = simulated(np.random.default_rng(3), tmp_path / "log.parquet", up=(0.4, 0.8), share=0.4)
     found = compare_arms(log, ["citation_ctr"], primary="thumbs_ratio")
     chi = (found.users[0] - found.users[1]) ** 2 / sum(found.users)
-    from scipy import stats as scipy_stats
-
     assert found.mismatch == pytest.approx(scipy_stats.chi2.sf(chi, 1))
     assert found.mismatched
     assert {each.verdict for each in found.differences} == {"withheld"}
@@ -133,6 +197,14 @@ def test_users_in_both_arms_are_counted_and_reported(tmp_path):
     both = [("u0", arm, 1, 1, False) for arm in ("control", "new")]
     found = compare_arms(write_log(log, [*rows, *both]), primary="thumbs_ratio")
     assert found.in_both == 1
+    few = [(f"v{n}", "ab"[n % 2], 1, 1, False) for n in range(8)]
+    few += [("v0", "b", 1, 1, False), ("v1", "a", 1, 1, False)]
+    found_few = compare_arms(
+        write_log(tmp_path / "few.parquet", few), primary="thumbs_ratio"
+    )  # fmt: skip
+    # 2 of 8 users.
+    assert found_few.users == (5, 5)
+    assert any("2 users seen in both arms (25.0%)" in n for n in found_few.table().notes)
     assert any(note.startswith("1 user seen in both arms") for note in found.table().notes)
 
 
@@ -145,7 +217,7 @@ def test_bounds_take_unrated_answers_for_all_up_or_all_down(tmp_path):
 
 
 def test_other_metrics_are_corrected_by_holm(tmp_path):
-    log, _ = simulated(np.random.default_rng(6), tmp_path / "log.parquet", clicks=(0.2, 0.27))
+    log, _ = simulated(np.random.default_rng(15), tmp_path / "log.parquet", clicks=(0.2, 0.24))
     others = ["citation_ctr", "citation_click_rate", "feedback_rate"]
     found = compare_arms(log, others, primary="thumbs_ratio")
     p = [each.p for each in found.differences[1:]]
@@ -153,6 +225,10 @@ def test_other_metrics_are_corrected_by_holm(tmp_path):
     corrected = np.maximum.accumulate([min(1, p[n] * (3 - k)) for k, n in enumerate(order)])
     assert [found.differences[1 + n].corrected for n in order] == pytest.approx(corrected)
     assert found.primary.corrected == found.primary.p
+    for each in found.differences[1:]:
+        assert (each.verdict == "cannot tell") == (each.corrected > 0.05)
+    # Some difference is shown before the correction only.
+    assert any(each.p <= 0.05 < each.corrected for each in found.differences[1:])
 
 
 def test_a_metric_without_events_is_not_defined(tmp_path):

@@ -62,7 +62,7 @@ def test_accepted_questions_keep_document_model_and_prompt():
         assert each.model == "small"
         assert re.fullmatch(r"question-[0-9a-f]{8}", each.prompt)
     assert all(each.rank == 1 for each in made.proposals)
-    assert "users ask other questions; a perfect value here promises nothing" in str(made)
+    assert "users ask other questions: a high value here does not predict" in str(made)
     assert made.usage.calls == 16
 
 

@@ -3,9 +3,11 @@
 import itertools
 import math
 import random
+import re
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -55,6 +57,16 @@ def test_team_draft_credits_both_equally_at_each_rank(a, b, k):
     for rank in range(k):
         teams = [each.teams[rank : rank + 1] for each in drafts]
         assert teams.count("A") == teams.count("B")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_equal_rankings_are_credited_at_every_rank(size):
+    ranking = list("abcd")[:size]
+    for seed in range(20):
+        found = interleave(ranking, ranking, seed=seed)
+        assert found.documents == tuple(ranking)
+        assert "-" not in found.teams
+        assert abs(found.teams.count("A") - found.teams.count("B")) <= 1
 
 
 def slow_probabilistic(a, b, k):
@@ -255,6 +267,79 @@ def test_clicks_on_results_and_citations_are_credited_once(tmp_path):
     assert (found.users, found.users_a, found.users_b) == (2, 0, 0)
     assert (found.result_clicks, found.citation_clicks) == (3, 2)
     assert found.verdict == "cannot tell"
+
+
+def preferences(path, rng, *, users, share):
+    """Users with impressions of one document of each: which of them users click."""
+    events, gains = [], []
+    for user in range(users):
+        own = []
+        for number in range(rng.geometric(0.4)):
+            clicked = [name for name, p in (("a", share), ("b", 0.3)) if rng.random() < p]
+            name = f"{user}-{number}"
+            events.append(shown(name, ["a", "b"], "AB", user=f"u{user}"))
+            events += [click(name, each) for each in clicked]
+            if clicked:
+                own.append(("a" in clicked) - ("b" in clicked))
+        gains += [own] if own else []
+    return analyze_interleaving(write_log(path, events)), gains
+
+
+def test_the_interval_is_that_of_a_slow_bootstrap_over_users(tmp_path):
+    rng = np.random.default_rng(8)
+    found, gains = preferences(tmp_path / "log.parquet", rng, users=90, share=0.5)
+    assert found.users == len(gains)
+    assert found.delta == pytest.approx(sum(map(sum, gains)) / sum(map(len, gains)) / 2)
+    draws = []
+    for _ in range(8000):
+        drawn = [gains[n] for n in rng.integers(len(gains), size=len(gains))]
+        draws.append(sum(map(sum, drawn)) / sum(map(len, drawn)) / 2)
+    error = float(np.std(draws))
+    low, high = np.quantile(draws, [0.025, 0.975])
+    # Of 2,000 draws the quantile has a standard error of 0.06 of these errors.
+    assert found.low == pytest.approx(low, abs=0.2 * error)
+    assert found.high == pytest.approx(high, abs=0.2 * error)
+
+
+def test_the_users_that_are_needed_give_the_sign_test_its_power(tmp_path):
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(3)
+    found, gains = preferences(tmp_path / "log.parquet", rng, users=60, share=0.36)
+    assert found.verdict == "cannot tell"
+    up, down = (sum(sign * sum(own) > 0 for own in gains) for sign in (1, -1))
+    assert (found.users_a, found.users_b) == (up, down)
+    (more,) = (
+        int(re.search(r"about ([\d,]+) more", note)[1].replace(",", ""))
+        for note in found.table().notes if "more" in note
+    )  # fmt: skip
+    decided = round((up + down) * (1 + more / len(gains)))
+    share = max(up, down) / (up + down)
+    reach = next(n for n in range(decided // 2, decided) if sign_test(n, decided - n) < 0.05)
+    assert scipy_stats.binom.sf(reach - 1, decided, share) == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("p", "low", "high", "verdict"),
+    [
+        (0.01, 0.1, 0.2, "better"), (0.01, -0.2, -0.1, "worse"), (0.01, -0.1, 0.2, "cannot tell"),
+        (0.05, 0.1, 0.2, "cannot tell"), (0.01, 0.0, 0.2, "cannot tell"),
+    ],
+)  # fmt: skip
+def test_the_test_and_the_interval_have_to_agree(tmp_path, p, low, high, verdict):
+    events = [shown("q1", ["d1", "d2"], "AB"), click("q1", "d1")]
+    found = analyze_interleaving(write_log(tmp_path / "log.parquet", events))
+    assert replace(found, p=p, low=low, high=high).verdict == verdict
+
+
+def test_an_impression_needs_a_share_for_each_document(tmp_path):
+    more = {"interleaving": "probabilistic", "interleaving.shares": "0.75"}
+    events = [
+        shown("q1", ["d1", "d2"], "AB", **more), click("q1", "d2"),
+        shown("q2", ["d1", "d2"], "AB"), click("q2", "d2"),
+    ]  # fmt: skip
+    found = analyze_interleaving(write_log(tmp_path / "log.parquet", events))
+    assert (found.impressions, found.unusable, found.clicked) == (2, 1, 1)
+    assert (found.wins_a, found.wins_b) == (0, 1)
 
 
 def test_one_impression_event_for_each_document_is_the_same(tmp_path):

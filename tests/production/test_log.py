@@ -2,12 +2,17 @@
 
 import re
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pyarrow")
+
+from tests.online_loops import write_events
+
 from rankgauge.errors import FormatError, InputError
-from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, EventLog
+from rankgauge.production import COLUMNS, KINDS, QUESTION_COLUMNS, Event, EventLog
 from rankgauge.production.mappings import as_mapping
 from rankgauge.production.translation import ACTIONS
 
@@ -71,6 +76,75 @@ def test_questions_have_one_row_for_each_question(tmp_path):
     assert second["retrieved"] is None
     assert second["next_question_seconds"] is None
     assert not second["answered"]
+
+
+def test_columns_of_a_question_follow_their_rules_where_events_repeat_or_disagree(tmp_path):
+    made = []
+
+    def add(kind, seconds, **fields):
+        time = datetime(2026, 5, 1, 12, tzinfo=UTC) + timedelta(seconds=seconds)
+        made.append(Event(f"e{len(made)}", kind, time, "q1", **fields))
+
+    add("retrieval", -2, documents=("a", "b"), latency_ms=30, attributes={"language": "de"})
+    add("question", 0, text="Fees?", attributes={"language": "en"})
+    add("retrieval", 1, documents=("a", "b", "c", "d", "e"), latency_ms=900)
+    add("answer", 2, text="apples", latency_ms=500)
+    add("answer", 4, text="zebras", latency_ms=450)
+    add("citation", 5)  # one citation, whatever it names
+    add("citation", 6, documents=("a", "b"))
+    for second, document in enumerate("aab"):
+        add("citation click", 7 + second, documents=(document,))
+    add("click", 12, documents=("c",), ranks=(3,))
+    add("click", 13, documents=("a",), ranks=(1,))
+    add("click", 14, documents=("b",), ranks=(2,))
+    add("thumbs", 15, value=1)
+    add("thumbs", 16, value=0)
+    add("preference", 17, value=1)
+    add("preference", 18, label="both bad")
+    add("label", 19, value=1)
+    add("label", 20, value=0)
+    (found,) = questions(write_events(tmp_path / "log.parquet", made[::-1]))
+    assert f"{found['time']:%H:%M:%S}" == "12:00:00"
+    assert found["attributes"] == {"language": "en"}
+    assert (found["retrieved"], found["latency_ms"]) == (5, 500)
+    assert found["answer_text"] == "zebras"
+    assert (found["citations_shown"], found["citations_clicked"]) == (3, 2)
+    assert (found["clicks"], found["first_click_rank"], found["click_rr"]) == (3, 3, 1)
+    assert (found["thumbs_up"], found["thumbs_down"]) == (0, 0)
+    assert (found["preference"], found["preference_label"]) == (None, "both bad")
+    assert found["answerable"] is False
+
+
+def test_the_next_question_of_a_session_is_that_of_its_time_not_of_its_name(tmp_path):
+    start = datetime(2026, 5, 1, tzinfo=UTC)
+    made = [
+        Event(name, "question", start + timedelta(seconds=at), name, session_id=session, text=name)
+        for name, at, session in (
+            ("c", 0, "s"), ("a", 60, "s"), ("b", 90, "s"), ("d", 30, "t"), ("e", 40, None),
+            ("f", 50, None),
+        )
+    ]  # fmt: skip
+    found = questions(write_events(tmp_path / "log.parquet", made))
+    following = {q["question_id"]: (q["next_text"], q["next_question_seconds"]) for q in found}
+    none = (None, None)
+    assert following == {"c": ("a", 60), "a": ("b", 30), "b": none, "d": none, "e": none, "f": none}
+
+
+def test_clicks_are_compared_with_what_was_shown_once_each(tmp_path):
+    start = datetime(2026, 5, 1, tzinfo=UTC)
+    rows = [
+        ("impression", "q1", ("a", "b")), ("impression", "q1", ("b", "a")), ("click", "q1", ("a",)),
+        ("click", "q1", ("a",)), ("click", "q1", ("x",)), ("click", "q2", ("a",)),
+    ]  # fmt: skip
+    made = [
+        Event(f"e{n}", kind, start, name, documents=documents)
+        for n, (kind, name, documents) in enumerate(rows)
+    ]
+    joins = EventLog(write_events(tmp_path / "log.parquet", made)).joins()
+    # Of 4 clicks 2 are on what was shown; q2 has nothing but a click.
+    assert (joins["clicks"], joins["unseen_clicks"]) == (4, 2)
+    assert (joins["total"], joins["questions"], joins["joined"]) == (6, 1, 5)
+    assert (joins["orphans"], joins["orphan_clicks"]) == (1, 1)
 
 
 def test_views_have_the_documented_columns(tmp_path):

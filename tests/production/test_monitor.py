@@ -33,11 +33,11 @@ def log(path, *, thumbs, abstains, days=28):
             when = START + timedelta(days=day, minutes=n)
             who = {"question_id": f"q{day}-{n}", "user_id": f"u{day}-{n // 2}"}
             shift = (n + 7 * day) % 40 / 40
-            said = "I don't know." if shift < abstains[late] else "It is so."
+            message = "I don't know." if shift < abstains[late] else "It is so."
             events += [
                 Event(f"q{day}-{n}", "question", when, session_id=f"s{day}-{n}", text="Is it?",
                       **who),
-                Event(f"a{day}-{n}", "answer", when, text=said, **who),
+                Event(f"a{day}-{n}", "answer", when, text=message, **who),
                 Event(f"t{day}-{n}", "thumbs", when, value=1 if shift < thumbs[late] else -1,
                       **who),
             ]  # fmt: skip
@@ -57,10 +57,10 @@ CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {
     (HELD, CALM, True, "REFRESH", "users ask other questions"),
     (HELD, CALM, None, "STEADY", "metrics hold"),
     (HELD, {"thumbs": (0.5, 0.8), "abstains": (0.1, 0.1)}, False, "STEADY", "metrics hold"),
-    (FALLEN, ANGRY, None, "WORSE", "became worse"),
-    (FALLEN, CALM, None, "OFFLINE ONLY", "users do not show it"),
+    (FALLEN, ANGRY, None, "WORSE", "metrics fall and users complain"),
+    (FALLEN, CALM, None, "OFFLINE ONLY", "users show no change"),
     (HELD[:1], ANGRY, None, "USERS ONLY", "evaluate again"),
-    (HELD[:1], CALM, None, "CANNOT TELL", "neither"),
+    (HELD[:1], CALM, None, "CANNOT TELL", "too few"),
 ])  # fmt: skip
 def test_the_verdict_is_that_of_the_planted_truth(tmp_path, offline, online, drift, verdict, says):
     points = [(time, evaluation(values)) for time, values in offline]

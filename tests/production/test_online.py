@@ -1,6 +1,7 @@
 """Online metrics, compared with slow loops over the events."""
 
 import math
+import random
 from collections import defaultdict
 from datetime import date, timedelta
 
@@ -15,7 +16,7 @@ from tests.online_loops import START, pairs, questions_of, random_events, write_
 from rankgauge.core.abstention import abstains
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import METRICS, Event, online_metrics
-from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion
+from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, first_change
 
 
 def interval(metric, counted):
@@ -127,6 +128,59 @@ def test_latency_quantiles_are_order_statistics_within_their_interval(folder):
         assert {found.value(name, arm).denominator for arm in "AB"} != {len(values)}
 
 
+def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder):
+    """The share of values up to the quantile has an interval; quantiles at its ends are bounds."""
+    rng = random.Random(3)
+    values = defaultdict(list)
+    for n in range(500):
+        values[f"u{rng.randrange(70)}"].append(float(rng.randint(1, 40) + n % 7))
+    events = [
+        Event(f"{user}-{n}", "answer", START, f"{user}-{n}", user_id=user, latency_ms=value)
+        for user, own in values.items() for n, value in enumerate(own)
+    ]  # fmt: skip
+    found = online_metrics(write_events(folder / "log.parquet", events), ["latency_p50"])
+    ordered = sorted(value for own in values.values() for value in own)
+
+    def at(share):  # the smallest value that this share of all values reaches at most
+        return ordered[max(0, math.ceil(share * 500 - 1e-9) - 1)]
+
+    middle = at(0.5)
+    upto = [sum(value <= middle for value in own) for own in values.values()]
+    share = clustered_proportion(ClusterSums.of(upto, [len(own) for own in values.values()]))
+    # Of equal values more than half are up to the median.
+    assert share.value > 0.5
+    low, high = (each + 0.5 - share.value for each in (share.low, share.high))
+    each = found.overall[0]
+    assert each.value == middle
+    assert each.low == at(math.floor(low * 1000) / 1000) < middle
+    assert each.high == at(math.ceil(high * 1000) / 1000) > middle
+
+
+def test_a_question_exactly_at_the_limit_is_within_the_time(folder):
+    events = []
+    for session, seconds in (("s", 600), ("t", 601)):
+        events += [
+            Event(f"{session}1", "question", START, f"{session}1", session, text="late fees"),
+            Event(f"{session}i", "impression", START, f"{session}1", session, documents=("d",)),
+            Event(f"{session}2", "question", START + timedelta(seconds=seconds), f"{session}2",
+                  session, text="fees late"),
+        ]  # fmt: skip
+    events += [Event(kind, kind, START, "x", documents=("d",))
+               for kind in ("click", "citation click")]  # fmt: skip
+    found = online_metrics(write_events(folder / "log.parquet", events), minutes=10, similarity=1)
+    # Of four questions in sessions one, of two searches the other one.
+    assert found.value("reformulation_rate").value == 0.25
+    assert found.value("abandonment_rate").value == 0.5
+
+
+def test_more_citations_clicked_than_shown_count_as_those_shown(folder):
+    events = [Event("c", "citation", START, "q1", documents=("a",))]
+    events += [Event(doc, "citation click", START, "q1", documents=(doc,)) for doc in "abc"]
+    events.append(Event("d", "citation", START, "q2", documents=("a", "b")))
+    found = online_metrics(write_events(folder / "log.parquet", events), "citation_click_rate")
+    assert (found.overall[0].numerator, found.overall[0].denominator) == (1, 3)
+
+
 def test_a_quantile_beyond_the_data_has_no_upper_limit(folder):
     events = [
         Event(f"e{n}", "answer", START, f"q{n}", user_id=f"u{n}", latency_ms=n) for n in range(30)
@@ -188,16 +242,27 @@ def test_unrated_answers_bound_the_thumbs_ratio(folder):
     each = found.value("thumbs_ratio")
     assert (each.value, each.worst, each.best) == (0.75, 0.03, 0.99)
     assert found.value("feedback_rate").value == 0.04
-    assert "from 0.030 to 0.990 if the others had all rated down, or up" in " ".join(
+    assert "with all others rated down or up it would be 0.030 or 0.990" in " ".join(
         str(found).split()
     )
+
+
+def test_ratings_of_searches_without_an_answer_are_in_the_bounds_too(folder):
+    """5 rated, 4 up; of 100 answers 96 are not: from 4 / 101 to 100 / 101."""
+    events = [Event(f"a{n}", "answer", START, f"q{n}", text="Yes.") for n in range(100)]
+    events += [Event(f"t{n}", "thumbs", START, f"q{n}", value=1 if n else -1) for n in range(4)]
+    events += [Event("s", "retrieval", START, "x", documents=("d",)),
+               Event("t", "thumbs", START, "x", value=1)]  # fmt: skip
+    found = online_metrics(write_events(folder / "log.parquet", events)).value("thumbs_ratio")
+    assert found.value == 0.8
+    assert (found.worst, found.best) == pytest.approx((4 / 101, 100 / 101))
 
 
 def test_the_rule_on_texts_is_used_only_without_events(folder):
     events = [Event(f"a{n}", "answer", START, f"q{n}", text="I don't know.") for n in range(4)]
     plain = write_events(folder / "rule.parquet", events)
     assert online_metrics(plain, "idk_rate").overall[0].value == 1
-    assert "abstention-1" in str(online_metrics(plain, "idk_rate"))
+    assert "abstention-2" in str(online_metrics(plain, "idk_rate"))
     logged = write_events(
         folder / "events.parquet", [*events, Event("x", "abstention", START, "q0")]
     )
@@ -210,7 +275,8 @@ PARTS = (
     "1. ", "... ", "(", "Sorry, ", "I'm afraid\n", "I don't know", "I cannot tell", "unknown",
     "n/a", "No naïve answer was found", "The provided context doesn't say", "é", "However, yes",
     ". ", "\n", "! ", "\u00a0", "not stated", "It is not mentioned", "- ", "no answer", "42",
-    "I do not have\u2003any übliche information",
+    "I do not have\u2003any übliche information", "I don\u2019t have any very specific knowledge",
+    "This text doesn\u2019t say", "I have no details",
 )  # fmt: skip
 
 
@@ -315,11 +381,41 @@ def test_a_planted_change_is_found_on_its_day(folder):
     assert "idk_rate changed" in str(found)
 
 
+def test_the_trend_of_a_rate_has_possible_bounds(folder):
+    log = write_events(folder / "log.parquet", daily([1, 1, 0, 1, 1, 0, 0, 1], answers=1))
+    (change,) = online_metrics(log, "idk_rate", by="day").changes
+    assert -1 <= change.trend.low < change.trend.change < change.trend.high <= 1
+    weeks = online_metrics(log, "idk_rate", by="week")
+    assert weeks.changes == ()
+
+
+def test_p_values_of_changes_are_corrected_by_holm(folder):
+    """Of three metrics the smallest p-value counts three times, the next twice."""
+    events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28])
+    events += [
+        Event(f"t{event.event_id}", "thumbs", event.time, event.question_id, user_id=event.user_id,
+              value=1 if n % 7 < 3 else -1)
+        for n, event in enumerate(events[::2])
+    ]  # fmt: skip
+    log = write_events(folder / "log.parquet", events)
+    found = online_metrics(log, ["idk_rate", "thumbs_ratio"], by="day")
+    plain = {}
+    for name in ("idk_rate", "thumbs_ratio", "feedback_rate"):
+        days = [each for each in found.groups if each.metric.name == name]
+        plain[name] = first_change([d.numerator for d in days], [d.denominator for d in days])
+    corrected = {change.metric.name: change.p for change in found.changes}
+    least = 0.0
+    for place, name in enumerate(sorted(plain, key=plain.get)):
+        least = min(1.0, max(least, (3 - place) * plain[name]))
+        assert corrected[name] == pytest.approx(least)
+
+
 def test_without_a_change_the_table_says_what_could_be_missed(folder):
     log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
-    assert "no change found; change from first to last day, by a line: idk_rate" in " ".join(
-        str(online_metrics(log, "idk_rate", by="day")).split()
+    assert (
+        "no shift found; linear trend from first to last day (95% interval): idk_rate"
+        in " ".join(str(online_metrics(log, "idk_rate", by="day")).split())
     )
-    assert "cannot tell whether they change: there are fewer than 8 weeks" in " ".join(
+    assert "too few weeks for a trend: there are fewer than 8" in " ".join(
         str(online_metrics(log, "idk_rate", by="week")).split()
     )

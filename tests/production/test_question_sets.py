@@ -59,6 +59,33 @@ def test_weights_of_a_refreshed_set_are_those_of_the_new_log(tmp_path):
     assert (texts["login fails"].weight, texts["login fails"].query_weight) == (0, 0)
     for each in change.after.part("rotating"):
         assert each.weight == pytest.approx(WEEK_2[each.text] / each.probability)
+    represented = {row[0]: row[2] for row in change.after.table().rows}
+    for part, searches in represented.items():
+        assert searches == pytest.approx(sum(each.weight for each in change.after.part(part)))
+
+
+def test_a_question_that_nobody_asked_represents_no_search():
+    core = QuestionSet((EvaluationQuestion("q1", "fees", part="core", version=3),))
+    (after,) = core.refresh([], frequencies={}).after.questions
+    assert (after.frequency, after.weight, after.query_weight) == (0, 0, 0)
+    (asked,) = core.refresh([], frequencies={"q1": 7}).after.questions
+    assert (asked.frequency, asked.weight, asked.query_weight) == (7, 7, 1)
+    (left,) = core.refresh([]).after.questions
+    assert left.weight is None
+
+
+def test_a_core_drawn_later_leaves_the_rotating_part_and_questions_that_stay_win():
+    made = QuestionSet((
+        EvaluationQuestion("q1", "fees", version=1), EvaluationQuestion("q2", "hours", version=4),
+    ))  # fmt: skip
+    assert made.version == 4
+    drawn = [EvaluationQuestion("q3", "maps"), EvaluationQuestion("q2", "hours", frequency=9)]
+    after = made.refresh(drawn, part="core").after
+    assert [(each.id, each.part) for each in after.questions] == [
+        ("q1", "rotating"), ("q2", "rotating"), ("q3", "core"),
+    ]  # fmt: skip
+    assert after.questions[1].frequency is None
+    assert {each.version for each in after.questions} == {5}
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankgauge
-from rankgauge.production import EvaluationQuestion, group_questions, sample_questions
+from rankgauge.production import EvaluationQuestion, sample_questions
+from rankgauge.production.sampling import group_questions
 
 
 @pytest.fixture
@@ -122,6 +123,32 @@ def test_intervals_of_traffic_cover_the_mean_of_the_log(tmp_path, by):
     assert covered / draws >= 0.93
 
 
+def test_a_stratum_with_few_questions_leaves_the_rest_to_the_others(tmp_path):
+    sizes = {"fees": 20, "hours": 15, "cards": 10, "wifi": 5, "rooms": 4, "print": 4, "maps": 2}
+    found = sample_questions(written(tmp_path, sizes), 6, by="strata")
+    drawn = {each.name: (each.questions, each.searches, each.drawn) for each in found.strata}
+    assert drawn == {"head": (1, 20, 1), "torso": (2, 25, 2), "tail": (4, 15, 3)}
+    assert len(found.questions) == 6
+
+
+def test_any_two_questions_can_be_drawn_together(tmp_path):
+    file = written(tmp_path, dict.fromkeys(("fees", "hours", "cards", "wifi"), 5))
+    pairs = {
+        frozenset(each.text for each in sample_questions(file, 2, seed=seed).questions)
+        for seed in range(80)
+    }
+    assert len(pairs) == 6
+
+
+def test_the_summary_has_probabilities_and_what_was_grouped(log):
+    (stratum,) = sample_questions(log, 3).strata
+    probabilities = expected(SIZES, 3).values()
+    assert (stratum.low, stratum.high) == pytest.approx((min(probabilities), max(probabilities)))
+    known = [EvaluationQuestion("a", "Fees!"), EvaluationQuestion("b", "membership")]
+    assert "1 of 2 excluded questions were asked" in str(sample_questions(log, 3, exclude=known))
+    assert any(": 1 grouped with others" in n for n in sample_questions(log, 3).table().notes)
+
+
 def test_a_near_duplicate_is_drawn_with_the_sum_of_the_frequencies(tmp_path):
     sizes = {"opening hours": 5, "Opening huors": 2, "opening hour": 1, "wifi": 4, "parking": 4}
     file = written(tmp_path, sizes)
@@ -157,6 +184,7 @@ def test_case_signs_and_one_typing_error_make_no_other_question(one, other):
         ("flights from paris to rome", "flights from rome to paris"), ("cars", "card"),
         ("enable logging", "disable logging"), ("legal status", "illegal status"),
         ("iphone 14", "iphone 15"), ("train tickets", "brain tickets"), ("q1", "q11"),
+        ("car hire", "cart hire"),
     ],
 )  # fmt: skip
 def test_other_words_and_numbers_make_another_question(one, other):
@@ -184,6 +212,9 @@ def test_known_questions_are_not_drawn_and_keep_the_searches_of_their_near_dupli
     assert {each.text for each in found.questions} == {"hours", "cards", "wifi", "rooms", "print"}
     assert found.known == {"a": 40, "b": 0}
     assert found.strata[0].searches == 20
+    # Of equal excluded questions the first has the searches.
+    twice = [EvaluationQuestion("a", "fees"), EvaluationQuestion("b", "Fees?")]
+    assert sample_questions(log, 5, exclude=twice).known == {"a": 40, "b": 0}
 
 
 def test_personal_data_is_replaced_before_questions_are_compared(tmp_path):
@@ -224,7 +255,8 @@ def test_the_order_of_the_log_does_not_change_the_draw(tmp_path):
 def test_logs_are_json_lines_or_a_question_on_each_line(tmp_path):
     lines = tmp_path / "log.txt"
     lines.write_text("late fees\n\nLate  Fees\nwifi\n", encoding="utf-8")
-    assert {each.text for each in sample_questions(lines, 2).questions} == {"Late Fees", "wifi"}
+    counted = {each.text: each.frequency for each in sample_questions(lines, 2).questions}
+    assert counted == {"Late Fees": 2, "wifi": 1}
     rows = tmp_path / "log.jsonl"
     texts = ["late fees", "wifi", "LATE FEES", "late fees"]
     rows.write_text("".join(json.dumps({"user_query": text}) + "\n" for text in texts))
@@ -232,10 +264,10 @@ def test_logs_are_json_lines_or_a_question_on_each_line(tmp_path):
 
 
 def test_what_cannot_be_drawn_is_an_error_with_its_line(tmp_path, log):
-    with pytest.raises(rankgauge.InputError, match="has 6 different questions"):
+    with pytest.raises(rankgauge.InputError, match="has 6 distinct questions"):
         sample_questions(log, 7)
     with pytest.raises(
-        rankgauge.InputError, match="has 5 different questions besides the 1 excluded"
+        rankgauge.InputError, match="has 5 distinct questions besides the 1 excluded"
     ):
         sample_questions(log, 6, exclude=[EvaluationQuestion("a", "fees")])
     with pytest.raises(rankgauge.InputError, match="2 strata"):

@@ -47,7 +47,7 @@ def test_a_measure_shows_what_other_tools_call_it():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     {
         "SetP": "Equal scores: their order never changes it.",
         "P": "Equal scores: the mean over all orders is exact.",
@@ -57,6 +57,6 @@ def test_a_measure_shows_what_other_tools_call_it():
         "INST": "drawn at random; with residual=True a better order may have a higher value.",
     }.items(),
 )
-def test_a_measure_says_what_ties_do_to_it(name: str, said: str) -> None:
-    assert said in " ".join(describe(name).split())
+def test_a_measure_says_what_ties_do_to_it(name: str, message: str) -> None:
+    assert message in " ".join(describe(name).split())
     assert "Equal scores" not in describe(name, full=False)

@@ -232,11 +232,11 @@ def test_at_least_a_level_counts_the_worse_ones_too():
 @pytest.mark.parametrize("code", [*FINDING_KINDS, *COMPARISON_KINDS])
 def test_every_code_is_explained(code):
     kind = {**FINDING_KINDS, **COMPARISON_KINDS}[code]
-    said = " ".join(explain_problem(code.lower()).split())
+    message = " ".join(explain_problem(code.lower()).split())
     for text in (kind.description, kind.effect, kind.fix):
-        assert text in said
+        assert text in message
     assert explain_problem(kind.name) == explain_problem(code)
-    assert ("--fix-also" in said) == (kind.automatic == "on request")
+    assert ("--fix-also" in message) == (kind.automatic == "on request")
 
 
 def test_an_unknown_code_shows_the_nearest():

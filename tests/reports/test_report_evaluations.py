@@ -72,9 +72,9 @@ def test_json_is_one_document_a_line():
 
 def test_notes_that_differ_name_their_run():
     both = [ONE, evaluate(QRELS, Run.of({"q1": ["a"]}, name="less"), ["nDCG@5", "RR", "NumRet"])]
-    said = "• less: 2 queries: all that are judged; 1 of them not in the run"
-    assert said in render(both, "table", Options(full=True))
-    assert said not in render(both)
+    message = "• less: 2 queries: all that are judged; 1 of them not in the run"
+    assert message in render(both, "table", Options(full=True))
+    assert message not in render(both)
     assert "more notes: --full" in render(both)
 
 

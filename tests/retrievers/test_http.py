@@ -101,6 +101,13 @@ def test_what_is_sent():
     assert asked.headers["x-team"] == "search"
 
 
+def test_repeated_parameters_of_the_url_are_all_sent():
+    asked = sent(path="/s?fq=a&q={query}&fq=lang:{k}&sig=x7&sig=y8", method="GET", version="1")
+    assert asked.params == {"fq": ["a", "lang:3"], "q": ["opening hours"], "sig": ["x7", "y8"]}
+    told = HTTPRetriever("http://localhost:9/s?q={query}&sig=x7&sig=y8", version="1").settings
+    assert told["params"] == {"q": "{query}", "sig": ["...", "..."]}
+
+
 def test_a_key_is_sent_and_neither_shown_nor_in_settings(monkeypatch):
     monkeypatch.setenv("ENGINE_KEY", "s3cr3t-word")
     options = {
@@ -158,8 +165,8 @@ def test_words_of_a_body_stay_in_messages():
         "prompt": "Find passages: what answers this question?",
     }  # fmt: skip
     engine = HTTPRetriever("http://localhost:9", body=body)
-    said = "was not published, and no passages answer the question"
-    assert redact(f"vexillum {said}") == f"*** {said}"
+    message = "was not published, and no passages answer the question"
+    assert redact(f"vexillum {message}") == f"*** {message}"
     engine.close()
 
 

@@ -212,8 +212,8 @@ def test_settings_are_those_of_both_and_hold_no_secret(monkeypatch):
     reranker = RerankEndpoint("http://localhost/v1?sig=abc", "large", key_env="RERANK_KEY")
     settings = Rerank(BM25(), reranker, depth=7).settings
     reranker.close()
-    said = json.dumps(settings)
+    message = json.dumps(settings)
     assert settings["depth"] == 7
     assert settings["reranker"]["model"] == "large"
-    assert "secret-key" not in said
-    assert "abc" not in said
+    assert "secret-key" not in message
+    assert "abc" not in message

@@ -68,6 +68,17 @@ def test_the_strength_and_bounds_are_those_of_a_grid():
     assert found.high == pytest.approx(posterior.ppf(0.975))
 
 
+def test_pairs_with_equal_counts_all_count_for_the_strength():
+    from scipy import stats as scipy_stats
+
+    clicked = [0] * 40 + [1] * 30 + [2] * 12 + [3] * 6 + [5] * 4 + [8] * 2
+    pairs = len(clicked)
+    found = expected_clicks(range(pairs), [1] * pairs, [20] * pairs, clicked)
+    mean, grid = sum(clicked) / pairs, np.geomspace(0.2, 20, 400)
+    likelihood = [scipy_stats.nbinom.logpmf(clicked, a, a / (a + mean)).sum() for a in grid]
+    assert found.strength == pytest.approx(grid[int(np.argmax(likelihood))], rel=0.02)
+
+
 def test_a_document_is_measured_by_the_ranks_it_was_shown_at_not_by_its_best():
     """Once at rank 1 and 999 times at rank 10: OpenSearch expects 1,000 clicks of rank 1."""
     found = expected_clicks([0, 0, 1, 2], [1, 10, 1, 10], [1, 999, 999, 1], [1, 99, 500, 0])
@@ -142,6 +153,54 @@ def test_examination_maximizes_the_likelihood_of_the_shares_of_clicks():
     )
 
 
+def test_examination_and_its_errors_are_those_of_poisson_regression_by_documents():
+    """Dummies for documents, and errors robust within each of them (Wooldridge 1999)."""
+    api = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(5)
+    pair, rank = np.repeat(np.arange(40), 3), np.tile([1, 2, 3], 40)
+    shown = rng.integers(50, 300, 120)
+    # Rank 2 is examined most, and attraction varies between ranks of a document, too.
+    chance = np.array([0.15, 0.3, 0.1])[rank - 1] * rng.uniform(0.3, 2, 120)
+    clicked = rng.binomial(shown, np.minimum(chance, 1))
+    found = fit_position_model(pair, rank, shown, clicked)
+    dummies = np.column_stack(
+        [pair[:, None] == np.arange(40), rank[:, None] == np.array([1, 3])]
+    ).astype(float)
+    fit = api.GLM(clicked, dummies, family=api.families.Poisson(), exposure=shown).fit(
+        tol=1e-12, cov_type="cluster", cov_kwds={"groups": pair, "use_correction": False}
+    )
+    assert found.examination[[0, 2]] == pytest.approx(np.exp(fit.params[40:]))
+    factor = np.exp(1.959964 * fit.bse[40:])
+    assert found.examination_low[[0, 2]] == pytest.approx(found.examination[[0, 2]] / factor)
+    assert found.examination_high[[0, 2]] == pytest.approx(found.examination[[0, 2]] * factor)
+    assert found.examination[1] == found.examination_low[1] == found.examination_high[1] == 1
+
+
+def test_bounds_of_attraction_are_where_the_likelihood_falls_by_its_inflated_quantile():
+    pair, rank = np.repeat(np.arange(8), 2), np.tile([1, 2], 8)
+    shown = np.array([40, 10, 25, 30, 8, 60, 90, 90, 50, 5, 12, 12, 30, 70, 20, 20])
+    clicked = np.array([12, 1, 9, 4, 3, 9, 30, 22, 20, 1, 1, 1, 2, 5, 9, 6])
+    found = fit_position_model(pair, rank, shown, clicked)
+    t = found.examination[1]
+    error = math.log(found.examination_high[1] / t) / 1.959964
+    for each in range(8):
+        (n1, n2), (c1, c2) = shown[2 * each : 2 * each + 2], clicked[2 * each : 2 * each + 2]
+        a, examined = found.attraction[each], n1 + n2 * t
+
+        def likelihood(a, n1=n1, n2=n2, c1=c1, c2=c2):
+            return (
+                (c1 + c2) * math.log(a)
+                + (n1 - c1) * math.log(1 - a)
+                + (n2 - c2) * math.log(1 - t * a)
+            )
+
+        # Variance of log a: (1 - a) / (a examined) from clicks, (share of rank 2 * error)² more.
+        more = (n2 * t / examined * error) ** 2 * a * examined / (1 - a)
+        for bound in (found.low[each], found.high[each]):
+            loss = 2 * (likelihood(a) - likelihood(bound))
+            assert loss == pytest.approx(1.959964**2 * (1 + more), rel=1e-5)
+
+
 def test_intervals_cover_planted_parameters():
     rng, inside, theta_inside = np.random.default_rng(1), [], []
     for _ in range(40):
@@ -172,6 +231,20 @@ def test_ranks_that_no_clicked_document_connects_are_unknown():
     assert found.attraction[:2].tolist() == pytest.approx([0.5, 0.2])
     assert math.isnan(found.attraction[2])
     assert (found.low[2], found.high[2]) == (0, 1)
+
+
+def test_of_several_groups_of_ranks_that_with_the_most_impressions_is_known():
+    pair, rank = [0, 0, 0, 1, 1], [1, 2, 3, 4, 5]
+    found = fit_position_model(pair, rank, [10, 10, 10, 400, 400], [5, 4, 3, 100, 50])
+    assert np.isnan(found.examination).tolist() == [True] * 3 + [False] * 2
+    assert found.examination[3:].tolist() == pytest.approx([1, 0.5])
+
+
+def test_a_rank_without_a_click_hides_no_other_however_often_it_is_shown():
+    found = fit_position_model([0, 0, 1, 2], [1, 2, 9, 7], [100, 100, 9000, 9000], [60, 30, 0, 9])
+    assert found.ranks.tolist() == [1, 2, 7, 9]
+    assert found.examination[:2].tolist() == pytest.approx([1, 0.5])
+    assert np.isnan(found.examination[2:]).all()
 
 
 def test_documents_that_never_move_are_refused():

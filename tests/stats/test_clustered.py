@@ -4,26 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from docs_scripts import docs_script
 from scipy import optimize, stats as scipy_stats
 
 from rankgauge.errors import InputError
 from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion
 
-
-def drawn(rng, clusters, rate, correlation, size):
-    """Items and hits of clusters: beta-binomial, the size of clusters geometric."""
-    items = rng.geometric(1 / size, clusters)
-    if correlation:
-        spread = (1 - correlation) / correlation
-        rates = rng.beta(rate * spread, (1 - rate) * spread, clusters)
-    else:
-        rates = np.full(clusters, rate)
-    return rng.binomial(items, rates), items
+# Hits and items of clusters: beta-binomial.
+drawn = docs_script("online_metrics").drawn
 
 
 def test_variance_is_that_of_the_residuals_of_clusters():
     rng = np.random.default_rng(3)
-    hits, items = drawn(rng, 30, 0.3, 0.2, 5)
+    hits, items = drawn(rng, clusters=30, rate=0.3, correlation=0.2, size=5)
     ratio = sum(hits) / sum(items)
     squares = sum((y - ratio * x) ** 2 for y, x in zip(hits, items, strict=True))
     sums = ClusterSums.of(hits, items)
@@ -32,7 +25,7 @@ def test_variance_is_that_of_the_residuals_of_clusters():
 
 def test_variance_agrees_with_statsmodels_for_least_squares_on_clusters():
     api = pytest.importorskip("statsmodels.api")
-    hits, items = drawn(np.random.default_rng(4), 40, 0.4, 0.3, 4)
+    hits, items = drawn(np.random.default_rng(4), clusters=40, rate=0.4, correlation=0.3, size=4)
     values = np.concatenate([[1] * y + [0] * (x - y) for y, x in zip(hits, items, strict=True)])
     groups = np.repeat(np.arange(40), items)
     fit = api.OLS(values, np.ones(len(values))).fit(
@@ -52,6 +45,24 @@ def test_the_interval_is_wilson_s_with_the_t_quantile_and_effective_items():
 
     assert found.low == pytest.approx(optimize.brentq(beyond, 1e-9, sums.ratio), abs=1e-9)
     assert found.high == pytest.approx(optimize.brentq(beyond, sums.ratio, 1 - 1e-9), abs=1e-9)
+
+
+@pytest.mark.parametrize(("hits", "items"), [
+    ([4, 0, 3, 0, 1, 0, 0, 2], [5, 4, 3, 6, 9, 1, 2, 2]),
+    ([9, 8, 9, 6, 5, 9], [9, 9, 9, 9, 5, 9]),  # fewer misses than hits
+    ([2, 2, 2, 2, 1, 2], [4, 4, 4, 4, 4, 4]),  # less spread than independent items have
+])  # fmt: skip
+def test_the_design_effect_is_that_of_its_definition(hits, items):
+    pairs = list(zip(hits, items, strict=True))
+    ratio = sum(hits) / sum(items)
+    squares = sum((y - ratio * x) ** 2 for y, x in pairs)
+    variance = squares / sum(items) ** 2 * len(items) / (len(items) - 1)
+    observed = max(1, variance / (ratio * (1 - ratio) / sum(items)))
+    alike = sum(x**2 for x in items) / sum(items)
+    misses = [x - y for y, x in pairs]
+    weight = min(sum(each) ** 2 / sum(n**2 for n in each) for each in (hits, misses))
+    wanted = (weight * observed + alike) / (weight + 1)
+    assert ClusterSums.of(hits, items).design_effect == pytest.approx(wanted, rel=1e-12)
 
 
 def test_users_with_one_item_each_count_as_independent_items():
@@ -85,10 +96,22 @@ def test_a_mean_without_spread_has_no_interval():
     assert found.reason == "all values are equal"
 
 
+@pytest.mark.parametrize("values", [[1, 4, 2, 2, 9], [100, 101, 100, 101, 101, 100]])
+def test_the_interval_of_a_mean_of_one_item_each_is_student_s(values):
+    found = clustered_mean(ClusterSums.of(values, [1] * len(values)), level=0.9)
+    wanted = scipy_stats.t.interval(
+        0.9, len(values) - 1, np.mean(values), scipy_stats.sem(values)
+    )  # fmt: skip
+    assert (found.low, found.high) == pytest.approx(wanted)
+    assert found.reason == ""
+
+
 def test_a_mean_stays_within_its_bounds():
     sums = ClusterSums.of([1, 2, 9, 1], [1, 2, 2, 1])
     assert clustered_mean(sums).low < 1
     assert clustered_mean(sums, bounds=(1, math.inf)).low == 1
+    assert clustered_mean(sums).high > 4.5
+    assert clustered_mean(sums, bounds=(1, 4.5)).high == 4.5
 
 
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1]), ([1], [math.nan])])
@@ -108,7 +131,8 @@ def test_the_interval_covers_the_rate_at_its_level(rate, correlation):
     rng = np.random.default_rng(5)
     covered = 0
     for _ in range(400):
-        found = clustered_proportion(ClusterSums.of(*drawn(rng, 200, rate, correlation, 4)))
+        draw = drawn(rng, clusters=200, rate=rate, correlation=correlation, size=4)
+        found = clustered_proportion(ClusterSums.of(*draw))
         covered += found.low <= rate <= found.high
     assert 0.92 <= covered / 400 <= 0.99
 

@@ -98,6 +98,25 @@ def test_few_hits_or_few_misses_say_nothing_on_the_variance(hits, known):
     assert math.isfinite(difference_variance(few, many)[1]) == known
 
 
+def test_users_with_many_hits_do_not_count_as_many_users():
+    balanced = ClusterSums.of([1, 0] * 50, [1] * 100)
+    # 38 hits, 30 of them of one user, say as much as 38² / (30² + 8) = 1.6 users.
+    busy = ClusterSums.of([30] + [1] * 8 + [0] * 60, [30] + [1] * 68)
+    # 20 users with 9 hits and 1 miss each: 20² / 20 users say how many misses there are.
+    content = ClusterSums.of([9] * 20, [10] * 20)
+    sure = ClusterSums.of([9] * 19 + [8], [10] * 20)
+    for one, other, known in (
+        (busy, balanced, False), (balanced, busy, False), (sure, balanced, True),
+    ):  # fmt: skip
+        assert math.isfinite(difference_variance(one, other)[1]) == known
+    # Twenty equal users have no spread of their own; that of the other arm remains.
+    assert difference_variance(content, balanced)[1] == pytest.approx(0.25 / 99)
+
+
+def test_the_sign_of_a_difference_does_not_change_what_it_needs():
+    assert variance_needed(-0.05, mixing=0.04) == variance_needed(0.05, mixing=0.04)
+
+
 def simulated_looks(rng, rate, share, users=800, days=50):
     """Looks at two equal arms, whose users differ and return on later days."""
     first = rng.integers(0, days, users)

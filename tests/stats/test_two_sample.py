@@ -79,17 +79,38 @@ def test_neighbor_scores_count_labels_of_the_ten_nearest_by_brute_force():
     assert nearest(points, 3).shape == (60, 3)
 
 
-def test_the_p_value_and_its_standardization_include_the_observed_labels():
+def test_a_point_is_not_its_own_neighbor_beyond_the_first_block_of_rows():
+    points = np.random.default_rng(6).normal(size=(1100, 5))
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    found = nearest(points, 4)
+    for row in (0, 500, 999, 1000, 1050, 1099):
+        near = np.argsort(-(unit @ unit[row]))
+        assert near[0] == row
+        assert sorted(found[row]) == sorted(near[1:5])
+
+
+def slow_test(scores, labels, permutations, seed):
+    """The areas, their standardized values and the p-value, one permutation after the other."""
+    rng = np.random.Generator(np.random.PCG64([seed, 1]))
+    drawn = [labels, *(rng.permutation(labels) for _ in range(permutations))]
+    areas = np.array([[scores.areas(each[:, None])[row, 0] for each in drawn] for row in (0, 1)])
+    spread = areas.std(axis=1, keepdims=True)
+    z = (areas - areas.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, np.inf)
+    largest = z.max(axis=0)
+    return areas, z, (largest >= largest[0] - 1e-9).sum() / (permutations + 1)
+
+
+@pytest.mark.parametrize("levels", [0, 2])
+def test_the_p_value_and_its_standardization_include_the_observed_labels(levels):
     points, labels = sample(7, shift=0.5)
+    if levels:  # with few different points, many permutations reach the same area
+        points = np.sign(points[:, :1]) * [1, 1] + [3, 0]
     scores = LabelScores(points, 0)
     test = scores.test(labels, permutations=39, seed=2)
-    rng = np.random.Generator(np.random.PCG64([2, 1]))
-    drawn = [labels, *(rng.permutation(labels) for _ in range(39))]
-    areas = np.array([[scores.areas(each[:, None])[row, 0] for each in drawn] for row in (0, 1)])
-    z = (areas - areas.mean(axis=1, keepdims=True)) / areas.std(axis=1, keepdims=True)
-    largest = z.max(axis=0)
-    assert test.p == pytest.approx((largest >= largest[0] - 1e-9).sum() / 40)
+    areas, z, p = slow_test(scores, labels, 39, 2)
+    assert test.p == pytest.approx(p)
     assert test.z == pytest.approx(z[:, 0].tolist())
+    assert test.decisive == z[:, 0].argmax()
     assert test.p_values(areas[:, :1]) == pytest.approx([test.p])
 
 
@@ -111,6 +132,60 @@ def test_the_interval_has_the_larger_standard_error_of_delong_and_the_permutatio
     area = test.areas[1]
     assert area.value == pytest.approx(np.mean(below))
     assert (area.low, area.high) == pytest.approx((area.value - half, area.value + half), abs=1e-6)
+
+
+def delong(scores, labels, groups):
+    """The variance of the area over pairs within groups (DeLong et al. 1988), pair by pair."""
+    pairs = variance = 0.0
+    for group in groups:
+        ours = [scores[n] for n in group if labels[n]]
+        theirs = [scores[n] for n in group if not labels[n]]
+        wins = np.array([[(a > b) + 0.5 * (a == b) for b in theirs] for a in ours])
+        parts = wins.mean(axis=1), wins.mean(axis=0)
+        pairs += wins.size
+        variance += wins.size**2 * sum(np.var(part, ddof=1) / len(part) for part in parts)
+    return variance / pairs**2
+
+
+def test_intervals_are_those_of_delong_where_permutations_vary_less():
+    points, labels = sample(9, n=80, ours=30, shift=0.2)
+    scores = LabelScores(points, 1)
+    # Of one permutation and the observed labels, areas may be nearly equal by chance.
+    tests = [scores.test(labels, 1, seed) for seed in range(20)]
+    for row, group in enumerate((scores.folds, [np.arange(80)])):
+        test = min(tests, key=lambda each, row=row: each.spread[row])
+        of = scores.scores(labels)[row][scores.order]
+        error = np.sqrt(delong(of, labels[scores.order], group))
+        assert error > test.spread[row]
+        area, half = test.areas[row], 1.959964 * error
+        assert (area.low, area.high) == pytest.approx(
+            (max(0, area.value - half), min(1, area.value + half)), rel=1e-5
+        )
+
+
+def test_permutations_without_a_pair_in_a_fold_have_an_area_of_one_half():
+    """Folds of 10 points have 2: a permutation may put both points of a sample in one."""
+    labels = np.arange(10) < 2
+    points = np.random.default_rng(0).normal(size=(10, 2)) + 9 * labels[:, None]
+    scores = LabelScores(points)
+    same = np.zeros(10, dtype=bool)
+    same[scores.order[scores.folds[0]]] = True
+    assert scores.areas(same[:, None])[0, 0] == 0.5
+    test = scores.test(labels, permutations=199)
+    assert np.isfinite([*test.z, *test.center, *test.spread]).all()
+    assert test.p == pytest.approx(slow_test(scores, labels, 199, 0)[2])
+
+
+def test_the_classifier_with_the_larger_standardized_area_decides():
+    tests, labels = [], np.arange(60) < 20
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(60, 4)) + 0.3 * labels[:, None]
+        tests.append(LabelScores(points, seed).test(labels, 39))
+    for test in tests:
+        assert test.decisive == (test.z[1] > test.z[0])
+    # The larger area is not always the more surprising one.
+    assert any(test.decisive != np.argmax([a.value for a in test.areas]) for test in tests)
 
 
 def test_the_same_seed_gives_the_same_test():
@@ -152,6 +227,13 @@ def test_a_difference_within_groups_is_seen_apart_from_one_between_them():
     scores = LabelScores(points)
     assert scores.test(between, 19).areas[0].value > 0.8
     assert scores.area_within(between, groups) == pytest.approx(0.5, abs=0.08)
+    # Only points of the same fold have scores of the same fit.
+    cells = [
+        [n for n in fold if groups[scores.order[n]] == name]
+        for fold in scores.folds for name in (0, 1)
+    ]  # fmt: skip
+    slow = slow_area(scores.scores(between)[0][scores.order], between[scores.order], cells)
+    assert scores.area_within(between, groups) == pytest.approx(slow, abs=1e-12)
 
 
 @pytest.mark.parametrize("labels", [np.ones(30, bool), np.zeros(30, bool), np.ones(29, bool)])

@@ -145,7 +145,7 @@ def test_measures_are_those_of_sentence_transformers():
     assert compared > 10 * len(SEEDS) * len(CUTS) * len(ST)
 
 
-class Looked:
+class QueryDetails:
     """A model whose embeddings say where the scores stand."""
 
     def __init__(self, places):
@@ -177,7 +177,7 @@ def test_a_search_of_sentence_transformers_is_evaluated_alike():
         )
         places = {doc: n for n, doc in enumerate(corpus)}
         queried = {query: n for n, query in enumerate(queries)}
-        said = made_of.compute_all_metrics(Looked(queried), Looked(places))["given"]
+        said = made_of.compute_all_metrics(QueryDetails(queried), QueryDetails(places))["given"]
         for theirs, ours in ST.items():
             ev = evaluate(inputs.qrels, run, f"{ours}@5", profile="sentence-transformers")
             mean = next(iter(ev.mean().values()))

@@ -483,14 +483,14 @@ def _calibrated(
     repeats: dict[str, dict[int, str]] = {}
     for each in some:
         repeats.setdefault(each.key, {})[each.replicate] = each.label
-    said = {key: _majority(labels.values()) for key, labels in repeats.items()}
+    majorities = {key: _majority(labels.values()) for key, labels in repeats.items()}
     truth, _ = labels_of_people([each for each in labels if each.key in keys])
-    both = [each for each in items if said.get(each.item.key) is not None]
+    both = [each for each in items if majorities.get(each.item.key) is not None]
     if not both:
         return None
     names = LABELS[items[0].item.relation]
     codes = {name: code for code, name in enumerate(names)}
-    pairs = [(codes[str(said[o.item.key])], codes[truth[o.item.key]]) for o in both]
+    pairs = [(codes[str(majorities[o.item.key])], codes[truth[o.item.key]]) for o in both]
     table = np.array(pairs, dtype=np.float64)
     judged, human = table.T
     clusters = [conversations[each.item.record] for each in both]

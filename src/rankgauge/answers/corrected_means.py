@@ -54,7 +54,7 @@ class CorrectedMean:
         """The method with the smallest interval that is valid; empty if there is none.
 
         Prediction-powered if questions of the system have labels: its interval is then the smallest
-        but for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
+        except for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
         """
         if not math.isnan(self.prediction_powered.value):
             return "prediction-powered"
@@ -170,19 +170,19 @@ def correct_means(
     conversations = conversations_of(sets)
     found = []
     for number, each in enumerate(sets):
-        said, true = (
+        judged, true = (
             evaluate_answers(each, labels, measures or DEFAULT_MEASURES, claims=claims)
             for labels in (by_judge, by_people)
         )
-        for column, measure in enumerate(said.measures):
-            values = said.per_query[:, column]
+        for column, measure in enumerate(judged.measures):
+            values = judged.per_query[:, column]
             # Of people only questions count of which every item has a label.
             known = [
                 row[column].value if not row[column].missing else math.nan for row in true.scores
             ]
             there = ~np.isnan(values)
             codes = {name: code for code, name in enumerate(dict.fromkeys(conversations.values()))}
-            clusters = np.array([codes[conversations[q]] for q in said.query_ids])[there]
+            clusters = np.array([codes[conversations[q]] for q in judged.query_ids])[there]
             given = (values[there], np.array(known)[there], clusters)
             found.append(
                 CorrectedMean(
@@ -225,14 +225,14 @@ def _units(
     """Label of the judge, of people, question and weight in the mean of each unit."""
     for number, (judged, human) in enumerate(both):
         for one, other in zip(judged, human, strict=True):
-            said, true = units(measure, one), units(measure, other)
-            count = int((said.sure == said.possible).sum())
-            for unit in range(len(said.sure)):
-                if said.sure[unit] == said.possible[unit]:
+            ratings, true = units(measure, one), units(measure, other)
+            count = int((ratings.sure == ratings.possible).sum())
+            for unit in range(len(ratings.sure)):
+                if ratings.sure[unit] == ratings.possible[unit]:
                     agreed = true.sure[unit] == true.possible[unit]
                     label = float(true.sure[unit]) if agreed else math.nan
                     weight = 1 / count if number == target else 0.0
-                    yield float(said.sure[unit]), label, one.record.id, weight
+                    yield float(ratings.sure[unit]), label, one.record.id, weight
 
 
 def _interval(found: Estimate) -> str:

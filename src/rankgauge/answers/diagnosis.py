@@ -110,8 +110,8 @@ class AnswerDiagnosis(Result):
         """Return which stage to fix first, and why."""
         if self.retrieval_first:
             return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
-        said = self.blame.summary()
-        return said[:1].upper() + said[1:]
+        text = self.blame.summary()
+        return text[:1].upper() + text[1:]
 
     def _data(self) -> dict[str, Any]:
         return {

@@ -40,7 +40,7 @@ DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "ContextRecall", "ContextPrecision", "Abstention",
 )  # fmt: skip
-# Without a judge: beside the judged values where the records have what they compare.
+# Without a judge: next to the judged values where the records have what they compare.
 OVERLAP_MEASURES = (
     "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip

@@ -15,14 +15,14 @@ from typing import Any
 
 from rankgauge.answers.claims import cited
 from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
-from rankgauge.answers.traces import is_span, records_of_spans
 from rankgauge.answers.verdicts import quote_occurs
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.formats.frames import listed, short
+from rankgauge.formats.frames import is_null, listed, short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.named_rows import named_rows, parts_of
+from rankgauge.formats.spans import is_span, records_of_spans
 
 __all__ = ["FIELDS", "answer_questions", "read_answers"]
 
@@ -121,8 +121,8 @@ def read_answers(
     for one, group in _by_system(rows, system, name).items():
         more = list(notes)
         if known is not None:
-            group, said = _joined(group, _numbered(known), name)  # noqa: PLW2901
-            more += said
+            group, joined = _joined(group, _numbered(known), name)  # noqa: PLW2901
+            more += joined
         _check(group)
         sets.append(AnswerSet(one, tuple(each.record for each in group), notes=tuple(more)))
     return tuple(sets)
@@ -346,7 +346,7 @@ def _parts(
     if isinstance(named.get("metadata"), Mapping):
         inner = named.pop("metadata")
         named = {_plain(key): value for key, value in inner.items()} | named
-    named = {key: _unquoted(value) for key, value in named.items() if not _is_missing(value)}
+    named = {key: _unquoted(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
         # TREC RAG: the references are the passages, and citations are their numbers from 0.
         named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
@@ -371,10 +371,6 @@ def _parts(
 
 def _plain(key: Any) -> str:
     return str(key).strip().lower().replace("-", "_").replace(" ", "_")
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
 
 
 def _unquoted(value: Any) -> Any:
@@ -477,7 +473,7 @@ def _contexts(
     ids = _ids(parts, "context_ids", place)
     if "contexts" not in parts:
         found = [] if texts is None else ids
-        return tuple(Context(each, _looked_up(each, texts or {}, place)) for each in found)
+        return tuple(Context(each, _look_up_text(each, texts or {}, place)) for each in found)
     key, value = parts["contexts"]
     given = [value] if isinstance(value, str) else _list(key, value, place)
     if ids and len(ids) != len(given):
@@ -501,15 +497,15 @@ def _context(
     given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
 ) -> Context:
     """A context with parts; its name is used if it has no identifier of its own."""
-    if _is_missing(given):
+    if is_null(given):
         raise InputError("it is null", where=place, fix="leave it out, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
-    key = next((named[each] for each in _CONTEXT_IDS if not _is_missing(named.get(each))), None)
-    text = next((named[each] for each in _TEXTS if not _is_missing(named.get(each))), None)
+    key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
+    text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
     if own and key is not None:
         name = _text("id", key, place)
     if text is None and key is not None and texts is not None:
-        text = _looked_up(name, texts, place)
+        text = _look_up_text(name, texts, place)
     if text is None:
         raise InputError(
             f"it has no text: its parts are {', '.join(map(repr, named))}", where=place,
@@ -518,7 +514,7 @@ def _context(
     return Context(name, _text("text", text, place))
 
 
-def _looked_up(key: str, texts: Mapping[str, str], place: str) -> str:
+def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
     try:
         return texts[key]
     except KeyError:
@@ -555,7 +551,7 @@ def _answer(
     found = []
     for each in _list(*parts["citations"], place):
         named = each if isinstance(each, Mapping) else {"context": each}
-        target = next((named[name] for name in _CITED if not _is_missing(named.get(name))), None)
+        target = next((named[name] for name in _CITED if not is_null(named.get(name))), None)
         if target is None:
             raise InputError(
                 f"a citation is {short(each)}", where=place,
@@ -593,13 +589,13 @@ def _answerable(parts: Mapping[str, tuple[str, Any]], place: str) -> bool | None
     if "answerable" not in parts:
         return None
     key, value = parts["answerable"]
-    said = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
-    if said not in _YES | _NO | _UNKNOWN:
+    answer = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
+    if answer not in _YES | _NO | _UNKNOWN:
         raise InputError(
             f"{key!r} is {short(value)}, wanted true or false", where=place,
             fix=f'write "{key}": true, or leave it out',
         )  # fmt: skip
-    return None if said in _UNKNOWN else (said in _YES) != (key == "is_impossible")
+    return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")
 
 
 def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankgauge.answers.judges import SUPPORT, MissingVerdict, verdict_on_blank
 from rankgauge.answers.records import AnswerRecord, Context
-from rankgauge.answers.store import VerdictStore, as_they_come
+from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, quote_occurs
 from rankgauge.core.abstention import abstains
 from rankgauge.core.arguments import integer
@@ -250,7 +250,7 @@ class ModelJudge:
 
     def _request(self, batch: Sequence[Item], replicate: int) -> ChatRequest:
         relation = batch[0].relation
-        prompt, listed, told = _PROMPTS[relation]
+        prompt, listed, label = _PROMPTS[relation]
         turned = relation in _TURNED
         lines = [
             json.dumps(
@@ -260,7 +260,7 @@ class ModelJudge:
         ]
         ids = [str(n) for n in range(1, len(batch) + 1)]
         parts = {
-            f"The {told}": _text(batch[0]),
+            f"The {label}": _text(batch[0]),
             f"What to judge, one {listed} in each line": "\n".join(lines),
         }
         if batch[0].history:
@@ -468,7 +468,7 @@ def extract_claims(
                 own = {source: claims for (kind, source), claims in some if kind == prompt}
                 store.add_claims(own, name)
 
-        as_they_come(results(), keep)
+        store_in_batches(results(), keep)
         usage = model.usage() - start
     return ClaimExtraction(
         names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets

@@ -15,7 +15,7 @@ from rankgauge.answers.judges import Judge, MissingVerdict
 from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import SCORES
-from rankgauge.answers.store import VerdictStore, as_they_come
+from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import ClaimSet, Item, Verdict, check_verdict, items_of
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
@@ -184,7 +184,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
                 left = None if max_cost is None else max(0.0, max_cost - spent)
                 outcomes = model.judge(some, replicate, max_cost=left)
             found = tally.verdicts(outcomes, waiting, judge, replicate)
-            as_they_come(found, store.add, lambda verdict: texts[verdict.key])
+            store_in_batches(found, store.add, lambda verdict: texts[verdict.key])
         if model is not None and start is not None:
             usage = model.model.usage() - start
     elif model is not None:

@@ -274,7 +274,7 @@ def _answer_precision(judged: JudgedAnswer) -> Score:
 def _answer_correctness(judged: JudgedAnswer) -> Score:
     covered = _completeness(judged)
     if not (judged.record.answer or "").strip() or judged.claims.answer == ():
-        # It says nothing of what there is to say, as an answer that abstains.
+        # It says nothing about what there is to say, as an answer that abstains.
         return Score(0.0, 0.0, 0.0)
     correct = _answer_precision(judged)
     low = _harmonic_mean(correct.low, covered.low)

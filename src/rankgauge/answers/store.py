@@ -180,14 +180,14 @@ class VerdictStore(Store):
         return _SCHEMA.tables.tables[f"rankgauge_answers_{name}"]
 
 
-def as_they_come(
+def store_in_batches(
     results: Generator[_Result, None, None],
     keep: Callable[[list[_Result]], object],
     together: Callable[[_Result], object] = id,
     *,
     every: float = 0.25,
 ) -> None:
-    """Keep results in groups, of so many seconds each, since storing one waits for the disk.
+    """Keep results in groups, of this many seconds each, since storing one waits for the disk.
 
     What came before an error or Ctrl-C is kept. Successive results for which `together` is equal
     are kept at once: they may come from one call, and a run that goes on repeats calls as they were

@@ -39,8 +39,8 @@ class Benchmark:
     Args:
         collection: Documents and queries: a :class:`Collection`, or what :meth:`Collection.load`
             reads. Nothing if queries are added one by one and retrievers have their documents.
-        qrels: The judgments: anything that :meth:`Qrels.of` takes; those of the collection if left
-            out.
+        qrels: The judgments: anything that :meth:`Qrels.of` takes; those of the collection if
+            omitted.
         k: How many documents are asked for.
         store: The folder where responses are kept: a run that was interrupted goes on from there,
             and one that was made before is not made again. A temporary one if left out.
@@ -159,7 +159,7 @@ class Benchmark:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out of what was given."""
+        """Inputs that were left out."""
         found = []
         if self._given is not None:
             bare = [query for query in self._given if query not in self.queries]
@@ -186,7 +186,7 @@ class Benchmark:
         timed: int = _TIMED,
         prices: Mapping[str, float] | None = None,
     ) -> BenchmarkRun:
-        """Ask a retriever every query, and keep what it responses.
+        """Ask a retriever every query, and store its responses.
 
         Whatever goes wrong with a query is recorded, see ``failures`` of the result. Interrupted
         at any moment, it goes on where it stopped when it is called again with the same store.
@@ -205,8 +205,8 @@ class Benchmark:
             again: Which queries are asked: those ``missing`` in the store, those and the ``failed``
                 ones, or ``all``. ``resume`` is ``failed`` for a retriever without settings of which
                 you know that its responses in the store are still right: all of them are used.
-            timed: So many queries are asked once more after that, one at a time, for the latency; 0
-                for none.
+            timed: Number of queries that are asked once more after that, one at a time, for the
+                latency; 0 for none.
             prices: The price of a unit of what the retriever says it uses up (``usage()``), such as
                 ``{"tokens": 2e-8}``.
 
@@ -247,7 +247,7 @@ class Benchmark:
         For :func:`explore`. Responses are kept in the store; :attr:`runs` is left alone.
 
         Args:
-            timed: So many queries are timed; 0 for none.
+            timed: Number of queries to time; 0 for none.
 
         Example:
             >>> bench = Benchmark(k=3)
@@ -277,6 +277,7 @@ class Benchmark:
         baseline: str | None = None,
         design: Design | None = None,
         errors: Errors = "refuse",
+        jobs: int = 1,
     ) -> BenchmarkComparison:
         """Compare the runs made so far: quality, latency and cost side by side.
 
@@ -286,6 +287,7 @@ class Benchmark:
             design: How differences are tested, where that is not the first measure by the default
                 test; it names the baseline itself.
             errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.
+            jobs: As for :func:`compare`.
 
         Raises:
             InputError: With fewer than two runs, runs over other queries, or failures that are
@@ -294,7 +296,9 @@ class Benchmark:
         if baseline is not None and baseline not in self._runs:
             raise UnknownName.of("run", baseline, self._runs)
         runs = tuple(self._runs.values())
-        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors)
+        return compare_runs(
+            runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs
+        )
 
 
 class _Temporary:
@@ -317,5 +321,5 @@ def _retriever(given: Any) -> Any:
         from rankgauge.retrievers.saved_run import SavedRun
 
         return SavedRun(given, missing="empty")
-    responses_of(given)  # refuses what is no retriever before anything is made
+    responses_of(given)  # refuses inputs that are not retrievers before anything is made
     return given

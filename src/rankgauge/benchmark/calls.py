@@ -45,7 +45,7 @@ Ask = Callable[[Queries, int], Any]
 
 
 class _Enough(Exception):  # noqa: N818 - an outcome, and no fault of ours
-    """So many failures in a row that the rest is not asked."""
+    """Too many failures in a row: the remaining queries are not asked."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class _Task:
 
 
 class _Unusable(NamedTuple):
-    """What a retriever returned that is no ranking: why, and what kind of failure that is."""
+    """A response that is not a ranking: the reason and the kind of failure."""
 
     said: str
     kind: str
@@ -116,7 +116,7 @@ def _failing(error: BaseException) -> Iterator[Any]:
 
 
 class _Result(NamedTuple):
-    """The end of a call: what it returned or raised, and the seconds it took."""
+    """Outcome of a call: the value or exception, and the seconds it took."""
 
     found: _Outcomes | None
     error: BaseException | None
@@ -251,7 +251,7 @@ def _in_order(search: Ask, tasks: Iterator[_Task], recorder: _Recorder) -> None:
 
 @dataclass(slots=True)
 class _Call:
-    """A call that a thread is to make, makes, or was left behind with."""
+    """A call that a thread will make, is making, or was abandoned with."""
 
     task: _Task
     started: float | None = None
@@ -319,7 +319,7 @@ class _Threads:
         self._todo.put(call)
 
     def _wait(self, pause: float) -> None:
-        """Let the time go by, and record what comes back meanwhile: a kill would lose it."""
+        """Wait, and record responses that arrive meanwhile: a kill would lose them."""
         end = time.monotonic() + pause
         while (left := end - time.monotonic()) > 0:
             if self._out:
@@ -328,7 +328,7 @@ class _Threads:
                 time.sleep(left)
 
     def _settle_one(self, most: float | None = None) -> None:
-        """Wait for one call to come back or to run out of time; `most` seconds at most."""
+        """Wait until a call returns or times out, at most `most` seconds."""
         # A retry that is due has to wait for a place among the calls that are out, or for the rate.
         patience = self._patience(retries=most is None and len(self._out) < self._most)
         if most is not None:
@@ -377,7 +377,7 @@ class _Threads:
                 self._workers -= 1
                 left.append(call)
         if left:
-            # What it awaits may hold up the loop in which others would wait, too.
+            # A coroutine may block the event loop for the others.
             abandon_blocked_loop()
         for call in left:
             if self._workers < len(self._out):

@@ -1,4 +1,4 @@
-"""Runs of a benchmark side by side: quality with its uncertainty, latency and cost beside it."""
+"""Runs of a benchmark side by side: quality with its uncertainty, latency and cost next to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 _SCHEMA = "rankgauge/benchmark/1"
-# Above so many hits, runs are evaluated in blocks and never held whole.
+# Above this many hits, runs are evaluated in blocks and never held whole.
 _IN_MEMORY = 20_000_000
 _MIB = 2**20
 # What differs without being a setting of the retriever.
@@ -89,6 +89,7 @@ def compare_runs(
     baseline: str | None = None,
     design: Design | None = None,
     errors: Errors = "refuse",
+    jobs: int = 1,
 ) -> BenchmarkComparison:
     """Compare runs of one benchmark with one of them; the arguments are those of `compare`."""
     if len(runs) < 2:
@@ -106,10 +107,10 @@ def compare_runs(
     names = (given,) if isinstance(given, str | Measure) else tuple(given)
     shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
-    comparison = _compared(runs, shown, chosen, errors)
-    said = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
+    comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
+    known = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
     found = {
-        run.name: [f for f in run.tally.findings() if f.code not in said[run.name]] for run in runs
+        run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs
     }
     if any(found.values()):
         comparison = comparison.with_findings(found)
@@ -139,7 +140,12 @@ def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Pareto
 
 
 def _compared(
-    runs: Sequence[BenchmarkRun], shown: Sequence[Measure], design: Design, errors: Errors
+    runs: Sequence[BenchmarkRun],
+    shown: Sequence[Measure],
+    design: Design,
+    errors: Errors,
+    *,
+    jobs: int,
 ) -> Comparison:
     wanted = tuple(dict.fromkeys([*design.tested, *shown]))
     hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
@@ -160,6 +166,7 @@ def _compared(
         correction=design.correction,
         interval=design.interval,
         draws=design.draws,
+        jobs=jobs,
     )
 
 
@@ -198,7 +205,7 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
         if len(changed) > 1:
             yield (
                 f"{run.name} and {baseline.name} differ in {many(len(changed), 'setting')} "
-                f"({', '.join(changed)}): nobody knows which of them made the difference"
+                f"({', '.join(changed)}): their effects cannot be separated"
             )
 
 
@@ -230,7 +237,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
                             before.failing, after.failing))  # fmt: skip
     # Where the input explains the numbers of one, no causes are named.
     for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
-        if not (old.looked_at and new.looked_at):
+        if not (old.checked and new.checked):
             continue
         if old.queries or new.queries:
             rows.append(_counts(f"{old.cause.name}: queries", old.queries, new.queries))
@@ -240,9 +247,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
         columns=("", "before", "after", "change"),
         rows=tuple(rows),
         title=f"{before.run_name} and {after.run_name}, {many(before.queries, 'query')}",
-        notes=tuple(
-            dict.fromkeys([*withheld, *(f"not looked at: {t}" for t in before.not_looked_at)])
-        ),
+        notes=tuple(dict.fromkeys([*withheld, *(f"not checked: {t}" for t in before.not_checked)])),
     )
 
 
@@ -267,7 +272,7 @@ def cost_table(
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
     columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
     columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
-    # What searches exactly finds all: only beside one that does not is it worth a column.
+    # What searches exactly finds all: only next to one that does not is it worth a column.
     recalls = [one.recall if one else None for one in indexes]
     if any(recall is not None and recall < 1 for recall in recalls):
         columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]

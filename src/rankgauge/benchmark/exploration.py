@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Result):
-    """Configurations side by side: chosen on some queries, looked at on others.
+    """Configurations side by side: chosen on some queries, tested on others.
 
     Made by :func:`explore`. Shows itself as a table in a notebook.
 
@@ -522,18 +522,17 @@ def _exploration(  # noqa: PLR0917 - a search and what was asked of it
 def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
     measure, best, before = found.measure, found.best, found.before
     inside = sum(search.space.holds(trial.configuration) for trial in found.trials)
-    outside = " and that of today" if inside < len(found.trials) else ""
+    outside = " and the current one" if inside < len(found.trials) else ""
     yield (
         f"{inside} of {many(found.points, 'configuration')}{outside} tried ({found.method}), "
-        f"chosen by {measure} on {many(len(found.tuning), 'query')}, looked at on "
+        f"chosen by {measure} on {many(len(found.tuning), 'query')}, tested on "
         f"{many(len(found.test), 'other')} (seed {found.seed})"
     )
     if search.stopped:
         yield f"not all were tried: {search.stopped}"
     yield (
         f"best: {_settings_text(best.configuration, found.settings)}; {measure} {best.value:.4f} "
-        f"on the tuning queries, {found.values[_BEST]:.4f} on the test queries, which is the one "
-        "to report"
+        f"on the tuning queries, {found.values[_BEST]:.4f} on the test queries (report this one)"
     )
     if before is None:
         return
@@ -543,29 +542,29 @@ def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
     )
     changed = best.differs(before.configuration)
     if not changed:
-        yield "the configuration of today is the best of those that were tried"
+        yield "the current configuration is the best of those tried"
     elif len(changed) == 1:
         yield f"best and before differ in one setting: {changed[0]}"
     else:
         names = " and ".join(changed) if len(changed) < 3 else ", ".join(changed)
         yield (
-            f"best and before differ in {len(changed)} settings ({names}): nobody knows which did "
-            "it"
+            f"best and before differ in {len(changed)} settings ({names}): their effects cannot be "
+            "separated"
         )
         if untried := found.untried:
             steps = "; ".join(_settings_text(one, found.settings) for one in untried[:3])
             more = f"; and {len(untried) - 3} more" if len(untried) > 3 else ""
-            yield f"to know it, try one setting at a time: {steps}{more}"
+            yield f"to separate them, try one setting at a time: {steps}{more}"
         else:
-            yield "every step of one setting was tried: see the ablation"
+            yield "each single change was tried: see the ablation"
 
 
 def _warnings(found: Exploration) -> Iterator[str]:
     tuning, test = len(found.tuning), len(found.test)
     if tuning < _FEW or test < _FEW:
         yield (
-            f"{many(tuning, 'query')} to choose on and {test} to look at are too few to tell "
-            f"configurations apart: give {_FEW} or more of each"
+            f"{tuning} tuning and {test} test queries are too few to tell configurations apart: "
+            f"give {_FEW} or more of each"
         )
     failed = [trial for trial in found.trials if trial.error]
     if failed:

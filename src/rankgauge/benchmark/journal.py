@@ -47,7 +47,7 @@ class Response(NamedTuple):
         hits: What was retrieved; None if nothing usable was returned.
         error: The error message; empty if there is none.
         kind: ``""`` without an error, else ``error`` (the retriever raised), ``timeout`` or
-            ``response`` (what it returned is no ranking).
+            ``response`` (what it returned is not a ranking).
         seconds: How long the last attempt took; of a batch, each query's share of it.
         attempts: How often it was asked.
     """
@@ -68,10 +68,10 @@ def query_key(query: Query) -> str:
         >>> query_key(Query("q1", "late fees")) == query_key(Query("q1", "late fee"))
         False
     """
-    said = f"{query.id}\0{query.text}"
+    message = f"{query.id}\0{query.text}"
     if query.fields:
-        said += "\0" + json.dumps(query.fields, sort_keys=True, default=str)
-    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        message += "\0" + json.dumps(query.fields, sort_keys=True, default=str)
+    return blake2b(message.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -166,7 +166,7 @@ class Journal:
         self.head = {}
 
     def set_aside(self) -> None:
-        """Begin anew, and keep the responses beside it for :meth:`take_back`."""
+        """Begin anew, and keep the responses next to it for :meth:`take_back`."""
         try:
             self._add_to_earlier()
             os.ftruncate(self._file, 0)
@@ -246,9 +246,9 @@ class Journal:
     def note(self, **facts: Any) -> None:
         """Write facts into ``run.json``, the whole of it or nothing."""
         self.head = {**self.head, "format": _FORMAT, **facts}
-        said = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
+        text = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
         with write_atomically(self.folder / HEAD) as stream:
-            stream.write(said.encode())
+            stream.write(text.encode())
 
     def close(self, *, sync: bool = True) -> None:
         """Let others write; `sync`: bring everything to the disk first."""
@@ -340,9 +340,9 @@ def _head(text: str) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict) or type(found.get("format")) is not int:
         return None
-    said, right = found.pop("sum", None), _head_sum(found)
+    checksum, right = found.pop("sum", None), _head_sum(found)
     # A format that is another for one damaged bit is no newer format.
-    return found if (said == right) == (found["format"] == _FORMAT) else None
+    return found if (checksum == right) == (found["format"] == _FORMAT) else None
 
 
 def _head_sum(head: Mapping[str, Any]) -> str:

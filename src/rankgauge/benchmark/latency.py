@@ -140,7 +140,7 @@ class Latency:
 
 @lru_cache(maxsize=64)
 def _ranks(count: int, share: float) -> tuple[int, int]:
-    """The ranks (from 1) of the ends of the interval of a quantile; 0 where there is none.
+    """The ranks (from 1) of the ends of the interval of a quantile; 0 if there is none.
 
     Rank l is the largest with P(B < l) <= (1 - level) / 2, u the smallest with P(B < u) >= level +
     (1 - level) / 2, B binomial of `count` and `share`.
@@ -227,10 +227,10 @@ _STATUS = Path("/proc/self/status")
 
 def _of_status(name: str) -> int | None:
     try:
-        said = _STATUS.read_text(encoding="ascii")
+        text = _STATUS.read_text(encoding="ascii")
     except OSError:
         return None
-    found = re.search(rf"^{name}:\s+(\d+) kB", said, re.MULTILINE)
+    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 

@@ -28,13 +28,13 @@ class Limits:
         index_timeout: Seconds ``index`` may take; None for no limit. With one it runs in a thread,
             which is left behind if it takes longer, and the retriever is not asked.
         retries: How often a failed call is repeated. Not repeated: a call that returned something
-            that is no ranking, an error with ``retryable = False``, and faults of the program
+            that is not a ranking, an error with ``retryable = False``, and faults of the program
             (TypeError, KeyError, ZeroDivisionError and the like).
         backoff: Seconds before the first retry, doubled for each further one (at most two
             minutes); an error with ``retry_after`` decides itself.
         batch: Queries in one call of ``search`` (32 if left out; 1 with a timeout), or of a
             callable that takes a list of texts and returns a list of rankings.
-        stop_after: After so many failures in a row the rest is not asked; None to go on always.
+        stop_after: After this many failures in a row the rest is not asked; None to go on always.
 
     Raises:
         InputError: For a number that is not possible.
@@ -65,10 +65,10 @@ class Limits:
                 number(name, getattr(self, name), above=True)
 
     def wait(self, attempts: int, error: BaseException | None) -> float:
-        """Seconds to wait before the next attempt, after so many."""
-        told = getattr(error, "retry_after", None)
-        if is_number(told) and told is not None and told >= 0:
-            return min(float(told), _LONGEST_WAIT)
+        """Seconds to wait before the next attempt, after this many."""
+        delay = getattr(error, "retry_after", None)
+        if is_number(delay) and delay is not None and delay >= 0:
+            return min(float(delay), _LONGEST_WAIT)
         return float(min(self.backoff * 2.0 ** (attempts - 1), _LONGEST_WAIT))
 
     def record(self) -> Mapping[str, Any]:

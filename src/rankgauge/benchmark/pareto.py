@@ -63,11 +63,11 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
         down=measure,
         log=fast > 0 and max(p.latency for p in known) / fast > _LOG,
     )
-    said = "; ".join(f"{p.name}: {p.quality:.3f} in {p.latency * 1000:.3g} ms" for p in front)
+    text = "; ".join(f"{p.name}: {p.quality:.3f} in {p.latency * 1000:.3g} ms" for p in front)
     return Plot(
         "pareto",
         f"{measure} and latency of {many(len(known), 'configuration')}",
-        f"Points. On the front, fastest first: {said}.",
+        f"Points. On the front, fastest first: {text}.",
         (panel,),
         "On the front: no other is at least as good in both, and better in one.",
     )

@@ -164,7 +164,7 @@ class BenchmarkPlan:
         """The plan with other measures.
 
         Raises:
-            UnknownName: For a measure that nobody knows.
+            UnknownName: For an unknown measure.
         """
         names = tuple(measures)
         for name in names:
@@ -193,7 +193,7 @@ class BenchmarkPlan:
             UnknownName: For a name that the plan does not have.
             FormatError: If parts go in a circle.
         """
-        return _whole(self, name, ())
+        return _nested_settings(self, name, ())
 
     def make(self, table: Mapping[str, Any], bench: Benchmark) -> Any:
         """The retriever that such a table describes.
@@ -344,7 +344,7 @@ class _PlanReader:
         return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)
 
 
-def _whole(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
+def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
     planned = {one.name: one for one in plan.retrievers}
     if name not in planned:
         raise UnknownName.of("retriever of the plan", name, planned)
@@ -353,7 +353,7 @@ def _whole(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, 
 
     def inside(key: str, value: Any) -> Any:
         if key in _PARTS and isinstance(value, str):
-            return _whole(plan, value, (*above, name))
+            return _nested_settings(plan, value, (*above, name))
         if key in _PARTS and isinstance(value, list):
             return [inside(key, one) for one in value]
         if isinstance(value, Mapping):
@@ -435,8 +435,8 @@ class _PlanBuilder:
         parameters = inspect.signature(call).parameters
         for key, value in made.items():
             # TOML has no word for nothing: false stands for it where an option may be None.
-            said = str(parameters[key].annotation)
-            if value is False and "None" in said and "bool" not in said:
+            text = str(parameters[key].annotation)
+            if value is False and "None" in text and "bool" not in text:
                 made[key] = None
         if "qrels" in parameters and "qrels" not in made:
             made["qrels"] = self._bench.qrels

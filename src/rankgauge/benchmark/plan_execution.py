@@ -184,11 +184,11 @@ def explore_plan(
         FormatError: If the table is missing, or does not fit the retriever.
         UnknownName: For a key, a retriever or an option nobody knows.
     """
-    said = plan.explore
-    for key in said:
+    settings = plan.explore
+    for key in settings:
         if key not in _EXPLORE_KEYS:
             raise UnknownName.of("key of explore", key, _EXPLORE_KEYS)
-    name, space = said.get("retriever"), said.get("space")
+    name, space = settings.get("retriever"), settings.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
         raise FormatError(
             "there is nothing to explore", path=str(plan.path),
@@ -201,7 +201,7 @@ def explore_plan(
                 f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
                 fix=f'give a list of values: "{setting}" = [1, 2]',
             )  # fmt: skip
-    _check_apart(plan, space)
+    _check_disjoint(plan, space)
     start = {setting: _read(plan, name, today, setting) for setting in space}
     bench = plan.load(store=store, progress=progress)
 
@@ -216,14 +216,14 @@ def explore_plan(
         bench.runner(timed=timed),
         bench.qrels,
         space,
-        measure=said.get("measure") or next(iter(plan.measures), "nDCG@10"),
+        measure=settings.get("measure") or next(iter(plan.measures), "nDCG@10"),
         start=start,
-        **{key: said[key] for key in _EXPLORE_CHOICES if key in said},
+        **{key: settings[key] for key in _EXPLORE_CHOICES if key in settings},
     )
     return found, bench
 
 
-def _check_apart(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
+def _check_disjoint(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
     """Refuse a setting that is a part of another: the one would overwrite the other."""
     for one, other in itertools.permutations(space, 2):
         if other.startswith(f"{one}."):

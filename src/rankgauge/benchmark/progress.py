@@ -18,7 +18,7 @@ _EVERY_IN_A_LOG = 10.0
 
 
 def _place(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
-    """Where it is shown: ``terminal``, ``notebook``, ``log``, or empty for nowhere.
+    """Where it is shown: ``terminal``, ``notebook``, ``log``, or empty if nowhere.
 
     A notebook is no terminal to draw on, but it can begin a line anew.
     """

@@ -65,7 +65,7 @@ class Corpus:
         return frozenset(documents) if 0 < len(documents) <= _MOST_IDS else None
 
     def index(self, retriever: Any, most: float | None) -> IndexCost | None:
-        """Have a retriever index the documents, once, in so many seconds at most."""
+        """Have a retriever index the documents, once, in this many seconds at most."""
         if not has_index(retriever):
             return None
         # Another benchmark, or a retriever it is part of, may have given it other documents.

@@ -236,12 +236,12 @@ class BenchmarkRun(Result):
         return tuple(found)
 
     def _failed(self) -> str:
-        said = f"{many(self.tally.failed, 'query')} of {self.tally.queries} failed"
+        text = f"{many(self.tally.failed, 'query')} of {self.tally.queries} failed"
         if self.tally.missing:
-            said += f", {self.tally.missing} were not asked after so many failures in a row"
+            text += f", {self.tally.missing} were not asked after so many failures in a row"
         kinds = {failure.error: failure.query for failure in reversed(self.failures)}
         shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
-        return said + "".join(f"; {query}: {error}" for query, error in shown)
+        return text + "".join(f"; {query}: {error}" for query, error in shown)
 
     def check(self, errors: Errors) -> None:
         """Refuse failures unless they are to count as empty rankings.

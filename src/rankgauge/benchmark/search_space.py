@@ -149,7 +149,7 @@ class Sampler:
             if known is None:
                 self._asked = asked
                 return configuration
-            self._tell_optuna(asked, known)
+            self._report_to_optuna(asked, known)
         return next((one for one in self._space if key_of(one) not in self._known), None)
 
     def record(self, configuration: Mapping[str, Any], value: float) -> None:
@@ -157,7 +157,7 @@ class Sampler:
         self._known[key_of(configuration)] = value
         places = self._space.places(configuration)
         if self._asked is not None and self._asked.params == places:
-            self._tell_optuna(self._asked, value)
+            self._report_to_optuna(self._asked, value)
         elif not math.isnan(value):
             made = self._optuna.trial.create_trial(
                 params=places, distributions=self._kinds, value=value
@@ -165,7 +165,7 @@ class Sampler:
             self._study.add_trial(made)
         self._asked = None
 
-    def _tell_optuna(self, asked: Any, value: float) -> None:
+    def _report_to_optuna(self, asked: Any, value: float) -> None:
         if math.isnan(value):
             self._study.tell(asked, state=self._optuna.trial.TrialState.FAIL)
         else:

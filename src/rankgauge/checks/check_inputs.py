@@ -53,7 +53,7 @@ def check(
 
     Raises:
         InputError: If an input cannot be read at all.
-        UnknownName: For a measure or a code nobody knows.
+        UnknownName: For an unknown measure or code.
 
     Example:
         >>> found = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, {"q1": ["d1", "d2"]})

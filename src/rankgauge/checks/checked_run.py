@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.checks.effects import means
-from rankgauge.checks.readers import Given, NotInBlocks, read_whole
+from rankgauge.checks.readers import Given, NotInBlocks, read_into_memory
 from rankgauge.checks.table_fixes import own_rows, without_repeats
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
@@ -95,7 +95,7 @@ class CheckedRun:
                 if several:
                     found.digest.update(_digests(table))
         except NotInBlocks:
-            return cls.of(read_whole(given), qrels, measures, several=several)
+            return cls.of(read_into_memory(given), qrels, measures, several=several)
         found.joined = _concatenated(parts, qrels)
         found.now = means(found.joined, measures)
         return found

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankgauge.checks.copies import copy_lines, copy_name
 from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.checks.readers import Given, given_qrels, given_runs, read_whole
+from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
 from rankgauge.checks.result import CheckResult
 from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
 from rankgauge.core.ids import Ids
@@ -160,7 +160,7 @@ def fix_inputs(
     wanted = safe | _codes(also)
     judged = given_qrels(qrels)
     inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
-    known = _whole(judged)
+    known = _all_rows(judged)
     return FixedInputs(tuple(_fixed(found, pair, wanted, known) for pair in inputs))
 
 
@@ -185,7 +185,7 @@ def _fixed(
         for one in found.findings
         if one.evidence.source == given.source
     }
-    before = table = _whole(given)
+    before = table = _all_rows(given)
     # What cannot be read was left out by the reader.
     fixed = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
     if "P103" in counts and layout is RUN:
@@ -203,9 +203,9 @@ def _fixed(
     return _Copy(given, layout, before, table, fixed, left if fixed else ())
 
 
-def _whole(given: Given) -> PairTable:
+def _all_rows(given: Given) -> PairTable:
     """All rows that can be read, with their lines and ranks."""
-    found = given if given.table is not None else read_whole(given)
+    found = given if given.table is not None else read_into_memory(given)
     return found.whole
 
 

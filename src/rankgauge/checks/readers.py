@@ -19,7 +19,8 @@ from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed
-from rankgauge.formats.readers import read_blocks, read_table
+from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.readers import read_table
 from rankgauge.formats.registry import InFormat
 from rankgauge.formats.rows import RowFault
 
@@ -160,7 +161,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
         source = os.fspath(run)
         form = run.format if isinstance(run, InFormat) else None
         one = Given(name or run_name(source), source, form=form)
-        return read_whole(one) if source == "-" else one
+        return read_into_memory(one) if source == "-" else one
     if isinstance(run, Run):
         name = name or run.name
         return Given(name, name, run.table)
@@ -171,7 +172,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
     return Given(name, name, _with_ranks(table, run), faults)
 
 
-def read_whole(given: Given) -> Given:
+def read_into_memory(given: Given) -> Given:
     """The same run of a file, all of it in memory."""
     table, faults = _read(given.file, RUN)
     return replace(given, table=table, faults=faults)
@@ -200,7 +201,7 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
 
 
 def _with_ranks(table: PairTable, source: Any) -> PairTable:
-    """The table with the ranks beside the scores in columns of a mapping or a frame."""
+    """The table with the ranks next to the scores in columns of a mapping or a frame."""
     if not isinstance(source, Mapping | Sequence | np.ndarray) and is_frame(source):
         data = frame_columns(source, RUN.name)
     elif isinstance(source, Mapping) and columns_of(source, RUN) is not None:

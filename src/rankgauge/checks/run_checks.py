@@ -115,7 +115,7 @@ def check_lines(
     faults = given.faults
     if faults is None:
         return
-    # Judgments have no code of their own for a grade that is no number.
+    # Judgments have no code of their own for a grade that is not a number.
     lines, firsts = faults.lines, faults.first_lines
     if graded:
         lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
@@ -361,7 +361,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
 
 
 def _common_depth(run: CheckedRun) -> int:
-    """The depth at which nearly all rankings end; 0 where there is none."""
+    """The depth at which nearly all rankings end; 0 if there is none."""
     if len(run.sizes) < 2:
         return 0
     depth, times = Counter(run.sizes.tolist()).most_common(1)[0]

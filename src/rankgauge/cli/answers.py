@@ -12,7 +12,14 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, settings_of
-from rankgauge.cli.output import check_writable, print_result, quiet, say, tell, write_whole
+from rankgauge.cli.output import (
+    check_writable,
+    print_message,
+    print_result,
+    print_text,
+    quiet,
+    write_report,
+)
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -62,7 +69,7 @@ def _criteria_of(
 _criteria = click.option(
     "--criterion", "criteria", multiple=True, metavar="NAME=WORDING", callback=_criteria_of,
     help="A criterion in words, judged as the measure Criterion(name=NAME): "
-    "polite='The answer is polite.' or polite=@FILE; again for more.",
+    "polite='The answer is polite.' or polite=@FILE; repeat for more.",
 )  # fmt: skip
 
 
@@ -71,24 +78,24 @@ def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed((
         click.option(
             "--reference", metavar="FILE",
-            help="Questions with reference answers and what else is known, joined by id.",
+            help="Questions with reference answers and other fields, joined by id.",
         ),
-        click.option("--system", metavar="NAME", help="Of several systems, the one to use."),
-        options.collection("The texts of contexts, where FILE has only their ids."),
+        click.option("--system", metavar="NAME", help="The system to use, if FILE has several."),
+        options.collection("The texts of the contexts, if FILE has only their ids."),
         click.option(
             "--verdicts", metavar="STORE|FILE",
-            help="A store of verdicts (SQLite, or postgresql://...), to which a model adds; or a "
-            "file of verdicts with key, label and judge. Without: rules judge, word by word.",
+            help="A store of verdicts (SQLite or postgresql://...), to which a model adds; or a "
+            "file of verdicts with key, label, and judge.  [default: rules judge, by words]",
         ),
-        click.option("--judge", metavar="NAME", help="Use the verdicts of this judge only."),
+        click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
         options.language_model,
         click.option(
             "--claims", type=click.Choice(["sentences", "model"]), default="sentences",
-            show_default=True, help="What the claims are: sentences, or extracted by the model.",
+            show_default=True, help="The claims: sentences, or extracted by the model.",
         ),
         click.option(
             "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-            help="How often the model judges each item; the label of most counts.",
+            help="Have the model judge each item N times; the majority label counts.",
         ),
         _criteria,
     )):  # fmt: skip
@@ -100,28 +107,28 @@ def _values(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of measures and of what is known of the judge."""
     for option in reversed((
         click.option(
-            "--person", is_flag=True, help="The verdicts are those of people: no calibration."
+            "--person", is_flag=True, help="People gave the verdicts: no calibration is needed."
         ),
         click.option(
-            "--calibration", metavar="FILE", help="Agreement with people, from calibrate -o."
+            "--calibration", metavar="FILE", help="The calibration, written by calibrate -o."
         ),
         click.option(
             "--set", "pairs", multiple=True, metavar="KEY=VALUE",
-            help="A setting of the system, such as prompt=2 or retrieval=bm25; again for more.",
+            help="A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
         ),
         click.option(
             "--encoder", metavar="ENCODER",
-            help="Also measure similarity, by vectors of hashing (words and character n-grams), "
-            "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL, which "
-            "--cache keeps.",
+            help="Also measure similarity of vectors: hashing (words and character n-grams), "
+            "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL (kept by "
+            "--cache).",
         ),
         click.option(
             "--encoder-key-env", metavar="NAME",
             help="The environment variable that holds the key of the encoder's API.",
         ),
         options.measures(
-            "A measure of answers, such as Faithfulness; again for more. Without: the judged "
-            "values, and overlap where it is defined."
+            "A measure of answers, such as Faithfulness; repeat for more.  [default: all judged "
+            "measures, and overlap where it is defined]"
         ),
     )):  # fmt: skip
         command = option(command)
@@ -132,8 +139,10 @@ def _values(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("file", metavar="FILE")
 @_inputs
 @_values
-@click.option("--dry-run", is_flag=True, help="Ask the model nothing; print calls and cost.")
-@click.option("--full", is_flag=True, help="Show measures of both stages, and the limiting stage.")
+@click.option("--dry-run", is_flag=True, help="Print calls and cost without calling the model.")
+@click.option(
+    "--full", is_flag=True, help="Show the measures of both stages and the limiting stage."
+)
 @options.output_format()
 @click.option("-o", "--output", metavar="FILE", help="Also write the evaluations as JSON lines.")
 @options.save
@@ -152,11 +161,11 @@ def evaluate(
     label: str,
     **given: Any,
 ) -> None:
-    """Evaluate the answers of FILE; of several systems in it, each.
+    """Evaluate the answers of each system in FILE.
 
-    Without a language model, rules judge: they compare words, numbers and negations, and are no
-    better than that. With --url and --model a model judges what the store does not have yet; an
-    interrupted command continues where it stopped. Overlap with the reference is shown as well.
+    Without a language model, rules judge: they compare only words, numbers, and negations. With
+    --url and --model, a model judges the items that the store does not have yet; an interrupted
+    command resumes. Overlap with the reference is shown as well.
 
     \b
     Examples:
@@ -177,15 +186,15 @@ def evaluate(
         shown = [each.diagnose(measures) for each in judged] if full else found
     chosen = rankgauge.reports.Options(full=full)
     if output is not None:
-        write_whole(output, "".join(f"{each.to_json()}\n" for each in found))
+        write_report(output, "".join(f"{each.to_json()}\n" for each in found))
     if save:
         history = rankgauge.History.open(store)
         for each in found:
             entry = history.add(each, label=label, settings=dict(each.settings))
-            tell(f"saved as {entry.id} in {history.where}")
+            print_message(f"saved as {entry.id} in {history.where}")
     print_result(shown, format, chosen)
     if format == "table" and not full and not quiet():
-        say("Next step: --full shows whether retrieval or generation limits the answers\n")
+        print_text("Next step: --full shows whether retrieval or generation limits the answers\n")
 
 
 @answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")
@@ -195,21 +204,21 @@ def evaluate(
 @click.option(
     "--rules",
     metavar="FILE",
-    help=f"A TOML file of rules. Without: each -m and --criterion ({_PRIMARY} if there is none) "
-    "with a margin of 0.02.",
+    help=f"A TOML file of rules.  [default: each -m and --criterion ({_PRIMARY} if there is none) "
+    "with a margin of 0.02]",
 )
 @click.option(
     "--baseline",
     metavar="FILE",
     default="answers-baseline.json",
     show_default=True,
-    help="What the answers are compared with.",
+    help="The baseline to compare with.",
 )
 @click.option(
     "--update-baseline", is_flag=True,
-    help="Write the baseline from FILE, with the measures that are gated, and end.",
+    help="Write the gated measures of FILE as the new baseline, and exit.",
 )  # fmt: skip
-@click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
 @options.gate_report
 @options.quiet
 @options.full("Show rules, margins, and all questions that lost most.")
@@ -231,10 +240,10 @@ def gate(
     full: bool,
     **given: Any,
 ) -> int:
-    """Compare the answers of FILE with a baseline: PASS, FAIL or INCONCLUSIVE.
+    """Compare the answers of FILE with a baseline: PASS, FAIL, or INCONCLUSIVE.
 
-    A judge that was not compared with people is refused unless --allow-uncalibrated accepts it;
-    measures of overlap need no judge. Exit codes are those of rankgauge gate.
+    A judge that was not calibrated against people is refused unless --allow-uncalibrated is given.
+    Measures of overlap need no judge. Exit codes are those of rankgauge gate.
 
     \b
     Examples:
@@ -255,15 +264,15 @@ def gate(
         made.write(baseline)
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
         wrote = f"wrote {baseline}: {made.run_name}, {len(made.queries)} questions, {means}"
-        say(f"{for_terminal(wrote)}\n")
+        print_text(f"{for_terminal(wrote)}\n")
         return 0
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
     )
     print_result(result, "table", rankgauge.reports.Options(strict=strict, full=full))
     if page:
-        write_whole(page, rankgauge.reports.gate_page(result))
-        tell(f"wrote {page}")
+        write_report(page, rankgauge.reports.gate_page(result))
+        print_message(f"wrote {page}")
     return result.exit_code(strict=strict)
 
 
@@ -274,11 +283,13 @@ def gate(
     "--human",
     metavar="FILE|STORE",
     required=True,
-    help="Verdicts of people on all items of a random sample of the questions: label, judge, and "
-    "key or record, relation, row, column; or a store.",
+    help="Verdicts of people on all items of a random sample of the questions: a store, or a file "
+    "with label, judge, and either key or record, relation, row, column.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write the calibration, for --calibration.")
-@options.measures("A measure to correct for the errors of the judge; again for more.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the calibration to this file, for --calibration."
+)
+@options.measures("A measure to correct for the errors of the judge; repeat for more.")
 @options.seed("The seed of the intervals of kappa and alpha.")
 @options.full("Show alpha, all intervals, and biases.")
 @options.output_format()
@@ -295,7 +306,7 @@ def calibrate(
 ) -> None:
     """Compare the verdicts of a judge on the answers of FILE with human verdicts.
 
-    Means are corrected for the errors of the judge. 100 labels are a start.
+    The result corrects means for the errors of the judge. Start with 100 labels.
 
     \b
     Examples:
@@ -329,7 +340,7 @@ def calibrate(
     chosen = rankgauge.reports.Options(full=full)
     print_result(found, format, chosen)
     if format in {"table", "markdown"}:
-        say("\n")
+        print_text("\n")
     if format != "csv":  # a file of CSV is one table
         print_result(means, format, chosen)
 
@@ -338,20 +349,20 @@ def calibrate(
 @click.argument("file", metavar="FILE")
 @click.option(
     "--reference", metavar="FILE",
-    help="Questions with reference answers and what else is known, joined by id.",
+    help="Questions with reference answers and other fields, joined by id.",
 )  # fmt: skip
-@options.collection("The texts of contexts, where FILE has only their ids.")
+@options.collection("The texts of the contexts, if FILE has only their ids.")
 @click.option("--verdicts", metavar="STORE", required=True, help="Where the verdicts are stored.")
-@click.option("--person", metavar="NAME", help="Your name. Without: that of your account.")
+@click.option("--person", metavar="NAME", help="Your name.  [default: the name of your account]")
 @click.option(
     "--relation", "relations", multiple=True, metavar="NAME",
-    help="What is judged, such as citation-context; again for more. Without: answer-context and "
-    "reference-answer.",
+    help="The relation to judge, such as citation-context; repeat for more.  [default: "
+    "answer-context and reference-answer]",
 )  # fmt: skip
 @_criteria
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
-    help="The port to listen on; a free one if 0.",
+    help="The port to listen on; 0 chooses a free one.",
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 def label(
@@ -365,10 +376,10 @@ def label(
     port: int,
     **own: str | None,
 ) -> None:
-    """Open a page that shows one claim at a time beside its context, with a key for each label.
+    """Open a page that shows one claim at a time with its context, and a key for each label.
 
-    Verdicts are stored under your name; those of other judges are not shown. The command ends with
-    Ctrl-C and goes on where it ended.
+    Verdicts are stored under your name; those of other judges are not shown. Ctrl-C stops the
+    command; start it again to continue.
 
     \b
     Examples:
@@ -390,14 +401,14 @@ def label(
     sets = read_answers(file, reference=own["reference"], texts=_texts(own))
     with VerdictStore(verdicts) as store:
         label_answers(
-            sets, store, person or getpass.getuser(), host=host, port=port, echo=tell,
+            sets, store, person or getpass.getuser(), host=host, port=port, echo=print_message,
             relations=relations or (() if criteria else ("answer-context", "reference-answer")),
             criteria=criteria,
         )  # fmt: skip
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
-@click.option("--full", is_flag=True, help="Show all measures, causes and groups of each prompt.")
+@click.option("--full", is_flag=True, help="Show all measures, causes, and groups of each prompt.")
 @options.output_format()
 def demo(*, full: bool, format: str) -> None:
     """Compare the answers of two prompts to 20 questions about the bundled sample.
@@ -543,13 +554,13 @@ def _judged_by(
             name = asked.name
             if own["claims"] == "model":
                 extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
-                tell(extracted.summary())
+                print_message(extracted.summary())
                 claims = extracted.claims
             judged = package.judge_answers(
                 answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
                 claims=claims, criteria=criteria, replicates=own["replicates"], dry_run=dry_run,
             )  # fmt: skip
-            tell(judged.summary())
+            print_message(judged.summary())
             if dry_run:
                 return _Judged(answers, (), claims)
             # People decide whether the collection can answer; see counted_labels.

@@ -10,7 +10,14 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_result, quiet, say, tell, write_whole
+from rankgauge.cli.output import (
+    check_writable,
+    print_message,
+    print_result,
+    print_text,
+    quiet,
+    write_report,
+)
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -21,8 +28,8 @@ _ERROR = 2
 
 @click.command(short_help="Run retrievers over a collection and compare them.")
 @click.argument("path", metavar="PLAN")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; again for more.")
-@options.measures("A measure; again for more. The first is tested. Without: those of the plan.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; repeat for more.")
+@options.measures("A measure; repeat for more. The first is tested. Without: those of the plan.")
 @options.baseline()
 @click.option(
     "--resume/--fresh", default=None,
@@ -58,6 +65,7 @@ _ERROR = 2
     help="Say why this run is as it is; without a name: the one with the lowest mean.",
 )  # fmt: skip
 @click.option("--report", "page", metavar="FILE", help="Write a report as one HTML file, too.")
+@options.jobs
 @options.save
 @options.store
 @options.label
@@ -81,6 +89,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     plain: bool,  # noqa: FBT001 - the same
     diagnosed: str | None,
     page: str | None,
+    jobs: int,
     save: bool,  # noqa: FBT001 - the same
     store: str | None,
     label: str,
@@ -123,28 +132,32 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
     with working("comparing"):
-        shown = _Shown.of(made, plan.measures or None, baseline or plan.baseline, errors)
+        measured = plan.measures or None
+        first = baseline or plan.baseline
+        shown = _Shown.of(made, measured, first, errors, jobs=jobs)
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
     shown.print(format, found, full=full)
     for note in made.notes:
-        tell(note)
+        print_message(note)
     if repeat > 1:
         with working(f"running it {repeat} times"):
             measure = str(shown.primary)
-            said = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
-        say("".join(f"{for_terminal(line)}\n" for line in said))
+            lines = list(
+                rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors)
+            )
+        print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     if format == "table" and not full and not quiet():
         option, shows = (
             ("--diagnose", "the likely cause of what the lowest run misses")
             if diagnosed is None
             else ("--full", "every difference, the worst queries, and latency")
         )
-        say(f"Next step: add {option} to see {shows}\n")
+        print_text(f"Next step: add {option} to see {shows}\n")
     if runs_folder is not None:
         _write(list(made.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:
-        write_whole(page, shown.page(made, errors, diagnosed))
-        tell(f"wrote {page}")
+        write_report(page, shown.page(made, errors, diagnosed))
+        print_message(f"wrote {page}")
     if kept is not None:
         _keep(kept, shown, errors, label)
     return _ERROR if outcome.failed else 0
@@ -190,7 +203,7 @@ def _keep(
 ) -> None:
     for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
         entry = history.add(evaluation, run.qrels, run=run.ranked(errors), label=label)
-        tell(f"saved as {entry.id} in {history.where}")
+        print_message(f"saved as {entry.id} in {history.where}")
 
 
 def _ran(  # noqa: PLR0917 - the options of the command
@@ -204,7 +217,7 @@ def _ran(  # noqa: PLR0917 - the options of the command
         return rankgauge.benchmark.run_plan(plan, only=only, again=again, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
-        tell(
+        print_message(
             f"stopped; what was answered is kept in {place}: the same command goes on from there "
             "(add --resume for a retriever without settings whose code cannot be compared)"
         )
@@ -231,13 +244,15 @@ class _Shown:
         measures: Sequence[str] | None,
         baseline: str | None,
         errors: Literal["refuse", "empty"],
+        *,
+        jobs: int,
     ) -> _Shown:
         runs = list(bench.runs.values())
         if len(runs) == 1:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
         # A baseline that was left out this time (--only) is no fault.
         chosen = baseline if baseline in bench.runs else None
-        found = bench.compare(measures, baseline=chosen, errors=errors)
+        found = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
         return cls(runs, found.comparison.evaluations, found)
 
     @property
@@ -263,7 +278,7 @@ class _Shown:
             return
         click.echo()
         if format == "table" and not full:
-            say(f"{for_terminal(diagnosis.summary())}\n")
+            print_text(f"{for_terminal(diagnosis.summary())}\n")
         else:
             print_result(diagnosis, format, report_options)
 
@@ -317,4 +332,4 @@ def _write(
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"
         rankgauge.benchmark.write_benchmark_run(run, target, errors=errors, head=head)
-    tell(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")
+    print_message(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")

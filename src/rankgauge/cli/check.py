@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_result, print_table, say, tell
+from rankgauge.cli.output import print_message, print_result, print_table, print_text
 from rankgauge.cli.progress import working
 
 __all__ = ["check"]
@@ -60,14 +60,14 @@ def _fixable(
     multiple=True,
     metavar="CODE",
     callback=_known_codes,
-    help="A code that is not looked for; again for more.",
+    help="A code that is not looked for; repeat for more.",
 )
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE",
     callback=_known_codes,
-    help="Look for this code only; again for more.",
+    help="Look for this code only; repeat for more.",
 )
 @options.output_format("github")
 @options.full("Show all effects, and the fixes of warnings.")
@@ -77,7 +77,7 @@ def _fixable(
 )  # fmt: skip
 @click.option(
     "--fix-also", "also", multiple=True, metavar="CODE", callback=_fixable,
-    help="A code to fix although it could mean something else; again for more.",
+    help="A code to fix although it could mean something else; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",
@@ -124,7 +124,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         print_table(rankgauge.reports.finding_kinds_table(), format)
         return
     if explain is not None:
-        say(rankgauge.reports.explain_problem(explain))
+        print_text(rankgauge.reports.explain_problem(explain))
         return
     if qrels is None:
         raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
@@ -147,7 +147,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     if folder is not None:
         fixed = rankgauge.checks.fix_inputs(found, judged, given, also=also)
         for line in fixed.write(folder):
-            tell(line)
+            print_message(line)
     failed = fail_on != "never" and found.at_least(fail_on)
     click.get_current_context().exit(1 if failed else 0)
 

@@ -38,7 +38,7 @@ def collection() -> None:
 )  # fmt: skip
 @click.option(
     "--run", "runs", multiple=True, metavar="FILE",
-    help="A run, to see whether what it retrieved is there; again for more.",
+    help="A run, to see whether what it retrieved is there; repeat for more.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format

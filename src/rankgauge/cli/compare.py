@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths, read_evaluations
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["compare"]
@@ -19,12 +19,12 @@ __all__ = ["compare"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
 @options.measures(
-    "A measure; again for more. The first is the primary one, whose differences are tested. "
+    "A measure; repeat for more. The first is the primary one, whose differences are tested. "
     "Without: nDCG@10 tested, P, R, Success and nDCG at 1, 3, 5, 10 and RR described."
 )
 @click.option(
     "--tested", multiple=True, metavar="NAME",
-    help="A measure whose differences are tested, declared before looking; again for more.",
+    help="A measure whose differences are tested, declared before looking; repeat for more.",
 )  # fmt: skip
 @options.baseline()
 @click.option("--all-pairs", is_flag=True, help="Also compare every run with every other run.")
@@ -54,6 +54,7 @@ __all__ = ["compare"]
 @options.run_format
 @options.qrels_format
 @options.output_format()
+@options.jobs
 @click.option("--transpose", is_flag=True, help="Runs down and measures across.")
 @options.full("Show all measures, and differences that are not tested.")
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -71,6 +72,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
+    jobs: int,
     transpose: bool,  # noqa: FBT001 - the same
     full: bool,  # noqa: FBT001 - the same
 ) -> None:
@@ -107,9 +109,10 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
             interval=interval,
             draws=draws,
             queries=queries,
+            jobs=jobs,
         )
     report_options = rankgauge.reports.Options(full=full, transposed=transpose)
     print_result(comparison, format, report_options)
     if format == "csv":
         for line in (*comparison.sentences, *comparison.warnings):
-            tell(line)
+            print_message(line)

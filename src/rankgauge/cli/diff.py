@@ -7,7 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["diff"]
@@ -21,7 +21,7 @@ __all__ = ["diff"]
 @options.collection("The texts, what rankgauge collection takes: shows queries and titles.")
 @click.option(
     "--query", "queries", multiple=True, metavar="ID",
-    help="A query to show, changed or not; again for more. Without: those that changed most.",
+    help="A query to show, changed or not; repeat for more. Without: those that changed most.",
 )  # fmt: skip
 @click.option(
     "-n", "most", type=click.IntRange(0), default=5, show_default=True,
@@ -71,4 +71,4 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     # JSON contains the notes; warnings are printed as well.
     for note in found.notes:
         if format == "csv" or (format == "json" and note.startswith("WARNING")):
-            tell(note)
+            print_message(note)

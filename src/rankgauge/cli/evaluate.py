@@ -11,8 +11,8 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, settings_of, told_apart
-from rankgauge.cli.output import print_result, quiet, tell
+from rankgauge.cli.inputs import located, settings_of, unique_names
+from rankgauge.cli.output import print_message, print_result, quiet
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -22,25 +22,25 @@ __all__ = ["evaluate"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure, such as nDCG@10, AP or 'P(rel=2)@5'; again for more. Without: P, R, F1, "
-    "Success and nDCG at 1, 3, 5, 10, RR and AP. See: rankgauge measures."
+    "A measure, such as nDCG@10, AP or 'P(rel=2)@5'; repeat for more (see rankgauge "
+    "measures).  [default: P, R, F1, Success, and nDCG at 1, 3, 5, and 10, RR, and AP]"
 )
 @click.option(
     "--for", "use", type=click.Choice(list(rankgauge.core.USE_CASES)),
     help="The recommended measures for a use case, with the reason.",
 )  # fmt: skip
-@click.option("--per-query", is_flag=True, help="Show the values of every query.")
+@click.option("--per-query", is_flag=True, help="Show the values for each query.")
 @click.option(
     "--tie-report", is_flag=True,
-    help="Show instead the range of each measure over all orders of tied documents.",
+    help="Show the range of each measure over all orders of tied documents instead.",
 )  # fmt: skip
 @click.option(
     "--unjudged-report", is_flag=True,
-    help="Show instead the sensitivity to unjudged documents: none or all relevant, removed, and "
-    "nDCG with grades drawn at random.",
+    help="Show the sensitivity to unjudged documents instead: none or all of them relevant, "
+    "removed, and nDCG with random grades.",
 )  # fmt: skip
 @options.output_format("trec")
-@options.full("Show the notes on each of several runs.")
+@options.full("Show all notes, for each of several runs.")
 @options.policies
 @click.option(
     "--draws", type=click.IntRange(2, 1_000_000), metavar="N",
@@ -49,37 +49,40 @@ __all__ = ["evaluate"]
 @options.seed("The seed of the draws.")
 @click.option(
     "--profile", metavar="NAME",
-    help="Compute as another tool does: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
+    help="Reproduce another tool: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
     "beir, mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
-    "torchmetrics, sklearn, llama-index or haystack. It sets the policies for ties and queries.",
+    "torchmetrics, sklearn, llama-index, or haystack. Sets the policies for ties and queries.",
 )  # fmt: skip
 @click.option(
     "--questions", metavar="FILE",
-    help="The questions with their fields, JSON lines or CSV, such as a question set. Generated "
-    "questions (field origin) and others are evaluated separately.",
+    help="The questions with their fields (JSON lines or CSV), such as a question set. Generated "
+    "questions (field origin) are evaluated separately.",
 )  # fmt: skip
 @click.option(
     "--weights", metavar="FIELD|FILE",
-    help="Weight queries by a field of the questions (weight: by traffic), or by the column weight "
-    "of a file.",
+    help="Weight queries by a field of the questions (weight: by traffic), or by the column "
+    "weight of a file.",
 )  # fmt: skip
 @click.option(
     "--group-by", metavar="FIELD",
-    help="Also show means by the values of a field: part, origin, language, ...",
+    help="Also show means by a field of the questions, such as part, origin, or language.",
 )  # fmt: skip
-@click.option("--mix-origins", is_flag=True, help="Average generated and other questions together.")
+@click.option(
+    "--mix-origins", is_flag=True, help="Average generated questions together with the others."
+)
 @options.run_format
 @options.qrels_format
+@options.jobs
 @options.save
 @options.store
 @options.label
 @click.option(
     "--set", "pairs", multiple=True, metavar="KEY=VALUE",
-    help="A setting to save with it, such as latency_ms=12; again for more.",
+    help="A setting to save with the evaluation, such as latency_ms=12; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--date", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="The date to show (UTC); default: now. Entries are ordered by the time of saving.",
+    help="The date to show (UTC).  [default: now] Entries are ordered by the time of saving.",
 )  # fmt: skip
 def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
@@ -101,6 +104,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     mix_origins: bool,  # noqa: FBT001 - click passes by name
     run_format: str | None,
     qrels_format: str | None,
+    jobs: int,
     save: bool,  # noqa: FBT001 - click passes by name
     store: str | None,
     label: str,
@@ -109,10 +113,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
 
-    Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet or Arrow, compressed or not; "-" is
-    standard input. The format follows from name and first line, or from --format and
-    --qrels-format. QRELS may also be a folder or a zip archive of BEIR. Without RUN, it is a file
-    of records with both (id, retrieved, relevant).
+    Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet, or Arrow, compressed or not; "-" is
+    standard input. The format is recognized by name and first line, or given by --format and
+    --qrels-format. QRELS may also be a BEIR folder or zip archive. Without RUN, QRELS is a file of
+    records with both (id, retrieved, relevant).
 
     \b
     Examples:
@@ -127,15 +131,14 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
-    kept = _Keeping.of(label, pairs, date, store, save=save)
+    kept = _Output.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     chosen = measures
     if use is not None:
         case = rankgauge.core.use_case(use)
         chosen = (*case.measures, *measures)
-        if not quiet():
-            tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
+        print_message(f"{case.title}: {', '.join(case.measures)} ({case.why})")
     wanted = chosen or None
     if tie_report or unjudged_report:
         from rankgauge.cli.evaluate_reports import Sources, print_reports
@@ -161,23 +164,28 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             if runs
             else rankgauge.Records.of(qrels)
         )
-    for place, path in enumerate(runs or (None,), start=1):
-        with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
-            # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
-            whole = save or questions
-            run = rankgauge.read_run(path, format=run_format) if path and whole else None
-            where = None if path is None else located(path, run_format)
-            parts = fields.evaluate(
-                truth,
-                where if run is None else run,
-                wanted,
-                {**policies, "profile": profile, "draws": draws or 0, "seed": seed},
-                mix_origins=mix_origins,
-            )
-            found.append(parts)
-            read += [run] * len(parts)
+
+    def evaluated(
+        path: str | None,
+    ) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
+        # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
+        whole = save or questions
+        run = rankgauge.read_run(path, format=run_format) if path and whole else None
+        where = None if path is None else located(path, run_format)
+        how = {**policies, "profile": profile, "draws": draws or 0, "seed": seed}
+        given = where if run is None else run
+        return fields.evaluate(truth, given, wanted, how, mix_origins=mix_origins), run
+
+    paths = runs or (None,)
+    # A thread that waits for standard input could not be interrupted.
+    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if "-" in paths else jobs)
+    for place, path in enumerate(paths, start=1):
+        with working(f"evaluating {path or qrels} ({place} of {len(paths)})"):
+            parts, run = next(results)
+        found.append(parts)
+        read += [run] * len(parts)
     names = [next(iter(parts.values())).run_name for parts in found]
-    for name, parts in zip(told_apart(names, runs) if runs else names, found, strict=True):
+    for name, parts in zip(unique_names(names, runs) if runs else names, found, strict=True):
         evaluations += [
             replace(one, run_name=f"{name} ({part})" if len(parts) > 1 else name)
             for part, one in parts.items()
@@ -189,7 +197,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     for note in rankgauge.reports.notes_of(evaluations):
         # What a program reads has no notes, and a warning must be seen.
         if format in {"trec", "csv"} or ((format == "json" or quiet()) and "WARNING" in note):
-            tell(note)
+            print_message(note)
     if failure is not None:
         raise failure
 
@@ -238,16 +246,16 @@ class _Fields(NamedTuple):
         parts = rankgauge.evaluation.split_origins(of(mix_origins=True), self.questions)
         if len(parts) == 1:
             return {"": of(**weighted)}
-        said = rankgauge.core.Finding(
+        finding = rankgauge.core.Finding(
             "", "info",
             f"no mean over {' and '.join(f'{len(q)} {name}' for name, q in parts.items())} "
             "questions: users ask other questions than a model writes (--mix-origins has one)",
         )  # fmt: skip
         made = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
-        return {name: replace(one, findings=(said, *one.findings)) for name, one in made.items()}
+        return {name: replace(one, findings=(finding, *one.findings)) for name, one in made.items()}
 
 
-class _Keeping(NamedTuple):
+class _Output(NamedTuple):
     """Where and with what to keep evaluations."""
 
     history: rankgauge.History
@@ -264,7 +272,7 @@ class _Keeping(NamedTuple):
         store: str | None,
         *,
         save: bool,
-    ) -> _Keeping | None:
+    ) -> _Output | None:
         """None if nothing is to be kept. What the store lacks is said before any work is done."""
         if not save:
             if store or label or pairs or date:
@@ -291,7 +299,7 @@ class _Keeping(NamedTuple):
                     settings=self.settings,
                     time=self.date,
                 )
-                tell(f"saved as {entry.id} in {self.history.where}")
+                print_message(f"saved as {entry.id} in {self.history.where}")
         except rankgauge.RankgaugeError as error:
             return error
         return None

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["Sources", "print_reports"]
@@ -83,4 +83,4 @@ def print_reports(
         for note in (note for one in found for note in one.table().notes):
             # CSV has no notes, and a warning must be seen in any case.
             if format == "csv" or (format == "json" and "WARNING" in note):
-                tell(note)
+                print_message(note)

@@ -9,6 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
+from rankgauge.cli.inputs import located
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -82,7 +83,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
         )
     with working(f"explaining {measure}"):
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        found = rankgauge.read_run(run, format=run_format)
+        found = located(run, run_format)
         result: rankgauge.rendering.Result
         if against is not None:
             result = rankgauge.reconcile(truth, found, measure, against, query=query, **policies)

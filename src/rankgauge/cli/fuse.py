@@ -9,8 +9,8 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import counted, say, tell
+from rankgauge.cli.inputs import located, read_runs, unique_names
+from rankgauge.cli.output import counted, print_message, print_text
 from rankgauge.cli.progress import working
 
 __all__ = ["fuse"]
@@ -52,7 +52,7 @@ __all__ = ["fuse"]
 @click.option(
     "--grid", "grids", multiple=True, metavar="WORD=V,V...",
     help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
-    "again for more. A parameter given by its own option is fixed.",
+    "repeat for more. A parameter given by its own option is fixed.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
@@ -87,15 +87,17 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
     """  # noqa: D301 - click reads the \b
-    _fitting(tune)
+    _refuse_tuning_options(tune)
     given = _numbers(weights, "--weights", ",") if weights is not None else None
     with working(f"fusing {len(runs)} runs"):
-        read = read_runs(runs, run_format)
         if tune is None:
-            made = rankgauge.fuse(
-                read, method, norm=norm, weights=given, k=k, phi=phi, ties=ties, name=name
-            )
+            how, count = rankgauge.fusion.fuse_files(
+                [located(run, run_format) for run in runs], output, method, norm=norm,
+                weights=given, k=k, phi=phi, ties=ties, name=name,
+            )  # fmt: skip
+            done = how.method
         else:
+            read = read_runs(runs, run_format)
             fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
@@ -105,15 +107,15 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
                 train=None if train is None else Path(train), seed=seed, ties=ties,
             )  # fmt: skip
             made = rankgauge.Run.of(tuned.run, name=name)
-            say(f"{tuned}\n", err=True)
-    rankgauge.write_run(made, output)
+            print_text(f"{tuned}\n", err=True)
+            rankgauge.write_run(made, output)
+            done, count = made.settings["fusion"]["method"], len(made)
     if output != "-":
-        how = made.settings["fusion"]["method"]
-        names = ", ".join(run.name for run in read)
-        tell(f"{output}: {counted(len(made))}, {names} fused by {how}")
+        names = ", ".join(unique_names([rankgauge.data.run_name(run) for run in runs], runs))
+        print_message(f"{output}: {counted(count)}, {names} fused by {done}")
 
 
-def _fitting(tune: str | None) -> None:
+def _refuse_tuning_options(tune: str | None) -> None:
     """Refuse what says nothing without tuning."""
     context = click.get_current_context()
     for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):

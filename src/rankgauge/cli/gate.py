@@ -13,7 +13,13 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
-from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
+from rankgauge.cli.output import (
+    check_writable,
+    print_message,
+    print_result,
+    print_text,
+    write_report,
+)
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -47,7 +53,7 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 @click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
 @click.option(
     "--noise", multiple=True, metavar="RUN",
-    help="A repeated run of the system of the baseline; again for more, at least two.",
+    help="A repeated run of the system of the baseline; repeat for more, at least two.",
 )  # fmt: skip
 @click.option(
     "--latency", nargs=2, metavar="BASELINE NEW",
@@ -129,10 +135,10 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             )
         made.write(path)
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
-        said = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
-        say(f"{for_terminal(said)}\n")
+        message = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
+        print_text(f"{for_terminal(message)}\n")
         for text in rankgauge.gates.untestable_margins(made, wanted):
-            tell(text)
+            print_message(text)
         return
     with working("comparing the run with the baseline"):
         result = rankgauge.gate(
@@ -148,14 +154,14 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(result, "table", rankgauge.reports.Options(full=full))
     report_options = rankgauge.reports.Options(strict=strict)
     if page:
-        write_whole(page, rankgauge.reports.gate_page(result))
-        tell(f"wrote {page}")
+        write_report(page, rankgauge.reports.gate_page(result))
+        print_message(f"wrote {page}")
     if junit:
         _write(junit, rankgauge.reports.render(result, "junit", report_options))
     if as_json:
         _write(as_json, rankgauge.reports.render(result, "json"))
     if github:
-        say(rankgauge.reports.render(result, "github", report_options))
+        print_text(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
     click.get_current_context().exit(result.exit_code(strict=strict))
 

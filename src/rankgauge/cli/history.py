@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, say, tell
+from rankgauge.cli.output import print_message, print_result, print_text
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -30,7 +30,7 @@ def history() -> None:
 
 @history.command("list", short_help="List saved evaluations.")
 @options.measures(
-    "A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is."
+    "A measure whose mean is shown; repeat for more. Without: nDCG@10, or the first there is."
 )
 @_run_option
 @click.option(
@@ -74,7 +74,7 @@ def show(
 @click.argument("before", metavar="ID", type=int)
 @click.argument("after", metavar="ID", type=int)
 @options.measures(
-    "A measure; again for more. The first is tested, the others are described. Without: all "
+    "A measure; repeat for more. The first is tested, the others are described. Without: all "
     "that both have, nDCG@10 first."
 )
 @click.option(
@@ -112,7 +112,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     print_result(change, format, rankgauge.reports.Options(full=full))
     if format in {"csv", "json"}:
         for note in change.table().notes:
-            tell(note)
+            print_message(note)
 
 
 @history.command(short_help="Show a measure over time.")
@@ -153,10 +153,10 @@ def trend(  # noqa: PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(last=last))
     if format in {"csv", "json"}:
         for warning in found.warnings:
-            tell(f"WARNING: {warning}")
+            print_message(f"WARNING: {warning}")
     if drawn:
         found.plot(last).save(drawn)
-        tell(f"wrote {drawn}")
+        print_message(f"wrote {drawn}")
 
 
 @history.command(short_help="Delete evaluations permanently.")
@@ -175,7 +175,7 @@ def delete(
             text = for_terminal(f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}")
             if yes or click.confirm(f"remove evaluation {text}?", err=True):
                 kept.delete(entry)
-                tell(f"removed evaluation {text}")
+                print_message(f"removed evaluation {text}")
 
 
 @history.command(short_help="Print an evaluation as JSON.")
@@ -184,4 +184,4 @@ def delete(
 def export(number: int, store: str | None) -> None:
     """Print the evaluation ID as rankgauge evaluate --as json does, values per query included."""
     with rankgauge.History.open(store) as kept:
-        say(kept.load(number).to_json() + "\n")
+        print_text(kept.load(number).to_json() + "\n")

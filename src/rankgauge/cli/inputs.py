@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "chat_model", "drift_finding", "encoder_of", "located", "named_paths", "queries_of",
-    "read_drift", "read_evaluations", "read_runs", "settings_of", "told_apart",
+    "read_drift", "read_evaluations", "read_runs", "settings_of", "unique_names",
 ]  # fmt: skip
 
 _MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
-def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
+def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     """The names of runs; those of files of the same name become their whole path."""
     return [
         path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)
@@ -47,7 +47,7 @@ def read_runs(
             runs.append(rankgauge.Run.of(source))
         else:
             runs.append(rankgauge.cut(source, k, duplicates="best"))
-    names = told_apart([run.name for run in runs], paths)
+    names = unique_names([run.name for run in runs], paths)
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 
@@ -55,7 +55,7 @@ def named_paths(
     paths: Sequence[str], format: str | None = None
 ) -> dict[str, str | rankgauge.formats.InFormat]:
     """These files by the names of their runs, not read yet."""
-    names = told_apart([rankgauge.data.run_name(path) for path in paths], paths)
+    names = unique_names([rankgauge.data.run_name(path) for path in paths], paths)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise rankgauge.InputError(
@@ -83,7 +83,7 @@ def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
             raise rankgauge.InputError(error.what, where=path, fix=error.fix) from None
         found += every
         where += [path] * len(every)
-    names = told_apart([one.run_name for one in found], where)
+    names = unique_names([one.run_name for one in found], where)
     return [replace(one, run_name=name) for one, name in zip(found, names, strict=True)]
 
 
@@ -155,19 +155,16 @@ def encoder_of(
 
     kind, _, name = text.partition(":")
     model, at, url = name.partition("@")
-    if kind == "hashing" and not name:
-        return retrievers.HashingEncoder()
-    if kind == "model2vec" and name:
-        return retrievers.Model2VecEncoder(name)
-    if kind == "sentence-transformers" and name:
-        return retrievers.SentenceTransformersEncoder(name)
     if kind == "openai-embeddings" and model and at and url:
         return retrievers.EmbeddingEndpoint(url, model, key_env=key_env, cache=cache)
-    raise click.BadParameter(
-        f"{text!r} is none of hashing, model2vec:NAME, sentence-transformers:NAME, "
-        "openai-embeddings:NAME@URL",
-        param_hint=option,
-    )
+    try:
+        return retrievers.named_encoder(text)
+    except rankgauge.UnknownName:
+        raise click.BadParameter(
+            f"{rankgauge.core.redact(text)!r} is none of hashing, model2vec:NAME, "
+            "sentence-transformers:NAME, openai-embeddings:NAME@URL",
+            param_hint=option,
+        ) from None
 
 
 def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:

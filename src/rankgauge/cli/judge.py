@@ -17,14 +17,14 @@ from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, relevance, size
 from rankgauge.cli.judge_votes import answers, votes
-from rankgauge.cli.output import print_result, print_table, say, tell
+from rankgauge.cli.output import print_message, print_result, print_table, print_text
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
 _project = click.argument("project", metavar="PROJECT")
 _collection = click.option(
     "--collection", metavar="FOLDER",
-    help="The documents: answering documents that questions name must be among them.",
+    help="The documents; those that the questions name must be among them.",
 )  # fmt: skip
 # How a project judges: options of `create` and `settings`, by the name of the setting.
 _SETTINGS = (
@@ -33,26 +33,26 @@ _SETTINGS = (
         help="choice: the best of 2 or 3 documents, or none; graded: a grade for each document; "
         "ranking: the best few, in order; yes-no: one document, relevant or not.",
     ),
-    click.option("--shown", type=int, metavar="N", help="Documents that a task shows."),
-    click.option("--title", metavar="TEXT", help="The name of the project, on every page."),
+    click.option("--shown", type=int, metavar="N", help="The number of documents in a task."),
+    click.option("--title", metavar="TEXT", help="The name of the project, shown on every page."),
     click.option(
         "--grade", "grades", multiple=True, metavar="LABEL",
-        help="With graded: the label of a grade, the lowest first; again for more.",
+        help="With graded: the label of a grade; repeat for more, lowest first.",
     ),
     click.option(
         "--places", type=int, metavar="N", help="With ranking: how many documents to put in order."
     ),
     click.option(
         "--field", "fields", multiple=True, metavar="NAME",
-        help="A field of documents to display; again for more, in this order. Without: all.",
+        help="A document field to display; repeat for more, in this order.  [default: all]",
     ),
     click.option("--image", metavar="NAME", help="The field with the address of an image."),
     click.option("--link", metavar="NAME", help="The field with the address of the document."),
     click.option(
-        "--judges", type=int, metavar="N", help="People who judge each task that overlaps."
+        "--judges", type=int, metavar="N", help="The number of people who judge each shared task."
     ),
     click.option(
-        "--budget", type=int, metavar="N", help="The largest number of tasks for one question."
+        "--budget", type=int, metavar="N", help="The maximum number of tasks per question."
     ),
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ def _address(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
         click.option(
             "--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
-            help="The port to listen on; a free one if 0.",
+            help="The port to listen on; 0 chooses a free one.",
         ),
         click.option(
             "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
@@ -83,13 +83,13 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
 _DRAW = (
     click.option(
         "--sample", type=click.IntRange(1), metavar="N",
-        help="The file is a log: draw N of its different questions.",
+        help="The file is a query log: draw N distinct questions from it.",
     ),
     click.option(
         "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
         show_default=True,
-        help="With --sample: frequent questions more often, all equally, or head, torso and tail "
-        "of the log equally. Probabilities are recorded.",
+        help="With --sample: draw by frequency, all with equal probability, or equally from head, "
+        "torso, and tail. Probabilities are recorded.",
     ),
     options.seed("With --sample: decides which questions are drawn."),
 )  # fmt: skip
@@ -132,14 +132,16 @@ def judge() -> None:
 @_project
 @click.option(
     "--questions", metavar="FILE",
-    help="Questions: queries, optionally with their answering documents.",
+    help="The questions, optionally with the documents that answer them.",
 )  # fmt: skip
 @_collection
 @_draws
 @click.option(
-    "--guideline", metavar="FILE", help="The guideline for judges, in Markdown; or the shipped one."
+    "--guideline",
+    metavar="FILE",
+    help="The guideline for judges, in Markdown.  [default: built in]",
 )
-@click.option("--author", default="", metavar="NAME", help="Who creates it.")
+@click.option("--author", default="", metavar="NAME", help="Your name.")
 @_settings
 def create(  # noqa: PLR0917 - one parameter an option
     project: str,
@@ -180,7 +182,7 @@ def create(  # noqa: PLR0917 - one parameter an option
 @click.argument("file", metavar="[FILE]", required=False)
 @_collection
 @_draws
-@click.option("--author", default="", metavar="NAME", help="Who wrote them.")
+@click.option("--author", default="", metavar="NAME", help="Who wrote the questions.")
 def questions(  # noqa: PLR0917 - one parameter an option
     project: str,
     file: str | None,
@@ -190,9 +192,9 @@ def questions(  # noqa: PLR0917 - one parameter an option
     seed: int,
     author: str,
 ) -> None:
-    """Add the questions of FILE; a question whose id is known is replaced.
+    """Add the questions of FILE; a question with a known id is replaced.
 
-    Without FILE, print the questions as JSON lines, which systems can be run on.
+    Without FILE, print the questions as JSON lines, as input for systems.
 
     \b
     Examples:
@@ -208,7 +210,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
                 row: dict[str, Any] = {"_id": each.id, "text": each.text, "origin": each.origin}
                 if each.probability is not None:
                     row["probability"] = each.probability
-                say(json.dumps(row, ensure_ascii=False) + "\n")
+                print_text(json.dumps(row, ensure_ascii=False) + "\n")
             return
         opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
         print_result(project_status(opened), "table")
@@ -216,24 +218,21 @@ def questions(  # noqa: PLR0917 - one parameter an option
 
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
 @_project
-@click.option(
-    "--collection", metavar="FOLDER", required=True,
-    help="The documents: a folder, an archive, a file, or a collection of another library.",
-)  # fmt: skip
-@click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; again for more.")
+@options.documents
+@click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; repeat for more.")
 @click.option("--bm25", is_flag=True, help="Search the collection with BM25.")
 @click.option(
     "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
-    help="Search it with vectors: hashing (words and character n-grams; if no ENCODER is given), "
+    help="Search it with vectors: hashing (the default: words and character n-grams), "
     "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,
-    help="Documents taken from the top of each ranking.",
+    help="The number of documents to take from the top of each ranking.",
 )  # fmt: skip
 @click.option(
     "--random", type=click.IntRange(0), default=0, metavar="N",
-    help="Documents drawn for each question from outside its pool, to estimate what it misses.",
+    help="Draw N documents per question from outside its pool, to estimate what the pool misses.",
 )  # fmt: skip
 @options.language_model
 @options.run_format
@@ -252,11 +251,11 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
     format: str,
     **chat: Any,
 ) -> None:
-    """Add candidates to the questions of PROJECT, and say where they came from.
+    """Add candidate documents to the questions of PROJECT.
 
     Candidates are the union of the top k of all runs and searches. Judges never see where a
-    document came from. Adding a run again adds nothing; a further run adds what is new. With --url
-    and --model a language model ranks what was found to a depth of 3k, and its top k are added.
+    document came from. Adding a run again adds nothing. With --url and --model, a language model
+    reranks the candidates of the top 3k, and its top k are added.
 
     \b
     Examples:
@@ -289,7 +288,7 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
 @click.option("--author", default="", metavar="NAME", help="Who changes it.")
 @_settings
 def settings(project: str, author: str, **settings: Any) -> None:
-    """Change the settings of PROJECT that are given, and print all of them.
+    """Print the settings of PROJECT, after changing those that are given.
 
     A change is a new version: presentations keep the mode they had.
 
@@ -316,7 +315,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option("--author", default="", metavar="NAME", help="Who changes it.")
 def guideline(project: str, file: str | None, author: str) -> None:
-    """Print the guideline of PROJECT; with FILE, store that text as its next version first.
+    """Print the guideline of PROJECT; with FILE, first store its text as the next version.
 
     Each judgment records the version that the judge saw.
     """
@@ -326,17 +325,17 @@ def guideline(project: str, file: str | None, author: str) -> None:
         if file is not None:
             opened.change_guideline(_text(file) or "", author=author)
         version, text = opened.guideline()
-    tell(f"version {version}")
-    say("".join(for_terminal(line) + "\n" for line in text.splitlines()))
+    print_message(f"version {version}")
+    print_text("".join(for_terminal(line) + "\n" for line in text.splitlines()))
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
 @_project
 @click.argument("file", metavar="FILE")
 def gold(project: str, file: str) -> None:
-    """Add the hidden tests of FILE: judges are given them among their tasks.
+    """Add the hidden tests of FILE; judges get them among their tasks.
 
-    FILE is CSV or JSON lines with question, documents and accepted (empty if none is appropriate).
+    FILE is CSV or JSON lines with question, documents, and accepted (empty if none is right).
 
     \b
     Examples:
@@ -347,7 +346,7 @@ def gold(project: str, file: str) -> None:
     with JudgingProject(project) as opened:
         tests = load_gold(file, opened)
         opened.add_gold(tests)
-    tell(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
+    print_message(f"added {len(tests)} hidden test{'s' * (len(tests) != 1)}")
 
 
 @judge.command(short_help="Serve the pages on which people judge.")
@@ -355,8 +354,7 @@ def gold(project: str, file: str) -> None:
 @_address
 @click.option(
     "--log", metavar="LOG",
-    help="A log of production: leads see its metrics, the drift of the questions, and draw new "
-    "ones.",
+    help="A production log: leads see its metrics and question drift, and draw new questions.",
 )  # fmt: skip
 def serve(  # noqa: PLR0917 - one parameter an option
     project: str,
@@ -367,8 +365,7 @@ def serve(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Serve the pages of PROJECT until you press Ctrl-C.
 
-    The link printed signs you in as admin of the project. It works once; each start prints a new
-    one.
+    The printed link signs you in as admin. It works once; each start prints a new one.
 
     \b
     Examples:
@@ -396,8 +393,7 @@ def demo(
 ) -> None:
     """Serve a project on the bundled sample: 30 questions to a library help center.
 
-    Without PROJECT the project is a temporary file, removed at the end. An existing PROJECT is
-    opened again.
+    Without PROJECT the project is temporary. An existing PROJECT is opened again.
 
     \b
     Examples:
@@ -424,17 +420,17 @@ def demo(
     help="judge: judges; lead: also sees results and adjudicates; admin: also invites people.",
 )  # fmt: skip
 def invite(project: str, name: str, role: str) -> None:
-    """Add the judge NAME and print the page where this judge signs in.
+    """Add the judge NAME and print the path of the sign-in page.
 
-    Put the address of your server before it: http://HOST:PORT/join/SECRET. Only a hash of the
+    Put the address of your server in front of it: http://HOST:PORT/join/SECRET. Only a hash of the
     secret is stored.
     """
     from rankgauge.judging import JudgingProject
 
     with JudgingProject(project) as opened:
         added, secret = opened.add_judge(name, role=role)
-    say(f"/join/{secret}\n")
-    tell(f"{added.name} ({added.role}) signs in at this page of your server")
+    print_text(f"/join/{secret}\n")
+    print_message(f"{added.name} ({added.role}) signs in at this page of your server")
 
 
 @judge.command("ask-model", short_help="Let a language model judge tasks that people answered.")
@@ -446,8 +442,9 @@ def invite(project: str, name: str, role: str) -> None:
 def ask_model(project: str, name: str | None, limit: int | None, format: str, **chat: Any) -> None:
     """Give a language model the tasks that people have answered, and store its choices.
 
-    It sees the same documents and guideline. It is compared with people (judge agreement), never
-    counted as one. A failed call is a missing judgment; the same command asks for it again.
+    The model sees the same documents and guideline. `judge agreement` compares it with people; it
+    never counts as one of them. A failed call is a missing judgment; repeat the command to ask
+    again.
 
     \b
     Examples:
@@ -512,8 +509,8 @@ def _value(value: Any) -> str:
 
 
 def _print(link: str) -> None:
-    say(f"{link}\n")
-    tell("The link signs you in as admin and works once. Press Ctrl-C to stop the server.")
+    print_text(f"{link}\n")
+    print_message("The link signs you in as admin and works once. Press Ctrl-C to stop the server.")
 
 
 def _open(link: str) -> None:

@@ -10,23 +10,20 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 
 @click.command(short_help="Let a language model propose questions for documents.")
 @click.argument("project", metavar="PROJECT")
-@click.option(
-    "--collection", metavar="FOLDER", required=True,
-    help="The documents: a folder, an archive, a file, or a collection of another library.",
-)  # fmt: skip
+@options.documents
 @click.option(
     "-n", type=click.IntRange(1), default=30, show_default=True,
-    help="Documents to draw; the model proposes one question for each.",
+    help="The number of documents to draw; the model proposes one question for each.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", metavar="FILE",
-    help="Where questions go, JSON lines; refused ones into FILE.refused.jsonl beside it.  "
+    help="The accepted questions (JSON lines); refused ones go to FILE.refused.jsonl.  "
     "[default: PROJECT.generated.jsonl]",
 )  # fmt: skip
 @click.option(
@@ -34,9 +31,9 @@ from rankgauge.cli.progress import working
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="Record the rank of the document in the first K of a search with BM25.",
+    help="Record the rank of the document in the top K of a BM25 search.",
 )
-@click.option("--dry-run", is_flag=True, help="Ask the model nothing; print calls and cost.")
+@click.option("--dry-run", is_flag=True, help="Print calls and cost without calling the model.")
 @options.language_model
 @options.seed("Decides which documents are drawn.")
 @options.output_format()
@@ -53,13 +50,12 @@ def generate(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Let a language model propose a question for each of N documents drawn at random.
 
-    Proposals that are copied from the document, that repeat a question, or that the document alone
-    does not answer are refused, and kept with the reason. Accepted ones are added to PROJECT, with
-    the document as one that may answer. Replies are cached: the same command after an interruption
-    pays for no call again.
+    Questions copied from the document, repeated, or not answered by the document alone are refused
+    and kept with the reason. Accepted ones are added to PROJECT, with the document as a candidate.
+    Replies are cached: a repeated command pays for no call twice.
 
-    Users ask other questions: a perfect value on these promises nothing in production. evaluate
-    never averages them with other questions, unless asked.
+    Users ask other questions: a high value on generated ones does not predict quality in
+    production. `evaluate` averages them with other questions only with --mix-origins.
 
     \b
     Examples:
@@ -89,5 +85,7 @@ def generate(  # noqa: PLR0917 - one parameter an option
             stored = opened.questions
             new = [each for each in made.questions if each.id not in stored]
             opened.add_questions(questions_of(new))
-            tell(f"{len(new)} questions added to {project} and {target}; refused: {refused}")
+            print_message(
+                f"{len(new)} questions added to {project} and {target}; refused: {refused}"
+            )
     print_result(made, format)

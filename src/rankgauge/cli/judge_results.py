@@ -9,14 +9,14 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 
 _project = click.argument("project", metavar="PROJECT")
 
 
 @click.command(short_help="Estimate the relevance of each document.")
 @_project
-@click.option("--question", metavar="ID", help="The documents of this question only.")
+@click.option("--question", metavar="ID", help="Only the documents of this question.")
 @options.full("Also unjudged documents, and the judgments that are not counted.")
 @options.output_format()
 def relevance(
@@ -27,8 +27,8 @@ def relevance(
 ) -> None:
     """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
 
-    Beside the share of chosen / shown, with its Wilson interval, is the probability that the
-    document is preferred to none, from a model of all choices of the question.
+    The table has the share chosen / shown with its Wilson interval, and the probability that the
+    document is preferred to none, from a model of all choices for the question.
     """
     from rankgauge.judging import JudgingProject, measure_relevance, project_status
 
@@ -42,12 +42,12 @@ def relevance(
     if question is not None:
         found.question(question)  # or an error
     if format == "table" and not found.counted:
-        _say_nothing_judged(project)
+        _print_nothing_judged(project)
         return
     print_result(found, format, rankgauge.reports.Options(full=full))
 
 
-@click.command(short_help="Agreement between judges, and of judges with themselves.")
+@click.command(short_help="Measure agreement between judges, and of judges with themselves.")
 @_project
 @options.full("Also the coefficients of each judge, criterion and pair of judges.")
 @options.output_format()
@@ -59,8 +59,8 @@ def agreement(
     """Print how well the judges of PROJECT agree.
 
     Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
-    with people, and are in no other number. --as json also lists the tasks that people judged
-    differently.
+    with people and excluded from all other numbers. --as json also lists the tasks that people
+    judged differently.
     """
     from rankgauge.judging import JudgingProject, measure_agreement, project_status
 
@@ -71,14 +71,14 @@ def agreement(
             gold = stored.gold()
     found = measure_agreement(judgments, judges, gold=gold)
     if format == "table" and not found.rows:
-        _say_nothing_judged(project)
+        _print_nothing_judged(project)
         return
     print_result(found, format, rankgauge.reports.Options(full=full))
     if warning:
-        tell(warning)
+        print_message(warning)
 
 
-@click.command(short_help="How many questions and judgments a comparison needs.")
+@click.command(short_help="Compute how many questions and judgments are needed.")
 @_project
 @click.option(
     "--difference",
@@ -93,13 +93,13 @@ def agreement(
     metavar="X",
     help="The standard deviation of the differences of two systems over questions.",
 )
-@click.option("--qrels", metavar="FILE", help="Without --sd: judgments to evaluate runs with.")
+@click.option("--qrels", metavar="FILE", help="Without --sd: judgments to evaluate the runs with.")
 @click.option(
     "--run",
     "runs",
     multiple=True,
     metavar="FILE",
-    help="Without --sd: runs whose differences are taken; two or more.",
+    help="Without --sd: two or more runs, to estimate it from.",
 )
 @options.measure("The measure of these differences.")
 @click.option(
@@ -108,7 +108,7 @@ def agreement(
     default=0.8,
     show_default=True,
     metavar="X",
-    help="The power: how often the difference is detected.",
+    help="The power: the probability of detecting the difference.",
 )
 @click.option(
     "--agreement",
@@ -130,7 +130,7 @@ def size(  # noqa: PLR0917 - one parameter an option
     agreement: float,
     format: str,
 ) -> None:
-    """Say how many questions and judgments PROJECT needs to find a difference of two systems.
+    """Compute how many questions and judgments PROJECT needs to detect a difference.
 
     \b
     Examples:
@@ -155,5 +155,5 @@ def size(  # noqa: PLR0917 - one parameter an option
     print_result(plan, format)
 
 
-def _say_nothing_judged(project: str) -> None:
-    tell(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")
+def _print_nothing_judged(project: str) -> None:
+    print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")

@@ -25,9 +25,9 @@ class _Ordered(click.Group):
 
 @click.group(cls=_Ordered, short_help="Import production logs and compute metrics.")
 def logs() -> None:
-    """Monitor quality in production with a log of questions, results, answers and clicks.
+    """Monitor quality in production with a log of questions, results, answers, and clicks.
 
-    LOG is a folder, which `logs import` makes, a Parquet file, or a pattern: 'log/*.parquet'.
+    LOG is a folder written by `logs import`, a Parquet file, or a pattern such as 'log/*.parquet'.
 
     \b
     Examples:
@@ -43,27 +43,28 @@ def logs() -> None:
 @log_argument
 @click.option(
     "--format", "log_format", metavar="NAME",
-    help="ubi, spans, mlflow, langfuse or events (ours); found if not given.",
+    help="ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]",
 )  # fmt: skip
 @click.option(
-    "--mapping", metavar="FILE", help="TOML or JSON: which column has which part of an event."
+    "--mapping", metavar="FILE", help="TOML or JSON: the column of each field of an event."
 )
 @click.option(
     "--users", type=click.Choice(["keep", "hash", "drop"]), default="keep", show_default=True,
-    help="Keep the identifiers of users, hash them with a key of this machine, or drop them.",
+    help="Keep user identifiers, hash them with a key of this machine, or drop them.",
 )  # fmt: skip
 @click.option(
     "--scrub", is_flag=True,
-    help="Replace addresses, long numbers and secrets in texts by marks. Names are not found.",
+    help="Mask addresses, long numbers, and secrets in texts. Names of people are not masked.",
 )  # fmt: skip
-@click.option("--drop-text", is_flag=True, help="Leave out the texts of questions and answers.")
+@click.option("--drop-text", is_flag=True, help="Do not store the texts of questions and answers.")
 @click.option(
     "--timezone", metavar="ZONE",
-    help="The zone of times without one, such as Europe/Berlin. Without: they are refused.",
+    help="The zone of times without one, such as Europe/Berlin; without this option, rows with "
+    "such times are refused.",
 )  # fmt: skip
 @click.option(
     "--first-rank", type=click.IntRange(0, 1),
-    help="Whether ranks count from 0 or 1 in SOURCE; found if not given.",
+    help="Whether ranks in SOURCE start at 0 or 1.  [default: detected]",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the report and write nothing.")
 @options.output_format()
@@ -82,10 +83,10 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Import the events of SOURCE into LOG, a folder.
 
-    SOURCE is a log of UBI, spans of OpenInference or OpenTelemetry, feedback of MLflow or Langfuse,
-    or with --mapping any CSV, JSON lines or Parquet. Importing a file again adds only new events,
-    and an interrupted import goes on where it was. Rows that are no events are counted, and written
-    to LOG/refused.jsonl.
+    SOURCE is a UBI log, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or, with
+    --mapping, any CSV, JSON lines, or Parquet file. Importing a file again adds only new events; an
+    interrupted import resumes. Rows that are not events are counted and written to
+    LOG/refused.jsonl.
 
     \b
     Examples:

@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_result, tell, write_whole
+from rankgauge.cli.output import check_writable, print_message, print_result, write_report
 from rankgauge.cli.progress import working
 
 _ENDINGS = (".html", ".json", ".png", ".svg")
@@ -32,15 +32,14 @@ _ENDINGS = (".html", ".json", ".png", ".svg")
 )  # fmt: skip
 @click.option(
     "--add", "additions", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
-    help="How many questions to add are listed.",
+    help="The number of proposed questions to list.",
 )  # fmt: skip
-@options.seed("The seed of everything random.")
+@options.seed("The random seed.")
 @click.option(
     "-o", "--output", metavar="FILE",
-    help="Also write a page with a picture (.html), the picture (.png, .svg) or all numbers "
-    "(.json).",
+    help="Also write a report (.html), a plot (.png, .svg), or all numbers (.json).",
 )  # fmt: skip
-@options.full("Also all clusters, questions to add, far questions, and the power of the test.")
+@options.full("Also show all clusters, proposed questions, outliers, and the power of the test.")
 @options.output_format()
 def drift(  # noqa: PLR0913, PLR0917 - one parameter an option
     evaluation: str,
@@ -54,11 +53,11 @@ def drift(  # noqa: PLR0913, PLR0917 - one parameter an option
     full: bool,  # noqa: FBT001 - click passes by name
     format: str,
 ) -> None:
-    """Say whether the questions of EVAL look like those that users ask by LOG.
+    """Test whether the questions of EVAL resemble those that users ask in LOG.
 
-    EVAL and LOG are files of questions (CSV, TSV, JSON lines, topics, a text file with a question
-    on each line) or collections; LOG can also be a log that `logs import` made. A column count says
-    how often a question was asked.
+    EVAL and LOG are files of questions (CSV, TSV, JSON lines, topics, or text with one question per
+    line) or collections; LOG may also be a log written by `logs import`. A column `count` has the
+    number of times that a question was asked.
 
     \b
     Examples:
@@ -83,10 +82,10 @@ def drift(  # noqa: PLR0913, PLR0917 - one parameter an option
     if output is not None:
         match Path(output).suffix.lower():
             case ".html":
-                write_whole(output, rankgauge.reports.drift_page(found))
+                write_report(output, rankgauge.reports.drift_page(found))
             case ".json":
-                write_whole(output, found.to_json() + "\n")
+                write_report(output, found.to_json() + "\n")
             case _:
                 found.plot().save(output)
-        tell(f"written: {output}")
+        print_message(f"written: {output}")
     print_result(found, format, rankgauge.reports.Options(full=full))

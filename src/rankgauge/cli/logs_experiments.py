@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["experiment", "interleaving", "judgments"]
@@ -18,7 +18,7 @@ __all__ = ["experiment", "interleaving", "judgments"]
 @click.argument("log", metavar="LOG")
 @click.option(
     "--primary", metavar="NAME", required=True,
-    help="The metric that decides, such as thumbs_ratio; chosen before the experiment.",
+    help="The metric that decides, such as thumbs_ratio; choose it before the experiment.",
 )  # fmt: skip
 @click.option(
     "-m",
@@ -26,27 +26,27 @@ __all__ = ["experiment", "interleaving", "judgments"]
     "names",
     multiple=True,
     metavar="NAME",
-    help="A further metric; again for more.",
+    help="Another metric; repeat for more.",
 )
 @click.option(
     "--arms", nargs=2, metavar="BASELINE NEW", help="The arms, if the log has more than two."
 )
 @click.option(
     "--ratio", nargs=2, type=click.FloatRange(0, min_open=True), default=(1, 1), show_default=True,
-    metavar="N N", help="Intended users of the baseline to users of the new arm.",
+    metavar="N N", help="The intended ratio of users in the baseline and in the new arm.",
 )  # fmt: skip
 @click.option(
     "--planned",
     type=click.IntRange(1),
     default=5000,
     show_default=True,
-    help="Size (of the denominator of the primary metric) at which its interval is narrowest.",
+    help="The denominator of the primary metric at which its interval is narrowest.",
 )
 @click.option(
     "--plot", "drawn", metavar="FILE",
-    help="Draw the primary difference by day: .svg or .png (needs rankgauge[plots]).",
+    help="Plot the primary difference by day (.svg or .png; needs rankgauge[plots]).",
 )  # fmt: skip
-@options.full("Also the primary difference by day, and definitions of the metrics.")
+@options.full("Also show the primary difference by day and definitions of the metrics.")
 @options.output_format()
 def experiment(  # noqa: PLR0917 - one parameter an option
     log: str,
@@ -61,9 +61,9 @@ def experiment(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Compare two arms of an experiment in LOG by online metrics.
 
-    First users per arm are compared with the intended ratio; a mismatch withholds every verdict.
-    The interval and p of the primary metric are valid however often you look; those of other
-    metrics (Holm) for one look at a size fixed beforehand.
+    No verdict is given if the numbers of users contradict the intended ratio. The interval and
+    p-value of the primary metric are valid however often you look; those of other metrics (Holm)
+    are valid for one look, at a size fixed in advance.
 
     \b
     Examples:
@@ -77,22 +77,23 @@ def experiment(  # noqa: PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(full=full))
     if drawn:
         found.plot().save(drawn)
-        tell(f"wrote {drawn}")
+        print_message(f"wrote {drawn}")
 
 
-@click.command(short_help="Say which of two interleaved retrievers users prefer.")
+@click.command(short_help="Test which of two interleaved retrievers users prefer.")
 @click.argument("log", metavar="LOG")
-@click.option("--a", metavar="NAME", help="Retriever A, if several pairs were interleaved.")
+@click.option("--a", metavar="NAME", help="Retriever A, if the log has several pairs.")
 @click.option("--b", metavar="NAME", help="Retriever B.")
-@options.seed("Of the bootstrap over users.")
+@options.seed("The seed of the bootstrap over users.")
 @options.output_format()
 def interleaving(  # noqa: PLR0917 - one parameter an option
     log: str, a: str | None, b: str | None, seed: int, format: str
 ) -> None:
-    """Say which of two interleaved retrievers the users of LOG prefer, by their clicks.
+    """Test which of two interleaved retrievers the users of LOG prefer, by their clicks.
 
-    The application interleaves with rankgauge.production.interleave() and logs what it returns with
-    the impression. Clicks on results and on citations count.
+    The application calls rankgauge.production.interleave() and logs its attributes with the
+    impression. Clicks on results and on citations count. The test is valid for one look, at a size
+    fixed in advance.
 
     \b
     Examples:
@@ -105,31 +106,31 @@ def interleaving(  # noqa: PLR0917 - one parameter an option
     print_result(found, format)
 
 
-@click.command(short_help="Make judgments of clicks, without the bias of ranks.")
+@click.command(short_help="Estimate judgments from clicks, corrected for rank.")
 @click.argument("log", metavar="LOG")
 @click.option("-o", "--output", "target", metavar="FILE", help="Write the judgments to this file.")
 @click.option(
     "--model", type=click.Choice(["coec", "position"]), default="coec", show_default=True,
-    help="coec: clicks over expected clicks; position: a position-based model, if documents were "
-    "shown at several ranks.",
+    help="coec: clicks over expected clicks; position: a position-based model, for logs in which "
+    "documents were shown at several ranks.",
 )  # fmt: skip
 @click.option(
     "--queries", metavar="FILE",
-    help="Judge only these queries, by their identifiers: JSON lines, TSV, ... with id and text.",
+    help="Judge only these queries, with their identifiers: a file with id and text.",
 )  # fmt: skip
 @click.option(
     "--min-shown", type=click.IntRange(1), default=10, show_default=True,
-    help="Leave documents unjudged that were shown less often.",
+    help="Leave documents unjudged that were shown fewer times.",
 )  # fmt: skip
 @click.option(
     "--drop-unsure", is_flag=True, help="Leave documents unjudged whose interval contains 0.5."
 )
 @click.option(
     "--format", "form", metavar="FORMAT",
-    help="The format of FILE, where its name does not say it: "
+    help="The format of FILE, if its name does not show it: "
     f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
 )  # fmt: skip
-@options.full("Also the click rate of each rank, and how often it is examined.")
+@options.full("Also show the click rate and the examination of each rank.")
 @options.output_format()
 def judgments(  # noqa: PLR0917 - one parameter an option
     log: str,
@@ -142,11 +143,11 @@ def judgments(  # noqa: PLR0917 - one parameter an option
     full: bool,  # noqa: FBT001
     format: str,
 ) -> None:
-    """Make judgments of the impressions and clicks of LOG.
+    """Estimate judgments from the impressions and clicks in LOG.
 
-    Documents get the grades 0 to 3 by the ratio of their clicks to the clicks of the average
-    document at the same ranks. Documents that were never or rarely shown stay unjudged. Beside FILE
-    a file FILE.about.json says how they were made, and FILE.queries.jsonl has the questions.
+    A document gets a grade from 0 to 3 by the ratio of its clicks to those of the average document
+    at the same ranks. Documents that were never or rarely shown stay unjudged. FILE.about.json
+    records the method, and FILE.queries.jsonl the questions.
 
     \b
     Examples:
@@ -166,4 +167,4 @@ def judgments(  # noqa: PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(full=full))
     if target is not None:
         for note in found.write(target, form):
-            tell(note)
+            print_message(note)

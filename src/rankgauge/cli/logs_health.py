@@ -7,7 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_drift
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["health"]
@@ -22,18 +22,22 @@ _DRIFT = {"mixed": False, "cannot tell": None}
 @click.option("--run", metavar="NAME", help="Only evaluations of this run.")
 @click.option(
     "--drift", metavar="FILE",
-    help="What rankgauge logs drift -o drift.json found about the evaluation set.",
+    help="The result of rankgauge logs drift ... -o drift.json.",
 )  # fmt: skip
 @click.option(
     "--margin", type=float, default=0.05, show_default=True, metavar="N",
-    help="The change of an online metric that matters.",
+    help="The smallest change of an online metric that matters.",
 )  # fmt: skip
 @click.option(
     "--offline-margin", type=float, default=0.02, show_default=True, metavar="N",
-    help="The loss of the measure that matters.",
+    help="The smallest loss of the measure that matters.",
 )  # fmt: skip
-@click.option("--since", metavar="DATE", help="Only questions from this day or time on, in UTC.")
-@click.option("--until", metavar="DATE", help="Only questions before this day or time.")
+@click.option(
+    "--since", metavar="DATE", help="Only questions asked on or after this date or time (UTC)."
+)
+@click.option(
+    "--until", metavar="DATE", help="Only questions asked before this date or time (UTC)."
+)
 @options.store
 @options.full("Show all weeks.")
 @options.output_format()
@@ -50,12 +54,21 @@ def health(  # noqa: PLR0913, PLR0917 - one parameter an option
     full: bool,  # noqa: FBT001 - click passes by name
     format: str,
 ) -> None:
-    """Compare evaluations that were saved (rankgauge evaluate --save) with LOG.
+    """Compare saved evaluations (rankgauge evaluate --save) with user feedback in LOG.
 
-    REFRESH: metrics hold while thumbs fall, abstentions or reformulations rise, or drift was found:
-    the evaluation set does not show what users experience. WORSE: both fall. OFFLINE ONLY: users
-    show no change. STEADY: neither falls. USERS ONLY: the evaluations cannot tell. Only evaluations
-    since judgments, policies or queries changed last are compared.
+    \b
+    REFRESH       metrics hold, but users complain (fewer thumbs up, more
+                  abstentions or reformulations); or users do not complain,
+                  but drift was found
+    WORSE         metrics fall, and users complain
+    OFFLINE ONLY  metrics fall, and users show no change
+    STEADY        metrics hold, and users show no change
+    USERS ONLY    users complain; too few queries to tell if metrics hold
+    CANNOT TELL   too few queries or ratings
+
+    Only evaluations since the last change of judgments, policies, or queries are compared. A
+    verdict is valid for one look: repeating the command every day raises the rate of false alarms.
+    Run it at a few dates fixed in advance, or compare two versions with `logs experiment`.
 
     \b
     Examples:
@@ -82,4 +95,6 @@ def health(  # noqa: PLR0913, PLR0917 - one parameter an option
         )  # fmt: skip
     print_result(found, format, rankgauge.reports.Options(full=full))
     if start:
-        tell(f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}")
+        print_message(
+            f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}"
+        )

@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["metrics"]
@@ -16,34 +16,38 @@ __all__ = ["metrics"]
 @click.argument("log", metavar="LOG")
 @click.option(
     "-m", "--metric", "names", multiple=True, metavar="NAME",
-    help="A metric, such as idk_rate; again for more. Without: all.",
+    help="A metric, such as idk_rate; repeat for more.  [default: all]",
 )  # fmt: skip
 @click.option(
     "--by", metavar="day|week|arm|NAME",
-    help="Also for each day, week (its Monday), arm of an experiment, or value of an attribute.",
+    help="Also by day, week (named by its Monday), arm of an experiment, or attribute.",
 )  # fmt: skip
-@click.option("--since", metavar="DATE", help="Only questions from this day or time on, in UTC.")
-@click.option("--until", metavar="DATE", help="Only questions before this day or time.")
+@click.option(
+    "--since", metavar="DATE", help="Only questions asked on or after this date or time (UTC)."
+)
+@click.option(
+    "--until", metavar="DATE", help="Only questions asked before this date or time (UTC)."
+)
 @click.option(
     "--where", multiple=True, metavar="NAME=VALUE",
-    help="Only questions with this arm or value of an attribute; again for more.",
+    help="Only questions with this arm or attribute value; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--fail-if", "thresholds", multiple=True, metavar="TEXT",
-    help="A threshold, such as 'idk_rate > 0.2': FAIL if the whole 95% interval is beyond it.",
+    help="FAIL if the whole 95% interval is beyond this threshold, such as 'idk_rate > 0.2'.",
 )  # fmt: skip
-@click.option("--strict", is_flag=True, help="End with 3 where a threshold is INCONCLUSIVE.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if a threshold is INCONCLUSIVE.")
 @click.option(
     "--minutes", type=click.FloatRange(0), default=10, show_default=True, metavar="N",
-    help="Time within which a similar question is a reformulation.",
+    help="Time within which a similar question counts as a reformulation.",
 )  # fmt: skip
 @click.option(
     "--similarity", type=click.FloatRange(0, 1), default=0.5, show_default=True, metavar="N",
-    help="Cosine of the words of two questions from which they are similar.",
+    help="Word cosine from which two questions count as similar.",
 )  # fmt: skip
 @click.option(
     "--plot", "drawn", metavar="FILE",
-    help="Draw the first metric by day or week: .svg or .png (needs rankgauge[plots]).",
+    help="Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).",
 )  # fmt: skip
 @options.full("Show units, definitions, and why a metric is not defined.")
 @options.output_format()
@@ -64,10 +68,14 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Compute metrics of LOG, with 95% intervals clustered by user.
 
-    A metric whose events are not in LOG is not defined, never 0. Changes over time are tested with
-    --by day or week.
+    A metric whose events are not in LOG is not defined, never 0. --by day or week tests for
+    changes over time.
 
-    Exit codes: 0; 1 if a threshold FAILs; 2 an error; 3 INCONCLUSIVE with --strict; 4 if a
+    Intervals, thresholds, and tests are valid for one look. Repeating them every day raises the
+    rate of false alarms: look at a few dates fixed in advance, or compare two versions with
+    `logs experiment`, which stays valid however often you look.
+
+    Exit codes: 0; 1 if a threshold FAILs; 2 for an error; 3 if INCONCLUSIVE with --strict; 4 if a
     metric with a threshold is not defined.
 
     \b
@@ -91,10 +99,10 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(found, format, rankgauge.reports.Options(full=full))
     if format in {"csv", "json"}:
         for check in found.checks:
-            tell(f"{check.verdict}: {check.sentence}")
+            print_message(f"{check.verdict}: {check.sentence}")
     if drawn:
         found.plot(names[0] if names else None).save(drawn)
-        tell(f"wrote {drawn}")
+        print_message(f"wrote {drawn}")
     click.get_current_context().exit(found.exit_code(strict=strict))
 
 

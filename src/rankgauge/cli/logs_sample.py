@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, tell
+from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
 if TYPE_CHECKING:
@@ -20,32 +20,40 @@ __all__ = ["sample"]
 
 @click.command(short_help="Sample questions from a log for judging.")
 @click.argument("log", metavar="LOG")
-@click.option("-n", type=click.IntRange(1), default=30, show_default=True, help="How many.")
+@click.option(
+    "-n",
+    type=click.IntRange(1),
+    default=30,
+    show_default=True,
+    help="The number of questions to draw.",
+)
 @click.option(
     "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
     show_default=True,
-    help="Frequent questions more often, all equally, or head, torso and tail of the log equally.",
+    help="Draw by frequency, all with equal probability, or equally from head, torso, and tail.",
 )  # fmt: skip
 @click.option(
     "--into", metavar="SET",
-    help="The question set, JSON lines: made, or refreshed. Its core and sentinels stay.",
+    help="Create or refresh this question set (JSON lines). Its core and sentinels stay.",
 )  # fmt: skip
 @click.option(
     "--part", type=click.Choice(["rotating", "core"]), default="rotating", show_default=True,
-    help="The part of the set that is drawn; a core is drawn once.",
+    help="The part of the set to draw; a core is drawn only once.",
 )  # fmt: skip
 @click.option(
-    "--sentinels", metavar="FILE", help="Known failures to add to the set: id and question."
+    "--sentinels",
+    metavar="FILE",
+    help="Known failures to add to the set: a file with id and question.",
 )
 @click.option(
-    "--project", metavar="PROJECT", help="Add the questions to this judging project, too."
+    "--project", metavar="PROJECT", help="Also add the questions to this judging project."
 )
 @click.option(
     "--exclude", multiple=True, metavar="FILE",
-    help="Questions not to draw, nor their near-duplicates: id and question; again for more.",
+    help="A file of questions not to draw, nor their near-duplicates; repeat for more.",
 )  # fmt: skip
-@click.option("--keep-personal-data", is_flag=True, help="Do not replace addresses and numbers.")
-@options.seed("Decides which questions are drawn.")
+@click.option("--keep-personal-data", is_flag=True, help="Do not mask addresses and long numbers.")
+@options.seed("The seed of the draw.")
 @options.output_format()
 def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
     log: str,
@@ -60,11 +68,12 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
     seed: int,
     format: str,
 ) -> None:
-    """Draw questions from LOG, each with the probability with which it was drawn.
+    """Draw questions from LOG, and record the probability of each.
 
-    LOG is a log, a file of questions with a column count, or a text file with a question on each
-    line. Near-duplicates count as one question, and personal data is replaced. SET keeps its core
-    and its sentinels, and gets a new rotating part; its previous version is kept next to it.
+    LOG is a log, a file of questions with a column `count`, or a text file with one question per
+    line. Near-duplicates count as one question, and personal data is masked. SET keeps its core and
+    its sentinels and gets a new rotating part; its previous version is kept next to it.
+    If nothing changes, there is no new version.
 
     \b
     Examples:
@@ -98,16 +107,19 @@ def sample(  # noqa: PLR0913, PLR0917 - one parameter an option
             drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known
         )
         added = change.added
-        if before.questions:
-            path = Path(into)
-            before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
-        change.after.write(into)
-        tell(drawn.summary())
+        if change.after is not before:
+            if before.questions:
+                path = Path(into)
+                before.write(path.with_name(f"{path.stem}.v{before.version}{path.suffix}"))
+            change.after.write(into)
+        print_message(drawn.summary())
     if project is not None:
         new = [each for each in added if each.id not in known]
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
-        tell(f"{len(new)} questions added to {project}; next: rankgauge judge pool {project} ...")
+        print_message(
+            f"{len(new)} questions added to {project}. Next: rankgauge judge pool {project} ..."
+        )
     print_result(result, format)
 
 

@@ -10,7 +10,7 @@ import sys
 import click
 
 import rankgauge
-from rankgauge.cli.output import tell
+from rankgauge.cli.output import print_message
 from rankgauge.core.escaping import for_terminal
 
 __all__ = ["main"]
@@ -27,6 +27,7 @@ _GROUPS = {
         "compare": "Compare runs with a baseline, query by query.",
         "diff": "Show the queries that changed between two runs.",
         "report": "Write an HTML report to one file.",
+        "sql": "Print a query that computes measures in a warehouse.",
     },
     "Understand": {
         "diagnose": "Find likely causes of errors of a run, and fixes.",
@@ -80,7 +81,7 @@ class _LazyGroup(click.Group):
         width = max(map(len, _COMMANDS))
         for title, group in _GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), said) for name, said in group.items()])
+                formatter.write_dl([(name.ljust(width), text) for name, text in group.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -115,11 +116,11 @@ def _run() -> int:
         click.echo("interrupted", err=True)
         return _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a crash must not look like the verdict of a gate (exit 1)
-        return _told(error)
+        return _print_error(error)
     return code if isinstance(code, int) else 0
 
 
-def _told(error: Exception) -> int:
+def _print_error(error: Exception) -> int:
     """Print an error and return the exit code."""
     if isinstance(error, BrokenPipeError):
         # The reader (head, less) has seen enough.
@@ -132,11 +133,11 @@ def _told(error: Exception) -> int:
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
         # Faults of inputs are errors of ours; only the output is left.
-        tell(f"error: cannot write: {error.strerror or error}")
+        print_message(f"error: cannot write: {error.strerror or error}")
     else:
         import traceback
 
         for line in rankgauge.core.redact("".join(traceback.format_exception(error))).splitlines():
-            tell(line)
+            print_message(line)
         click.echo("error: this is a bug in rankgauge, not in your input", err=True)
     return _ERROR

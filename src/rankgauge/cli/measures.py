@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_table, say
+from rankgauge.cli.output import print_table, print_text
 
 __all__ = ["measures"]
 
@@ -32,4 +32,4 @@ def measures(
         whole = full or format != "table"
         print_table(rankgauge.reports.measures_table(full=whole), format)
     else:
-        say(rankgauge.reports.describe(name, full=full))
+        print_text(rankgauge.reports.describe(name, full=full))

@@ -15,8 +15,10 @@ from rankgauge.cli.output import QUIET
 __all__ = [
     "baseline",
     "collection",
+    "documents",
     "full",
     "gate_report",
+    "jobs",
     "label",
     "language_model",
     "measure",
@@ -36,11 +38,11 @@ __all__ = [
 _Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
-_NEXT = "; again for more"
+_NEXT = "; repeat for more"
 
 run_format = click.option(
     "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.formats.RUN_FORMATS),
-    help="The format of the runs, where name and first line mislead or leave it open: "
+    help="The format of the runs, if file name and first line do not show it: "
     f"{', '.join(rankgauge.formats.RUN_FORMATS)}.",
 )  # fmt: skip
 qrels_format = click.option(
@@ -49,20 +51,27 @@ qrels_format = click.option(
 )  # fmt: skip
 store = click.option(
     "--history", "store", metavar="FILE|URL",
-    help="The store: a file of SQLite, or postgresql://... Without: what RANKGAUGE_HISTORY says, "
-    "else .rankgauge/history.db here.",
+    help="The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_HISTORY, else "
+    ".rankgauge/history.db]",
 )  # fmt: skip
-save = click.option("--save", is_flag=True, help="Save each evaluation; see: rankgauge history.")
+save = click.option("--save", is_flag=True, help="Save each evaluation (see rankgauge history).")
 label = click.option(
-    "--label", default="", metavar="TEXT", help="A label of what is saved, such as: release 2.1."
+    "--label",
+    default="",
+    metavar="TEXT",
+    help="A label for the saved evaluation, such as: release 2.1.",
 )
+jobs = click.option(
+    "--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N",
+    help="Evaluate runs and test differences in N threads; the numbers are the same.",
+)  # fmt: skip
 order = click.option(
     "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
-    help="Order of documents with equal scores: document id descending, or as in the file.",
+    help="The order of documents with equal scores: document id descending, or as in the file.",
 )  # fmt: skip
 output = click.option(
     "-o", "--output", default="-", metavar="FILE",
-    help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
+    help="The output file: .csv, .tsv, .json, or .jsonl by name, else TREC.  [default: standard "
     "output]",
 )  # fmt: skip
 
@@ -117,6 +126,12 @@ def collection(text: str) -> _Option:
     return click.option("--collection", metavar="FOLDER", help=text)
 
 
+documents = click.option(
+    "--collection", metavar="FOLDER", required=True,
+    help="The documents: a folder, an archive, a file, or a collection of another library.",
+)  # fmt: skip
+
+
 def baseline(text: str = "The run that the others are compared with: the first.") -> _Option:
     """Return the option of a baseline."""
     return click.option("--baseline", metavar="NAME", help=text)
@@ -131,26 +146,26 @@ _POLICIES: tuple[_Option, ...] = (
     click.option(
         "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
         show_default=True,
-        help="Order of documents with equal scores: document id descending, as in the file, the "
-        "higher or the lower grade first, or the mean over all orders.",
+        help="The order of documents with equal scores: document id descending, as in the file, "
+        "the higher or the lower grade first, or the mean over all orders.",
     ),
     click.option(
         "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
-        help="Which queries count: all that are judged, those that are also in the run, or those "
-        "in a file, one id a line.",
+        help="The queries to average: all judged queries, those that are also in the run, or those "
+        "in a file, one id per line.",
     ),
     click.option(
         "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
-        show_default=True, help="Duplicate documents in a ranking: refuse them, or keep one.",
+        show_default=True, help="Duplicate documents in a ranking: reject them, or keep one.",
     ),
     click.option(
         "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
-        help="Whether an undefined value counts 0 in the mean, or is left out.",
+        help="Count undefined values as 0 in the mean, or skip them.",
     ),
     click.option(
         "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
-        show_default=True, help="A document without a judgment: it is not relevant, or it is "
-        "removed from the ranking first (condensed lists).",
+        show_default=True, help="Count unjudged documents as not relevant, or remove "
+        "them from the ranking first (condensed lists).",
     ),
 )  # fmt: skip
 
@@ -181,23 +196,24 @@ def policies(command: Callable[..., Any]) -> Callable[..., Any]:
 _MODEL: tuple[_Option, ...] = (
     click.option(
         "--url", metavar="URL",
-        help="The language model: the address of its API without /chat/completions.",
+        help="The address of the API of the language model, without /chat/completions.",
     ),
     click.option("--model", metavar="NAME", help="The name of the language model."),
     click.option(
-        "--key-env", metavar="NAME", help="The environment variable that holds the key of the API."
+        "--key-env", metavar="NAME", help="The environment variable that holds the API key."
     ),
     click.option(
-        "--input-price", type=float, metavar="X", help="The price of a million input tokens."
+        "--input-price", type=float, metavar="X", help="The price per million input tokens."
     ),
     click.option(
-        "--output-price", type=float, metavar="X", help="The price of a million output tokens."
+        "--output-price", type=float, metavar="X", help="The price per million output tokens."
     ),
     click.option(
-        "--max-cost", type=float, metavar="X", help="Make no call that could cost more in all."
+        "--max-cost", type=float, metavar="X",
+        help="Make no call that could raise the total cost above X.",
     ),
     click.option(
-        "--cache", metavar="FILE", help="Keep replies in this file; a known request costs nothing."
+        "--cache", metavar="FILE", help="Cache replies in this file; repeated requests are free."
     ),
 )  # fmt: skip
 

@@ -20,12 +20,12 @@ __all__ = [
     "QUIET",
     "check_writable",
     "counted",
+    "print_message",
     "print_result",
     "print_table",
+    "print_text",
     "quiet",
-    "say",
-    "tell",
-    "write_whole",
+    "write_report",
 ]
 
 QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
@@ -39,7 +39,7 @@ _PLAIN = str.maketrans(
 )  # fmt: skip
 
 
-def say(text: str, *, color: bool = False, err: bool = False) -> None:
+def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
     """Print a report to standard output (or error).
 
     Args:
@@ -73,17 +73,17 @@ def print_result(
     """
     color = format == "table" and sys.stdout.isatty()
     chosen = replace(options or rankgauge.reports.Options(), color=color, quiet=quiet())
-    say(rankgauge.reports.render(result, format, chosen), color=color)
+    print_text(rankgauge.reports.render(result, format, chosen), color=color)
 
 
 def print_table(table: rankgauge.rendering.Table, format: str) -> None:
     """Print a table to standard output."""
     color = format == "table" and sys.stdout.isatty()
     shown = replace(table, title="", notes=()) if quiet() else table
-    say(rankgauge.rendering.render_table(shown, format, color=color), color=color)
+    print_text(rankgauge.rendering.render_table(shown, format, color=color), color=color)
 
 
-def tell(line: str) -> None:
+def print_message(line: str) -> None:
     """Print one line, which may hold any text, to standard error."""
     click.echo(for_terminal(line), err=True)
 
@@ -109,7 +109,7 @@ def check_writable(path: str) -> None:
         raise _unwritable(path, "permission denied")
 
 
-def write_whole(path: str, text: str) -> None:
+def write_report(path: str, text: str) -> None:
     """Write a file: the whole of it or, if something fails, nothing. "-" is standard output."""
     if path == "-":
         click.echo(text, nl=False)

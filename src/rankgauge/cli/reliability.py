@@ -16,7 +16,7 @@ __all__ = ["reliability"]
 @click.command(short_help="Test whether judgments are fair to new runs.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
-@options.measures("A measure; again for more.", ("AP", "nDCG@10"))
+@options.measures("A measure; repeat for more.", ("AP", "nDCG@10"))
 @click.option(
     "-k", type=click.IntRange(min=1), metavar="RANKS",
     help="Down to which rank each run brought documents to be judged. Without: all of it.",

@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
-from rankgauge.cli.output import check_writable, tell, write_whole
+from rankgauge.cli.output import check_writable, print_message, write_report
 from rankgauge.cli.progress import working
 
 __all__ = ["report"]
@@ -19,7 +19,7 @@ __all__ = ["report"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
+    "A measure; repeat for more. The first is the primary one. Without: nDCG@10, and P, R, "
     "Success and nDCG at 1, 3, 5, 10 and RR."
 )
 @options.baseline()
@@ -84,8 +84,8 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
             date=date,
             plots=plots,
         )
-    write_whole(output, page)
+    write_report(output, page)
     if output != "-":
-        tell(f"wrote {output}")
+        print_message(f"wrote {output}")
     if plots is None and find_spec("matplotlib") is None:
-        tell("without plots: matplotlib is not installed (pip install 'rankgauge[plots]')")
+        print_message("without plots: matplotlib is not installed (pip install 'rankgauge[plots]')")

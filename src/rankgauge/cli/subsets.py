@@ -10,7 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import counted, tell
+from rankgauge.cli.output import counted, print_message
 from rankgauge.cli.progress import working
 
 __all__ = ["cut", "sample"]
@@ -49,7 +49,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
 
 @click.command(short_help="Keep the same sample of queries in every file.")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; again for more.")
+@click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; repeat for more.")
 @click.option("-n", type=int, help="How many queries to draw.")
 @options.seed("Another seed, other queries.")
 @click.option(
@@ -99,7 +99,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
         chosen = rankgauge.sample_queries([*judgments, *rankings], n, seed=seed, among=among)
         if len(targets) > 1 and among == "intersection":
             common = set.intersection(*(set(one) for one in [*judgments, *rankings]))
-            tell(f"drawn: {n} of the {counted(len(common))} that all files have")
+            print_message(f"drawn: {n} of the {counted(len(common))} that all files have")
     parts = [rankgauge.keep_queries(one, chosen) for one in judgments]
     tops = [rankgauge.keep_queries(one, chosen) for one in rankings]
     if output is not None and len(targets) > 1:
@@ -111,7 +111,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
     for whole, part, path in zip(
         [*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True
     ):
-        tell(f"{path}: {len(part)} of {counted(len(whole))} kept")
+        print_message(f"{path}: {len(part)} of {counted(len(whole))} kept")
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:

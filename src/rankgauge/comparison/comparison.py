@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ from rankgauge.comparison.conclusions import (
     Outline,
     findings_of_evaluations,
     findings_of_inputs,
+    no_verdicts,
     sentences,
     units,
+    withholding,
 )
 from rankgauge.comparison.differences import (
     Correction,
@@ -28,10 +30,11 @@ from rankgauge.comparison.differences import (
     select,
 )
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.findings import Finding
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.core.text import many, some
+from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
@@ -93,8 +96,15 @@ class Comparison(Result):
 
     @property
     def withheld(self) -> tuple[tuple[str, Finding], ...]:
-        """The runs on which no verdict is drawn, each with the finding that explains why."""
-        return tuple((e.run_name, f) for e in self.evaluations for f in explaining(e.findings))
+        """The runs on which no verdict is drawn by the primary measure, each with the reason."""
+        return tuple(
+            (e.run_name, f) for e in self.evaluations for f in withholding(e, self.primary)
+        )
+
+    @property
+    def withheld_sentences(self) -> tuple[str, ...]:
+        """The first of `sentences`: on which runs no verdict is drawn, and why."""
+        return tuple(no_verdicts(self.withheld))
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
         """Return the same with more findings about the input of runs (by name of the run)."""
@@ -163,7 +173,8 @@ class Comparison(Result):
         best = {
             (place, column)
             for place, (measure, row) in enumerate(zip(measures, values, strict=True))
-            for column in ([] if self.withheld else measure.best(row))
+            if not any(withholding(e, measure) for e in self.evaluations)
+            for column in measure.best(row)
         }
         marks = {
             (measures.index(d.measure), names.index(d.run)): _MARKS[d.verdict]
@@ -180,7 +191,7 @@ class Comparison(Result):
         return Table(
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
-            title="; ".join(self.sentences[: len(self.withheld)]),
+            title="; ".join(self.withheld_sentences),
             notes=tuple(self._legend(set(marks.values()))),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,
@@ -188,9 +199,9 @@ class Comparison(Result):
         )
 
     def _legend(self, marks: set[str]) -> Iterator[str]:
-        said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
-        if said:
-            yield f"{', '.join(said)} than {self.baseline}: interval and corrected p agree"
+        marked = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
+        if marked:
+            yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
         """One line for each pair of runs and measure, with the sentences below.
@@ -217,10 +228,10 @@ class Comparison(Result):
             title="all pairs of runs" if every else f"compared with {self.baseline}",
             notes=(
                 # The withheld verdicts are above the means.
-                *self.sentences[len(self.withheld) :],
+                *self.sentences[len(self.withheld_sentences) :],
                 *(f"WARNING: {text}" for text in self.warnings),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
-                self.design.in_words(),
+                self.design.describe(),
             ),
         )
 
@@ -248,7 +259,7 @@ class Comparison(Result):
         design = asdict(self.design) | {"tested": [str(m) for m in self.tested]}
         return {
             "queries": len(self.evaluations[0].query_ids),
-            "policies": self.evaluations[0].policies.said(),
+            "policies": self.evaluations[0].policies.describe(),
             "design": design,
             "measures": [str(measure) for measure in self.evaluations[0].measures],
             "runs": [
@@ -318,6 +329,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    jobs: int = 1,
 ) -> Comparison:
     """Compare runs, or evaluations, with a baseline or with each other, query by query.
 
@@ -348,6 +360,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.
+        jobs: Threads that evaluate runs and test differences; the numbers do not depend on it.
 
     Raises:
         InputError: With fewer than two runs, two of one name, fewer than two queries, or
@@ -366,6 +379,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     """
     shown = None if measures is None else _measures(measures)
     declared = None if tested is None else _measures(tested)
+    check_jobs(jobs)
     named: list[tuple[str, Any]] = []
     if runs is None:
         evaluations = _comparable(qrels)
@@ -391,26 +405,34 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
-        return _compared([_by(e, wanted) for e in evaluations], design)
+        return _compared([_by(e, wanted) for e in evaluations], design, jobs=jobs)
     judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
     which = selected_ids(queries)
     word = queries_policy(queries)
     if word == "intersection":
         # Which they are has to be known before the first run is evaluated.
-        outlines = [Outline.joined(map_blocks(run, Outline.of, name)) for name, run in named]
+        outlines = list(map_in_threads(_outline, named, jobs))
         which, word = _common(truth, outlines), "given"
     policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
-    evaluations, outlines = [], []
-    for name, run in named:
+
+    def evaluated(one: tuple[str, Any]) -> tuple[Evaluation, Outline]:
+        name, run = one
         evaluation, parts = evaluate_blocks(
             judged, run, wanted, Outline.of, name=name, policies=policies, queries=which
         )
-        evaluations.append(evaluation)
-        outlines.append(Outline.joined(parts))
+        return evaluation, Outline.joined(parts)
+
+    pairs_of = list(map_in_threads(evaluated, named, jobs))
+    evaluations, outlines = [e for e, _ in pairs_of], [outline for _, outline in pairs_of]
     _check_common(truth, outlines)
     found = findings_of_inputs(truth, outlines, evaluations, declared[0])
-    return _compared(evaluations, design, tuple(found))
+    return _compared(evaluations, design, tuple(found), jobs)
+
+
+def _outline(named: tuple[str, Any]) -> Outline:
+    name, run = named
+    return Outline.joined(map_blocks(run, Outline.of, name))
 
 
 def _comparable(given: Any) -> list[Evaluation]:
@@ -456,15 +478,18 @@ def _by(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
 
 
 def _compared(
-    evaluations: Sequence[Evaluation], design: Design, more: tuple[Finding, ...] = ()
+    evaluations: Sequence[Evaluation],
+    design: Design,
+    more: tuple[Finding, ...] = (),
+    jobs: int = 1,
 ) -> Comparison:
     if len(evaluations[0].query_ids) < 2:
         raise InputError(
             "one query is no ground for a comparison", where="judgments", fix="judge more queries"
         )
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
-    faulty = {e.run_name for e in evaluations if explaining(e.findings)}
-    found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded))
+    named = {e.run_name: e for e in evaluations}
+    found = tuple(_withheld(d, named) for d in differences(evaluations, seeded, jobs))
     own = findings_of_evaluations(evaluations, seeded, found)
     changes = list(_setting_changes(evaluations, seeded.baseline))
     several = [change for change in changes if change.severity == "warning"]
@@ -475,9 +500,10 @@ def _compared(
         sentences=(),
         findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
-    said = (f"no verdict on {run}: {fault}" for run, fault in made.withheld)
     one = (str(change) for change in changes if change.severity == "info")
-    return replace(made, sentences=(*said, *sentences(evaluations, seeded, found), *one))
+    return replace(
+        made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *one)
+    )
 
 
 def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:
@@ -490,10 +516,10 @@ def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterat
                 yield found
 
 
-def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
-    """Without a verdict where the input explains the numbers of one of both runs."""
+def _withheld(d: Difference, named: Mapping[str, Evaluation]) -> Difference:
+    """Without a verdict where none is drawn from one of both runs."""
     tested = d.verdict is not None
-    if tested and (d.run in faulty or d.baseline in faulty):
+    if tested and any(withholding(named[name], d.measure) for name in (d.run, d.baseline)):
         return replace(d, verdict="withheld")
     return d
 

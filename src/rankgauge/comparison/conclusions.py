@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,14 +24,14 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
-from rankgauge.evaluation.result import Evaluation, of_answers
+from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers
 from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
-# So many rankings end at the same rank if they are cut there.
+# This many rankings end at the same rank if they are cut there.
 _NEARLY_ALL = 0.75
 _NAMED = 5
 # Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
@@ -42,22 +42,36 @@ _SENTENCES = 20
 _SURE = ("better", "worse", "higher", "lower")
 
 
+def withholding(evaluation: Evaluation, measure: Measure) -> tuple[Finding, ...]:
+    """Return why no verdict is drawn from a run: by its input, or by the judge of a measure."""
+    judge = calibration_finding(evaluation, measure)
+    return (*explaining(evaluation.findings), *([] if judge is None else [judge]))
+
+
+def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
+    """Return the runs on which no verdict is drawn, and why, each reason once."""
+    runs: dict[Finding, list[str]] = {}
+    for run, finding in withheld:
+        runs.setdefault(finding, []).append(run)
+    return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
+
+
 def sentences(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[str]:
     """Yield which run is best and how sure that is; then each difference that was tested.
 
-    Runs whose input explains their numbers are left out, and then no run is called best.
+    Runs from which no verdict is drawn are left out, and then no run is called best.
     """
-    if not any(explaining(e.findings) for e in evaluations):
+    if not any(withholding(e, design.tested[0]) for e in evaluations):
         yield _winner(evaluations, design, found)
     tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
         yield difference_sentence(d)
     if len(tested) > _SENTENCES:
         verdicts = Counter(d.verdict for d in tested[_SENTENCES:])
-        said = ", ".join(f"{verdict} {number}" for verdict, number in verdicts.items())
-        yield f"{len(tested) - _SENTENCES} more comparisons were tested: {said}"
+        text = ", ".join(f"{verdict} {number}" for verdict, number in verdicts.items())
+        yield f"{len(tested) - _SENTENCES} more comparisons were tested: {text}"
 
 
 def _winner(evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]) -> str:
@@ -140,10 +154,10 @@ def units(measures: Sequence[Measure]) -> Iterator[str]:
         "geometric": "differences are of natural logarithms: of the ratio of the means",
         "sum": "means are sums, differences are per query",
     }
-    for mean, said in by_mean.items():
+    for mean, text in by_mean.items():
         names = [str(measure) for measure in measures if measure.declaration.mean == mean]
         if names:
-            yield f"{_listed(names)}: {said}"
+            yield f"{_listed(names)}: {text}"
 
 
 def findings_of_evaluations(
@@ -158,8 +172,8 @@ def findings_of_evaluations(
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
     loose = [f"{name} {number}" for name, number in tied.items() if number > _MANY_TIES * queries]
     if loose:
-        said = f"breaking ties differently could change many of {queries} queries"
-        yield _finding("C102", f"{said} ({', '.join(loose)})")
+        text = f"breaking ties differently could change many of {queries} queries"
+        yield _finding("C102", f"{text} ({', '.join(loose)})")
     absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
     gone = [f"{name} {number}" for name, number in absent.items() if number]
     if gone:
@@ -241,11 +255,11 @@ def findings_of_inputs(
         k = cut or _CUT
         shares = {e.run_name: e.coverage[k] for e in evaluations if k in e.coverage}
         if shares and max(shares.values()) - min(shares.values()) > _HOLES:
-            said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
+            text = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
             effect = (
                 "unjudged documents count as not relevant, which penalizes the run that has more"
             )
-            yield _finding("C108", f"Judged@{k} differs ({said}): {effect} of them")
+            yield _finding("C108", f"Judged@{k} differs ({text}): {effect} of them")
     sizes = {run.name: run.sizes for run in runs}
     depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
     deepest = max(depth.values())
@@ -256,9 +270,9 @@ def findings_of_inputs(
     )
     asked = {run.settings.get("k") for run in runs}
     if cut_short and (len(asked) > 1 or None in asked):
-        said = _listed([f"{name} {most}" for name, most in depth.items()])
+        text = _listed([f"{name} {most}" for name, most in depth.items()])
         effect = "measures without a cut-off favor the deeper run"
-        yield _finding("C109", f"different depths ({said}): {effect}")
+        yield _finding("C109", f"different depths ({text}): {effect}")
     shallow = [name for name, most in depth.items() if cut and most < int(cut)]
     if shallow:
         short = f"{_listed(shallow)}: no ranking reaches rank {cut}, where {primary} is cut"

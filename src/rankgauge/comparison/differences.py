@@ -73,8 +73,8 @@ class Difference:
         verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
             side) if the corrected p-value is below .05, at least 6 queries differ and the interval,
             if there is one, does not include 0; else ``cannot tell``; ``identical``, or
-            ``withheld`` (a fault of the input explains the numbers of a run); None where the
-            measure is only described.
+            ``withheld`` (a fault of the input explains the numbers of a run, or the judge of its
+            answers is not calibrated); None where the measure is only described.
         alpha: The level at which the difference is tested: .05, divided by the number of tests.
         unit: The only size of the differences that are not 0, such as 1 for Success; None if they
             have several.
@@ -244,8 +244,8 @@ class Design:
                 fix="choose test='randomization', or correction='holm'",
             )
 
-    def in_words(self) -> str:
-        """How it is tested, for the foot of a table."""
+    def describe(self) -> str:
+        """Return the test, correction and intervals in one sentence, for the foot of a table."""
         names = ", ".join(map(str, self.tested))
         drawn = f", {self.draws:,} draws, seed {self.seed}"
         by = {
@@ -267,9 +267,11 @@ class Design:
         return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
 
 
-def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[Difference]:
+def differences(
+    evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
+) -> Iterator[Difference]:
     """Each pair of the design by each measure; p-values where it is tested."""
-    return _Work(evaluations, design).differences()
+    return _Work(evaluations, design, jobs=jobs).differences()
 
 
 def describe_difference(
@@ -351,13 +353,15 @@ def _in_order(table: FloatArray) -> FloatArray:
     return ordered
 
 
-def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
+def _hsd(
+    evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1
+) -> FloatArray:
     """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
     order = _order(evaluations, measure)
     values = _columns([evaluations[place] for place in order], measure)
     p = np.ones((len(evaluations), len(evaluations)))
     if len(values) >= 2:
-        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed).p
+        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed, jobs=jobs).p
     return p
 
 
@@ -381,6 +385,7 @@ class _Work:
     evaluations: Sequence[Evaluation]
     design: Design
     level: float = _LEVEL
+    jobs: int = 1
 
     @cached_property
     def names(self) -> list[str]:
@@ -412,7 +417,7 @@ class _Work:
                 p, corrected = found.get((run, base, measure), (None, None))
                 yield self.difference((run, base, measure), p, corrected)
 
-    def _apart(self, key: _Key) -> FloatArray:
+    def _sorted_differences(self, key: _Key) -> FloatArray:
         """Sorted: the order of the queries decides nothing."""
         run, base, measure = key
         return np.sort(paired_differences(self.named[run], self.named[base], measure))
@@ -422,12 +427,14 @@ class _Work:
         design = self.design
         if design.test in {"t", "wilcoxon"}:
             alone = stats.t_test if design.test == "t" else stats.wilcoxon
-            columns = map(self._apart, keys)
+            columns = map(self._sorted_differences, keys)
             return [alone(c).p if len(c) >= 2 and c.any() else 1.0 for c in columns]
         tables = {measure: self._table(measure) for measure in design.tested}
         place = {name: number for number, name in enumerate(self.names)}
         return [
-            1.0 if not self._apart(key).any() else float(tables[m][place[run], place[base]])
+            1.0
+            if not self._sorted_differences(key).any()
+            else float(tables[m][place[run], place[base]])
             for key in keys
             for run, base, m in (key,)
         ]
@@ -436,7 +443,7 @@ class _Work:
         """(S, S) p-values of all pairs that are needed by one measure."""
         design = self.design
         if design.test == "tukey-hsd":
-            return _hsd(self.evaluations, measure, design)
+            return _hsd(self.evaluations, measure, design, self.jobs)
         p = np.ones((len(self.names), len(self.names)))
         order = _order(self.evaluations, measure)
         whole = _columns([self.evaluations[place] for place in order], measure)
@@ -446,13 +453,15 @@ class _Work:
             and design.pairs == "all"
             and len(whole) == len(self.evaluations[0].query_ids)
         ):
-            p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed).p
+            test = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs)
+            p[np.ix_(order, order)] = test.p
             return p
         for run, base in self.pairs:
-            apart = np.sort(_oriented(self._apart((run, base, measure))))
+            apart = np.sort(_oriented(self._sorted_differences((run, base, measure))))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
-                p[at] = stats.randomization_test(apart, design.draws, design.seed).p[0]
+                test = stats.randomization_test(apart, design.draws, design.seed, jobs=self.jobs)
+                p[at] = test.p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -475,13 +484,13 @@ class _Work:
         table = _in_order(np.stack([columns[place] for place in order], axis=1))
         p = np.ones(len(columns))
         if len(table) >= 2:
-            p[order] = stats.max_t(table, design.draws, design.seed).p
+            p[order] = stats.max_t(table, design.draws, design.seed, jobs=self.jobs).p
         return p.tolist()
 
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
-        moved = self._apart(key)
+        moved = self._sorted_differences(key)
         better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
@@ -533,8 +542,9 @@ class _Work:
             found = stats.t_interval(moved, self.level)
         else:
             found = stats.bootstrap_interval(
-                moved, self.level, design.draws, design.seed, method=design.interval
-            )
+                moved, self.level, design.draws, design.seed, method=design.interval,
+                jobs=self.jobs,
+            )  # fmt: skip
         return mean, found.low, found.high, sd
 
 

@@ -304,7 +304,7 @@ def diff(
         that a run does not have is an empty ranking there.
 
     Raises:
-        UnknownName: For a measure nobody knows.
+        UnknownName: For an unknown measure.
         MismatchError: If a run has no judged query, or one to be shown is not judged.
         InputError: If an input cannot be worked with; the message names the place.
 
@@ -511,10 +511,10 @@ def _notes(
 ) -> Iterator[str]:
     for run, one in found.findings:
         yield f"{_WARNING}{run}: {one}"
-    said = {f"{_WARNING}{one}" for _, one in found.findings}
+    warnings = {f"{_WARNING}{one}" for _, one in found.findings}
     for evaluation in evaluations:
         for note in evaluation.notes:
-            if note.startswith(_WARNING) and note not in said:
+            if note.startswith(_WARNING) and note not in warnings:
                 yield f"{_WARNING}{evaluation.run_name}: {note.removeprefix(_WARNING)}"
     yield (
         f"{found.measure}: {found.mean_a:.4f} in {found.run_a}, {found.mean_b:.4f} in "
@@ -547,11 +547,11 @@ def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
         if missing:
             count = many(missing, "judged query")
             yield f"{count} not in {evaluation.run_name}: an empty ranking there"
-    said: dict[str, list[str]] = {}
+    runs_of: dict[str, list[str]] = {}
     for evaluation in evaluations:
         note = str(ties_note(evaluation.counts["tied"], evaluation.policies.ties))
-        said.setdefault(note, []).append(evaluation.run_name)
-    for note, names in said.items():
+        runs_of.setdefault(note, []).append(evaluation.run_name)
+    for note, names in runs_of.items():
         yield note if len(names) > 1 else f"{names[0]}: {note}"
 
 

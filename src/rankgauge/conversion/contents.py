@@ -72,8 +72,8 @@ def content_of(
     found, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)
-    said = kinds_named(target) if found == _OF_QUESTIONS else _named(source.name)
-    named = [one for one in found if one in said]
+    kinds = kinds_named(target) if found == _OF_QUESTIONS else _named(source.name)
+    named = [one for one in found if one in kinds]
     if len(found) > 1 and len(named) == 1:
         found = (named[0],)
     if len(found) == 1:
@@ -116,8 +116,8 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
                 from rankgauge.formats.parquet import column_names
 
                 columns = column_names(stream, source.name)
-                said = "parquet" if start.startswith(COLUMNAR[0]) else "arrow"
-                return _by_columns(columns), said, columns
+                text = "parquet" if start.startswith(COLUMNAR[0]) else "arrow"
+                return _by_columns(columns), text, columns
     with source.open() as stream:
         head = beginning(stream, source.name, _HEAD)
     head = head.removeprefix(b"\xef\xbb\xbf")
@@ -147,8 +147,8 @@ def _by_columns(columns: tuple[str, ...]) -> tuple[Content, ...]:
     kinds = _pairs_by_columns(names)
     if kinds or not set(names) & set(IDS) or not set(names) & _TEXTS:
         return kinds
-    asked, told = set(names) & _OF_QUERY, set(names) & _OF_DOCUMENT
-    if bool(asked) == bool(told):
+    asked, of_document = set(names) & _OF_QUERY, set(names) & _OF_DOCUMENT
+    if bool(asked) == bool(of_document):
         return ("queries", "documents")
     return ("queries",) if asked else ("documents",)
 
@@ -189,12 +189,12 @@ def _of_json(first: bytes, form: str | None, head: bytes) -> _Possible:
 
 def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
     first = lines[0]
-    for mark, said in (("\t", "tsv"), (",", "csv")):
-        if form in {said, None} or mark == "\t":
+    for mark, form_name in (("\t", "tsv"), (",", "csv")):
+        if form in {form_name, None} or mark == "\t":
             cells = _cells(first, mark)
             kinds = _by_columns(tuple(cells))
             if kinds:
-                return kinds, said, tuple(cells)
+                return kinds, form_name, tuple(cells)
     if form != "csv":
         kinds = _of_fields(lines, first.split(b"\t"))
         if kinds:

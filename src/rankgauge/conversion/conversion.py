@@ -11,19 +11,20 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from rankgauge.conversion.contents import FileContent, content_of, kinds_named
 from rankgauge.conversion.losses import (
+    Tally,
     UnreadFields,
     column_losses,
     rest,
-    target_losses,
     unread_fields,
     unread_losses,
 )
@@ -34,10 +35,10 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import Run, read_run
+from rankgauge.data.run import NotInBlocksError, Run, read_run, sure_blocks
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.lines import Source, opened, source_name
+from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
 from rankgauge.formats.questions import may_be_questions, read_questions
 from rankgauge.formats.readers import read_stream
 from rankgauge.formats.registry import (
@@ -50,13 +51,13 @@ from rankgauge.formats.registry import (
     target_format,
     unpacked,
 )
-from rankgauge.formats.text_writers import Profile, Unheld, text_lines
+from rankgauge.formats.text_writers import LossCounter, Profile, text_lines
 from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, kept
 from rankgauge.formats.writers import (
     pair_lines,
     refuse_ending,
     write_collection,
-    write_table,
+    write_tables,
     written,
 )
 from rankgauge.rendering.result import Result
@@ -182,11 +183,11 @@ def convert(
         source, source_format = source.path, source_format or source.format
     wanted = _Wanted(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
-        return _held_converted(source, wanted)
+        return _convert_in_memory(source, wanted)
     if isinstance(source, Collection) or _is_collection(source):
         return _collection_or_part(source, kind or _part_named(wanted), source_format, wanted)
     _refuse_itself(source, target)
-    with _kept_still(source) as text:
+    with _reopenable(source) as text:
         held = content_of(text, kind=kind, form=source_format, target=wanted.target_name)
         if held.kind in {"qrels", "run"}:
             return _pairs_converted(text, held, source_format, wanted)
@@ -205,8 +206,8 @@ class _Wanted:
     @property
     def pairs_form(self) -> str:
         """The format of judgments or a run."""
-        said = None if self.target == "-" else target_format(source_name(self.target))
-        return self.format or said or "trec"
+        named = None if self.target == "-" else target_format(source_name(self.target))
+        return self.format or named or "trec"
 
     @property
     def target_name(self) -> str:
@@ -242,7 +243,7 @@ def _refuse_itself(source: Source, target: Source) -> None:
 
 
 @contextmanager
-def _kept_still(source: Source) -> Iterator[TextSource]:
+def _reopenable(source: Source) -> Iterator[TextSource]:
     """A source that can be opened again: standard input is copied into a file first."""
     if source != "-" and os.path.isfile(source):  # noqa: PTH113 - a path may be text
         yield TextSource.of(source)
@@ -260,30 +261,54 @@ def _kept_still(source: Source) -> Iterator[TextSource]:
 def _pairs_converted(
     source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
 ) -> Conversion:
+    def copied(blocks: Iterator[Qrels | Run]) -> Conversion:
+        first = next(blocks)
+        unread = UnreadFields()
+        if held.form == "trec":
+            with source.open() as stream:
+                found = unread_fields(stream, layout)
+            # Where the document is another field the lines are not of TREC, but only as wide.
+            unread = found if found.doc in {b"", _first_doc(first.table)} else unread
+        tally = Tally(wanted.pairs_form, unread)
+        tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
+        tag = wanted.name or tag or (first.name if isinstance(first, Run) else "")
+        origin = (source.name, held.form, tag)
+        done = _written(chain([first], blocks), wanted, origin, tally)
+        losses = [
+            *unread_losses(tally, unread, layout, name=wanted.name),
+            *column_losses(source, held, layout),
+        ]
+        if format_named(held.form).dropped:
+            losses.append(format_named(held.form).dropped)
+        return replace(done, losses=(*losses, *done.losses))
+
     layout = RUN if held.kind == "run" else JUDGMENTS
-    read = _read(source, layout, given)
-    unread = UnreadFields()
-    if held.form == "trec":
-        with source.open() as stream:
-            found = unread_fields(stream, layout)
-        # Where the document is another field the lines are not of TREC, but only as wide.
-        unread = found if found.doc in {b"", _first_doc(read.table)} else unread
-    losses = [
-        *unread_losses(read.table, unread, layout, form=wanted.pairs_form, name=wanted.name),
-        *column_losses(source, held, layout),
-    ]
-    if format_named(held.form).dropped:
-        losses.append(format_named(held.form).dropped)
-    tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
-    tag = wanted.name or tag or (read.name if isinstance(read, Run) else "")
-    return _written(read, wanted, (source.name, held.form, tag), losses)
+    form = _read_as(source, given)
+    if layout is RUN and _is_plain(source):
+        with suppress(NotInBlocksError, InputError):
+            return copied(sure_blocks(InFormat(source.path, form) if form else source.path))
+    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    return copied(iter([_read(source, layout, form)]))
+
+
+def _is_plain(source: TextSource) -> bool:
+    """Whether the source is a file as it was given, and not compressed."""
+    if source.name != source.path:
+        return False
+    with opened_bytes(source.path) as stream:
+        return is_plain_file(stream)
+
+
+def _read_as(source: TextSource, form: str | None) -> str | None:
+    """The format by whose reader it is read; None: that of its name or first bytes."""
+    if form is not None and form in TARGET_FORMATS and not format_named(form).named:
+        form = format_named(form).read_as or None
+    if form == "json" and ".csv" in source.name.lower():
+        return "csv"  # what OpenSearch imports as a table
+    return form
 
 
 def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
-    if form is not None and form in TARGET_FORMATS and not format_named(form).named:
-        form = format_named(form).read_as or None  # None: recognized by its first bytes
-    if form == "json" and ".csv" in source.name.lower():
-        form = "csv"  # what OpenSearch imports as a table
     if source.name == source.path:
         if layout is RUN:
             return read_run(source.path, format=form)
@@ -296,12 +321,12 @@ def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
 
 def _first_doc(table: PairTable) -> bytes:
     """The document of the first line."""
-    if table.lines is None or not len(table):
+    if not len(table):
         return b""
-    return table.docs[int(np.argmin(table.lines))]
+    return table.docs[0 if table.lines is None else int(np.argmin(table.lines))]
 
 
-def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
+def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
     """Judgments or a run in memory: a file may not hold its name and settings."""
     losses: list[str] = []
     tag = ""
@@ -312,29 +337,43 @@ def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
         if held.settings:
             losses.append(f"the settings of the run ({len(held.settings)}) are not kept")
     source = held.table.source or ("run" if isinstance(held, Run) else "judgments")
-    return _written(held, wanted, (source, "memory", tag), losses)
+    done = _written([held], wanted, (source, "memory", tag))
+    return replace(done, losses=(*losses, *done.losses))
 
 
 def _written(
-    held: Qrels | Run, wanted: _Wanted, said: tuple[str, str, str], losses: list[str]
+    parts: Iterable[Qrels | Run],
+    wanted: _Wanted,
+    origin: tuple[str, str, str],
+    tally: Tally | None = None,
 ) -> Conversion:
-    source, source_form, tag = said
-    form = wanted.pairs_form
+    """Write judgments or a run, whose parts have different queries."""
+    source, source_form, tag = origin
+    tally = tally or Tally(wanted.pairs_form, UnreadFields())
     refuse_ending(wanted.target, wanted.format)
-    layout = RUN if isinstance(held, Run) else JUDGMENTS
-    table, more = _without_empty(held, wanted)
-    write_table(table, wanted.target, layout, tag, form=form)
-    missing = format_named(form).missing
+    parts = iter(parts)
+    first = next(parts)
+    layout = RUN if isinstance(first, Run) else JUDGMENTS
+    losses: list[str] = []
+
+    def tables() -> Iterator[PairTable]:
+        for part in chain([first], parts):
+            table, more = _without_empty(part, wanted)
+            losses.extend(more)
+            yield table
+
+    write_tables(tally.each(tables()), wanted.target, layout, tag, form=tally.form)
+    missing = format_named(tally.form).missing
     return Conversion(
         source=source,
         target=wanted.target_name,
-        kind="run" if isinstance(held, Run) else "qrels",
+        kind="run" if layout is RUN else "qrels",
         source_format=source_form,
-        target_format=form,
-        queries=len(table.queries),
-        rows=len(table),
-        losses=(*losses, *more, *target_losses(table, form, tag)),
-        notes=(*held.table.notes, *([missing] if missing else [])),
+        target_format=tally.form,
+        queries=tally.queries,
+        rows=tally.rows,
+        losses=(*losses, *tally.target_losses(tag)),
+        notes=(*tally.notes, *([missing] if missing else [])),
     )
 
 
@@ -406,9 +445,9 @@ def _lines_written(
 ) -> Conversion:
     rows, profile = texts
     form, name = _texts_form(held.kind, wanted), wanted.target_name
-    unheld = Unheld(form, name, wanted.lossy)
+    loss_counter = LossCounter(form, name, wanted.lossy)
     with written(wanted.target) as stream:
-        for line in text_lines(rows(), form, held.kind, (profile, unheld)):
+        for line in text_lines(rows(), form, held.kind, (profile, loss_counter)):
             stream.write(line)
     return Conversion(
         source=source,
@@ -418,7 +457,7 @@ def _lines_written(
         target_format=form,
         queries=profile.count if held.kind == "queries" else 0,
         rows=profile.count,
-        losses=tuple(unheld.said()),
+        losses=tuple(loss_counter.messages()),
     )
 
 
@@ -477,15 +516,17 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
             fix="name one, or say which part to write: --kind (in Python kind=...)",
         )  # fmt: skip
     documents, queries = Profile(), Profile()
-    unheld = Unheld("jsonl", name, wanted.lossy)
+    loss_counter = LossCounter("jsonl", name, wanted.lossy)
     parts: dict[str, Iterable[bytes]] = {
-        _CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, unheld)),
-        _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, unheld)),
+        _CORPUS: text_lines(
+            _rows(held, "documents"), "jsonl", "documents", (documents, loss_counter)
+        ),
+        _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, loss_counter)),
     }
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
         judged, losses = _without_empty(held.qrels, replace(wanted, format="beir"))
-        parts[_QRELS] = pair_lines(judged, JUDGMENTS, "beir", name=name)
+        parts[_QRELS] = pair_lines([judged], JUDGMENTS, "beir", name=name)
     write_collection(wanted.target, parts)
     return Conversion(
         source=source,
@@ -495,7 +536,7 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
         target_format="beir",
         queries=len(held.queries),
         rows=len(held.documents),
-        losses=(*losses, *unheld.said()),
+        losses=(*losses, *loss_counter.messages()),
         notes=held.notes,
     )
 
@@ -507,13 +548,13 @@ def _inside_converted(
     read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
     layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
     tag = wanted.name or (read.name if isinstance(read, Run) else "")
-    return _written(read, wanted, (source_name(source), layout, tag), [])
+    return _written([read], wanted, (source_name(source), layout, tag))
 
 
 def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wanted) -> Conversion:
     """One part of a collection."""
     if kind == "qrels" and held.qrels is not None:
-        return replace(_held_converted(held.qrels, wanted), source=source)
+        return replace(_convert_in_memory(held.qrels, wanted), source=source)
     if kind in {"run", "qrels"}:
         fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
         raise InputError(f"the collection holds no {kind}", where=source, fix=fix)

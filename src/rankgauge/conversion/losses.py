@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from rankgauge.conversion.contents import FileContent
 from rankgauge.core.ids import Ids, IntArray, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.fast_trec import field_grid
@@ -39,7 +39,7 @@ class UnreadFields:
     seconds: Counter[bytes] = field(default_factory=Counter)
     # The last fields of a run, with counts, the first one first.
     tags: Counter[bytes] = field(default_factory=Counter)
-    # The rank of each line, in the order of the file; NaN where it is no number.
+    # The rank of each line, in the order of the file; NaN where it is not a number.
     ranks: list[FloatArray] = field(default_factory=list)
     comments: int = 0  # how many lines are comments
     doc: bytes = b""  # the third field of the first line that has as many as it should
@@ -120,11 +120,60 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
     return True
 
 
+class Tally:
+    """Counts of tables on their way into a file.
+
+    Attributes:
+        form: The format of the file.
+        queries: How many queries there are.
+        rows: How many rows.
+        notes: What their reader had to say.
+    """
+
+    def __init__(self, form: str, unread: UnreadFields) -> None:
+        self.form = form
+        self.queries = self.rows = 0
+        self.notes: dict[str, None] = {}
+        self._ranks = np.concatenate(unread.ranks) if unread.ranks else np.zeros(0)
+        self._contradicted: list[str] = []
+        self._negative = 0
+        self._only_ranks = True
+
+    def each(self, tables: Iterable[PairTable]) -> Iterator[PairTable]:
+        """The tables, each counted."""
+        for table in tables:
+            ranks = self._ranks[self.rows : self.rows + len(table)]
+            wrong = _contradicted(table, ranks) if len(ranks) == len(table) else ()
+            self._contradicted += [show_id(table.queries[row]) for row in wrong]
+            self._negative += int(np.count_nonzero(table.values < 0))
+            if self.form == "msmarco" and self._only_ranks:
+                self._only_ranks = _only_ranks(table)
+            self.queries += len(table.queries)
+            self.rows += len(table)
+            self.notes |= dict.fromkeys(table.notes)
+            yield table
+
+    @property
+    def contradicted(self) -> list[str]:
+        """The queries in which a document of a worse rank has a better score."""
+        return self._contradicted if len(self._ranks) == self.rows else []
+
+    def target_losses(self, tag: str) -> Iterator[str]:
+        """What the format does to what it holds."""
+        if not self._only_ranks:
+            yield f"{many(self.rows, 'score')}: {self.form} holds ranks only"
+        if self._negative and format_named(self.form).ratings:
+            grades = many(self._negative, "grade")
+            yield f"{grades} below 0 (pooled, not judged): {self.form} takes them for ratings"
+        if self.form == "trec" and tag and tag.split() != [tag]:
+            yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
+
+
 def unread_losses(
-    table: PairTable, unread: UnreadFields, layout: Layout, *, form: str, name: str | None
+    tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None
 ) -> Iterator[str]:
     """What the fields of TREC lines said that the new file does not."""
-    is_run = layout is RUN
+    is_run, form = layout is RUN, tally.form
     if unread.comments:
         yield f"{many(unread.comments, 'comment line')} not kept"
     if unread.seconds:
@@ -141,29 +190,28 @@ def unread_losses(
         yield f"the tag '{tags[0]}': {form} has no place for it"
     elif tags and name is not None and tags[0] != name:
         yield f"the tag '{tags[0]}': it becomes '{name}', as asked"
-    wrong = _contradicted(table, unread.ranks)
-    if len(wrong):
-        first = show_id(table.queries[int(wrong[0])])
+    wrong = tally.contradicted
+    if wrong:
         yield (
             f"the rank column contradicts the scores in {many(len(wrong), 'query')}, "
-            f"'{first}'{rest(len(wrong))}: the scores decide"
+            f"'{wrong[0]}'{rest(len(wrong))}: the scores decide"
         )
 
 
-def _contradicted(table: PairTable, given: list[FloatArray]) -> IntArray:
-    """The queries in which a document of a worse rank has a better score."""
-    ranks = np.concatenate(given) if given else np.zeros(0)
-    if table.lines is None or len(ranks) != len(table) or not len(table):
-        return np.zeros(0, dtype=np.int64)
-    of_row = np.empty(len(table))
-    of_row[np.argsort(table.lines, kind="stable")] = ranks
+def _contradicted(table: PairTable, ranks: FloatArray) -> list[int]:
+    """The queries in which a document of a worse rank has a better score; ranks by line."""
+    of_row = ranks
+    if table.lines is not None:
+        of_row = np.empty(len(table))
+        of_row[np.argsort(table.lines, kind="stable")] = ranks
     known = ~np.isnan(of_row)
     queries, values, of_row = table.query_numbers()[known], table.values[known], of_row[known]
-    order = np.lexsort((of_row, queries))
-    queries, values, of_row = queries[order], values[order], of_row[order]
+    if ((of_row[1:] < of_row[:-1]) & (queries[1:] == queries[:-1])).any():
+        order = np.lexsort((of_row, queries))
+        queries, values, of_row = queries[order], values[order], of_row[order]
     wrong = queries[1:] == queries[:-1]
     wrong &= (of_row[1:] > of_row[:-1]) & (values[1:] > values[:-1])
-    return np.unique(queries[1:][wrong])
+    return distinct(queries[1:][wrong]).tolist()
 
 
 def column_losses(source: TextSource, content: FileContent, layout: Layout) -> Iterator[str]:
@@ -181,19 +229,6 @@ def column_losses(source: TextSource, content: FileContent, layout: Layout) -> I
         shown = ", ".join(repr(name) for name in others[:_SHOWN])
         word = "column" if content.form != "jsonl" else "key"
         yield f"{many(len(others), word)} not kept: {shown}{rest(len(others), _SHOWN)}"
-
-
-def target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
-    """What a format does to what it holds."""
-    if form == "msmarco" and not _only_ranks(table):
-        yield f"{many(len(table), 'score')}: {form} holds ranks only"
-    negative = int(np.count_nonzero(table.values < 0)) if format_named(form).ratings else 0
-    if negative:
-        yield (
-            f"{many(negative, 'grade')} below 0 (pooled, not judged): {form} takes them for ratings"
-        )
-    if form == "trec" and tag and tag.split() != [tag]:
-        yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
 
 
 def _only_ranks(table: PairTable) -> bool:

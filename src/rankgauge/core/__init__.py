@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from rankgauge.core.policies import Policies as Policies
     from rankgauge.core.redaction import redact as redact
+    from rankgauge.core.threads import map_in_threads as map_in_threads
     from rankgauge.core.use_cases import (
         USE_CASES as USE_CASES,
         UseCase as UseCase,
@@ -28,6 +29,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "findings": "Effect Evidence Finding FindingKind Location",
         "policies": "Policies",
         "redaction": "redact",
+        "threads": "map_in_threads",
         "use_cases": "USE_CASES UseCase use_case",
     },
 )

@@ -54,6 +54,17 @@ def measure_grades(
 ) -> list[float] | None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
+def row_lines(
+    data: _Bytes,
+    starts: _Ints,
+    lengths: _Ints,
+    values: _Floats,
+    before: bytes,
+    between: bytes,
+    after: bytes,
+    rank: int,
+    /,
+) -> bytes | None: ...
 def scan(
     numbering: _Capsule,
     data: _Bytes,

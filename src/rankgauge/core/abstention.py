@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 # The version is part of every verdict of the rule; a changed pattern is a new version.
-ABSTENTION_RULE = "abstention-1"
+ABSTENTION_RULE = "abstention-2"
 # Of labeled answers of MTRAG: abstentions that the rule finds, and answers that it leaves alone.
-RULE_SENSITIVITY, RULE_SPECIFICITY = (12, 15), (453, 456)
+RULE_SENSITIVITY, RULE_SPECIFICITY = (13, 15), (453, 456)
 _ABBREVIATIONS = frozenset({
     "al", "approx", "art", "cf", "ch", "col", "corp", "dept", "dr", "ed", "eq", "est", "etc",
     "fig", "gen", "gov", "inc", "jr", "ltd", "mr", "mrs", "ms", "mt", "no", "nos", "op", "p",
@@ -22,14 +22,15 @@ _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _WORD = re.compile(r"(?<!\w)\w{1,6}$")
 _NUMBER = re.compile(r"[ \t]*+[0-9]++")
 _LONGEST = 2  # sentences of an abstention
-_GOES_ON = re.compile(
-    r"\b(?:however|nevertheless|but)\b(?!.*\b(?:not|n't|cannot)\b)", re.IGNORECASE
-)
+# An answer goes on if the last of these is a word of the group.
+_TURN = re.compile(r"\b(?:(however|nevertheless|but)|not|cannot)\b|n't\b", re.IGNORECASE)
 _ABSTAINS = re.compile(
     r"""^\W*+(
         (?:i(?:'m|\s+am)\s+(?:sorry|afraid)|sorry|unfortunately|apologies)\b.{0,80}?
         )?\W*+(?:
-        i\s+(?:don'?t|do\s+not)\s+(?:know|have\s+(?:\w+\s+){0,2}(?:information|context|answer|access))\b
+        i\s+(?:don'?t|do\s+not)\s+know\b
+        |i\s+(?:(?:don'?t|do\s+not)\s+have|have\s+no)\s+(?:\w+\s+){0,3}
+            (?:information|knowledge|details|context|answer|access)\b
         |i\s+(?:can(?:not|'t|\s+not)|am\s+(?:unable|not\s+able)\s+to|'m\s+(?:unable|not\s+able)\s+to)
             \s+(?:answer|find|determine|provide|say|tell)
         |(?:the|this)\s+(?:provided\s+|given\s+)?
@@ -54,6 +55,7 @@ ABSTENTION_RE2 = "(?is)" + (
     .replace(r"\W*$", "")
     .replace(r"\s", r"\W")
     .replace(r"\w+", r"[\w\x{80}-\x{10ffff}]+")
+    .replace("'", "['’]")  # noqa: RUF001 - the rule replaces typographic apostrophes
 )
 
 
@@ -94,11 +96,16 @@ def abstains(answer: str) -> bool:
         >>> abstains("I'm sorry, but the context does not mention it."), abstains("No, it is not.")
         (True, False)
     """
-    sentences = split_sentences(answer)
+    sentences = split_sentences(answer.replace("’", "'"))  # noqa: RUF001
     if not sentences:
         return True
     return (
         len(sentences) <= _LONGEST
         and _ABSTAINS.match(sentences[0]) is not None
-        and not any(map(_GOES_ON.search, sentences))
+        and not any(map(_goes_on, sentences))
     )
+
+
+def _goes_on(sentence: str) -> bool:
+    turns = [turn[1] for turn in _TURN.finditer(sentence)]
+    return bool(turns and turns[-1])

@@ -110,7 +110,7 @@ class Database:
         self._keeps = True
 
     def close(self) -> None:
-        """Let go of what is open; it opens again when it is used again."""
+        """Close connections; they reopen on the next use."""
         self._keeps, self._prepared = False, None
         for engine in self._engines.values():
             engine.dispose()
@@ -123,7 +123,7 @@ class Database:
             if self.path is not None:
                 self._check_file(self.path)
                 if not self.path.exists():
-                    raise self._nothing()
+                    raise self._nothing_stored()
             with self._engine(create=False).begin() as connection:
                 if self.path is None:
                     # One state for all statements, as a transaction of SQLite sees it.
@@ -131,7 +131,7 @@ class Database:
                 self._be_patient(connection)
                 revision = self._revision(connection)[0]
                 if revision is None:
-                    raise self._nothing()
+                    raise self._nothing_stored()
                 if revision == self._schema.revision:
                     yield connection
                     return
@@ -166,7 +166,7 @@ class Database:
     def copy_to(self, target: Path) -> None:
         """Copy a file of SQLite, as it is at one moment, while others may write to it.
 
-        The copy is whole or not made. What is already there is not replaced.
+        The copy is complete or not made. An existing file is not replaced.
         """
         with self.reading():
             pass  # it exists, is ours, and is of the latest revision
@@ -238,7 +238,7 @@ class Database:
         path = Path(os.path.abspath(self.path or ""))  # noqa: PTH100 - a link stays a link
         mode = "rwc" if create else "rw"
         if not create and not os.access(path.parent, os.W_OK):
-            # Reading needs two files beside it, unless nobody can be writing.
+            # Reading needs two files next to it, unless nobody can be writing.
             mode = "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
         raw = sqlite3.connect(
             f"{path.as_uri()}?mode={mode}",
@@ -251,7 +251,7 @@ class Database:
         return raw
 
     def _file(self) -> tuple[int, int] | None:
-        """What tells a file from another of this name; None without one."""
+        """Identity of the file of this name; None without one."""
         try:
             found = os.stat(self.path or "")  # noqa: PTH116 - the path may be empty
         except OSError:
@@ -282,9 +282,9 @@ class Database:
         if path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
         for _ in range(_LOOKS):
-            if not path.exists() or _is_whole(path) or Path(f"{path}-wal").exists():
+            if not path.exists() or _is_complete(path) or Path(f"{path}-wal").exists():
                 return
-            # Another program may be at work in it right now; what is cut off stays cut off.
+            # Another program may be writing now; a truncated file stays truncated.
             time.sleep(0.05)
         raise self.damaged("its end is missing")
 
@@ -360,7 +360,7 @@ class Database:
                 where=self.where, fix=f"name another file for the {self._schema.name}",
             )  # fmt: skip
 
-    def _nothing(self) -> NothingStored:
+    def _nothing_stored(self) -> NothingStored:
         return NothingStored(
             f"there is no {self._schema.name} yet", where=self.where, fix=self._missing
         )
@@ -381,8 +381,8 @@ class Database:
                 raise self._sqlite_error(raw, done) from None
             raise self._server_error(raw) from None
         except SQLAlchemyError as error:
-            said = f"the database cannot be {done}: {self._plain(error)}"
-            raise InputError(said, where=self.where, fix="check the URL") from None
+            text = f"the database cannot be {done}: {self._plain(error)}"
+            raise InputError(text, where=self.where, fix="check the URL") from None
         except (OSError, ValueError) as error:
             if isinstance(error, RankgaugeError):
                 raise
@@ -401,16 +401,16 @@ class Database:
 
     def _server_error(self, error: Any) -> InputError:
         state = getattr(error, "sqlstate", None) or ""
-        said = self._plain(error)
+        message = self._plain(error)
         if state in {"55P03", "57014"}:
             return self._locked()
         if state == "42501":
-            what = f"the server does not allow it: {said}"
+            what = f"the server does not allow it: {message}"
             fix = "ask for the right to create tables"
         elif state and not state.startswith(("08", "28", "3D", "57P")):
-            what, fix = f"the server says: {said}", "check the database"
+            what, fix = f"the server says: {message}", "check the database"
         else:
-            what = f"the server cannot be reached: {said}"
+            what = f"the server cannot be reached: {message}"
             fix = "check host, port, name and password in the URL, and that the server runs"
         return StorageError(what, where=self.where, fix=fix)
 
@@ -461,12 +461,12 @@ def sqlite_error(
     error: sqlite3.Error, done: str, *, store: str, where: str, patience: float
 ) -> InputError:
     """The error for what SQLite reports about a store that cannot be read or written (`done`)."""
-    said = f"cannot be {done}: {error}"
+    text = f"cannot be {done}: {error}"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return _locked(store, where, patience)
         case sqlite3.SQLITE_NOTADB:
-            said = "this is no database of SQLite"
+            text = "this is no database of SQLite"
             fix = f"name another file for the {store}"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             fix = "check that you may write to the file and to its folder"
@@ -474,7 +474,7 @@ def sqlite_error(
             fix = "check the disk; what was kept before is still there"
         case _:
             return _damaged(str(error), store, where)
-    return StorageError(said, where=where, fix=fix)
+    return StorageError(text, where=where, fix=fix)
 
 
 def _locked(store: str, where: str, patience: float) -> StorageError:
@@ -491,13 +491,13 @@ def _damaged(how: str, store: str, where: str) -> InputError:
     )  # fmt: skip
 
 
-def _is_whole(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     """Whether a file is as long as its header says (https://sqlite.org/fileformat2.html, 1.3)."""
     with path.open("rb") as stream:
         header = stream.read(100)
         size = stream.seek(0, os.SEEK_END)
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        return True  # empty, or no database: that is told elsewhere
+        return True  # empty, or not a database: reported elsewhere
     page, pages, changed, valid = (
         int.from_bytes(header[begin:end], "big")
         for begin, end in ((16, 18), (28, 32), (24, 28), (92, 96))
@@ -506,7 +506,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _url_of(where: str) -> URL:
-    """The URL; what it says is never repeated in full, for it may hold a password."""
+    """The URL. It is never repeated in full, as it may contain a password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -541,7 +541,7 @@ def _file_of(url: URL) -> Path:
 def escaped_login(url: str) -> str:
     """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
 
-    Whoever writes such a password as it is would have its end taken for the host, and printed.
+    An unescaped password of this kind would have its end taken for the host, and printed.
 
     Example:
         >>> escaped_login("postgresql://me:p@ss/word@host/name")
@@ -563,7 +563,7 @@ def escaped_login(url: str) -> str:
         and "@" in behind
         and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0])
     ):
-        # What looks like a host is the beginning of the login.
+        # What looks like a host is the start of the credentials.
         if behind.count("@") > 1:
             raise ValueError("several @")
         login, _, host = rest.partition("@")

@@ -127,7 +127,7 @@ def for_annotation(text: str, *, is_property: bool = False) -> str:
 
 
 def for_csv(text: str) -> str:
-    """One line for a cell of a spreadsheet, which is no formula.
+    """One line for a cell of a spreadsheet, which is not a formula.
 
     Example:
         >>> for_csv("=1+1"), for_csv("a=1")

@@ -15,7 +15,7 @@ from rankgauge.errors import FormatError, InputError, RankgaugeError
 def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a stream whose content becomes the file when the block ends without an error.
 
-    The content is written beside the target, brought to the disk, and renamed: an error or a crash
+    The content is written next to the target, flushed to disk, and renamed: an error or a crash
     leaves an earlier file as it was. A symbolic link is followed. Pipes and devices are written to
     directly.
 

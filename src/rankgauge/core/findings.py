@@ -1,4 +1,4 @@
-"""Findings: what is noticed about an input, and the kinds of findings with their codes."""
+"""Findings: problems of an input or a result, and the kinds of findings with their codes."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class FindingKind:
         return Finding(self.code, self.severity, message, self.effect, fix or self.fix, evidence)
 
 
-# The kinds that lower packages find, too; those that only check() finds are beside its functions.
+# The kinds that lower packages find, too; those that only check() finds are next to its functions.
 
 NO_COMMON_DOCUMENT = FindingKind(
     "P102", "no-common-document", "error",

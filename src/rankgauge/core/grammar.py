@@ -22,8 +22,8 @@ class Param(NamedTuple):
     """A word that measures may take."""
 
     name: str  # the word
-    meaning: str  # what it means, in one line
-    domain: str  # what is possible, in words
+    meaning: str  # its meaning, in one line
+    domain: str  # the allowed values, in words
     # From text or a Python value to the value itself; ValueError if it is not possible.
     read: Callable[[Any], Value]
 
@@ -47,7 +47,7 @@ def _number(value: Any) -> int | float:
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(value)
-    # Beyond 2^53 a float stands for many whole numbers, and is spelled shorter as one.
+    # Beyond 2^53 a float represents many integers, and its float notation is shorter.
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
@@ -239,7 +239,7 @@ VOCABULARY: Mapping[str, Param] = {
 
 
 class ParsedName(NamedTuple):
-    """A name taken apart: ``nDCG(gain=exp)@10`` is ``nDCG``, ``{"gain": "exp"}``, ``"10"``."""
+    """A parsed name: ``nDCG(gain=exp)@10`` is ``nDCG``, ``{"gain": "exp"}``, ``"10"``."""
 
     name: str
     params: Mapping[str, str]
@@ -260,7 +260,7 @@ LONGEST = 400
 
 
 def split_name(text: str) -> ParsedName:
-    """Take a name apart.
+    """Parse a name.
 
     Example:
         >>> split_name("RR(rel=2)@10")
@@ -290,7 +290,7 @@ def _no_name(text: str) -> UnknownName:
 
 
 def format_name(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
-    """The text of a name; `at` is the parameter that is behind ``@``.
+    """The text of a name; `at` is the parameter after ``@``.
 
     Example:
         >>> format_name("RR", [("k", 10), ("rel", 2)], "k")

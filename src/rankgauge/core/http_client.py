@@ -7,9 +7,11 @@ import json
 import math
 import os
 import socket
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,7 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
-from rankgauge.core.redaction import Secrets, redact
+from rankgauge.core.redaction import Secrets, redact, secret_parts
 from rankgauge.errors import InputError, RankgaugeError
 
 Result = TypeVar("Result")
@@ -41,7 +43,7 @@ _FIXES = {
 }
 _SHOWN = 300
 _FIRST_WAIT = 0.5
-# Parameters of a URL that are told; the rest may be secret.
+# Parameters of a URL that are printed; others may be secret.
 _PLAIN = frozenset({"api-version", "version"})
 _PLAIN_HEADERS = frozenset({
     "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
@@ -56,8 +58,8 @@ class EndpointError(RankgaugeError):
     Attributes:
         status: The status of its response; None if there was none, or none that could be read.
         retryable: Whether the same request may succeed later.
-        retry_after: Seconds after which the server wants to be asked again; None if it said none.
-        said: The body of a response that is an error, without secrets.
+        retry_after: Seconds that the server asks to wait before a retry; None if it gives none.
+        body: The body of a response that is an error, without secrets.
     """
 
     def __init__(
@@ -69,17 +71,17 @@ class EndpointError(RankgaugeError):
         status: int | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
-        said: str = "",
+        body: str = "",
     ) -> None:
         super().__init__(what, where=where, fix=fix)
-        self.said = said
+        self.body = body
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after
 
 
 class Endpoint:
-    """A server that takes JSON and returns JSON. It can be asked from several threads at once.
+    """A server that takes JSON and returns JSON. Several threads can use it at the same time.
 
     Args:
         url: Where it is: ``http://localhost:8000/v1``. A query (``?api-version=...``) is kept.
@@ -93,7 +95,7 @@ class Endpoint:
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the URL is none, a header is no text, or the variable is not set.
+        InputError: If the URL is not valid, a header is not text, or the variable is not set.
 
     Example:
         >>> Endpoint("http://localhost:8000/v1/?token=abc")
@@ -114,6 +116,7 @@ class Endpoint:
         self._httpx = library("httpx", extra="http", of="an endpoint")
         self._core = library("httpcore", extra="http", of="an endpoint")
         self._parts = _parts(url)
+        self._hidden_parts = secret_parts(self._parts.path)
         self._headers = _headers(headers)
         self._key_env = key_env
         self._key_header = key_header
@@ -144,35 +147,39 @@ class Endpoint:
         """The URL without what may be secret, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
         query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query())
-        return urlunsplit((self._parts.scheme, host, self._parts.path, query, ""))
+        parts = self._parts.path.split("/")
+        path = "/".join("..." if part in self._hidden_parts else part for part in parts)
+        return urlunsplit((self._parts.scheme, host, path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """What decides the responses of a server: the URL, and what is sent to it.
+        """Settings that decide the responses of a server: the URL and the request.
 
-        What may be secret enters as a keyed hash (``hidden``): the user in the URL, parameters and
-        values of headers. The key is told by the name of its variable only: keys expire, and a run
-        goes on with the next one. Two accounts with different responses need two variables.
+        What may be secret enters as a keyed hash (``hidden``): the user in the URL, parts of its
+        path that look like keys, parameters and values of headers. The key is represented by the
+        name of its variable only: keys expire, and a run goes on with the next one. Two accounts
+        with different responses need two variables.
 
         Args:
             more: Further values that are sent and not shown.
         """
-        told: dict[str, Any] = {"url": self.shown}
+        found: dict[str, Any] = {"url": self.shown}
         if self._headers:
-            told["headers"] = sorted(self._headers)
+            found["headers"] = sorted(self._headers)
         if self._key_env is not None:
-            told["key_env"] = self._key_env
+            found["key_env"] = self._key_env
         hidden: dict[str, Any] = {
             "user": self._parts.netloc.rpartition("@")[0],
+            "path": sorted(self._hidden_parts),
             "query": [row for row in self._query() if row[0].lower() not in _PLAIN],
             "headers": self._headers,
             **more,
         }
         hidden = {name: value for name, value in hidden.items() if value}
-        return told | ({"hidden": keyed_hash(hidden)} if hidden else {})
+        return found | ({"hidden": keyed_hash(hidden)} if hidden else {})
 
-    def quoted(self, said: object) -> str:
+    def quoted(self, message: object) -> str:
         """Words of the server for a message: without secrets (some send them back), on one line."""
-        text = self.secrets.redact(str(said)[:_MAX_FAULT])
+        text = self.secrets.redact(str(message)[:_MAX_FAULT])
         line = " ".join(redact(text).split())
         return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
 
@@ -185,7 +192,7 @@ class Endpoint:
         """Send a body and return the response.
 
         Args:
-            path: What is behind the URL, such as ``embeddings``; nothing if it is empty.
+            path: The path after the URL, such as ``embeddings``; may be empty.
             body: What is sent as JSON.
 
         Raises:
@@ -200,16 +207,16 @@ class Endpoint:
         content: bytes | None = None,
         *,
         kind: str = "application/json",
-        params: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> Any:
         """Send a request of any method and return the response.
 
         Args:
             method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
-            path: What is behind the URL; nothing if it is empty.
+            path: The path after the URL; may be empty.
             content: What is sent, if anything.
             kind: What the content is.
-            params: Sent behind the path, ``?name=value``.
+            params: Sent behind the path, ``?name=value``; a list repeats its name.
 
         Raises:
             EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
@@ -217,7 +224,7 @@ class Endpoint:
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
         headers = self._sent_headers({} if content is None else {"content-type": kind})
         url = self._url(path, params or {})
-        # Causes are left out: their texts may hold what was sent.
+        # Causes are omitted: their texts may contain the request.
         try:
             status, got, content = self._sent(method, url, headers, content)
         except self._core.TimeoutException:
@@ -243,7 +250,7 @@ class Endpoint:
             raise EndpointError(
                 f"the server answered {status}: {self.quoted(text)}", where=where, status=status,
                 retryable=status in RETRYABLE, retry_after=_retry_after(got),
-                said=redact(self.secrets.redact(text)),
+                body=redact(self.secrets.redact(text)),
                 fix=_FIXES.get(status, "see what the server says"),
             )  # fmt: skip
         if len(content) > self._max_bytes:
@@ -274,7 +281,7 @@ class Endpoint:
             method, target, headers=raw, content=content, extensions={"timeout": limits}
         )
         with self._pool() as pool:
-            return self._exchanged(pool, request)
+            return self._exchange(pool, request)
 
     def _target_of(self, url: str) -> tuple[Any, tuple[bytes, bytes]]:
         """A URL as httpcore wants it, and the header of its host; the latest is remembered."""
@@ -303,7 +310,7 @@ class Endpoint:
         finally:
             self._idle.append(pool)
 
-    def _exchanged(self, pool: Any, request: Any) -> tuple[int, Mapping[str, str], bytes]:
+    def _exchange(self, pool: Any, request: Any) -> tuple[int, Mapping[str, str], bytes]:
         response = pool.handle_request(request)
         got = {
             name.decode("latin-1").lower(): value.decode("latin-1")
@@ -357,6 +364,8 @@ class Endpoint:
             self.secrets.add_login(user, password)
         elif user:
             self.secrets.add(user)
+        for part in self._hidden_parts:
+            self.secrets.add(unquote(part))
         for name, value in self._query():
             if name.lower() not in _PLAIN:
                 self.secrets.add(value, name)
@@ -366,7 +375,7 @@ class Endpoint:
                 self._register_login(*value.split(None, 1), name=name)
 
     def _register_login(self, scheme: str = "", value: str = "", *, name: str) -> None:
-        """The part of a header behind the scheme, such as ``Bearer``."""
+        """The part of a header after the scheme, such as ``Bearer``."""
         self.secrets.add(value, name)
         if scheme.lower() == "basic":
             with suppress(ValueError):
@@ -381,9 +390,9 @@ class Endpoint:
     def _query(self) -> list[tuple[str, str]]:
         return parse_qsl(self._parts.query, keep_blank_values=True)
 
-    def _url(self, path: str, params: Mapping[str, str]) -> str:
+    def _url(self, path: str, params: Mapping[str, Any]) -> str:
         whole = "/".join(part for part in (self._parts.path, path.strip("/")) if part)
-        query = urlencode([*self._query(), *params.items()])
+        query = urlencode([*self._query(), *params.items()], doseq=True)
         host = self._parts.netloc.rpartition("@")[2]
         return urlunsplit((self._parts.scheme, host, whole, query, ""))
 
@@ -424,11 +433,16 @@ class _Clock:
         self, host: str, port: int, timeout: float | None = None, **options: Any
     ) -> _Stream:
         """Connect to the first address of a host that can be reached."""
+        found: Future[Any] = Future()
+        # The system has no time limit for it. The process does not wait for a thread that hangs.
+        threading.Thread(target=_look_up, args=(found, host, port), daemon=True).start()
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError as error:
+            rows = found.result(_left(self._core, timeout))
+        except TimeoutError:
+            raise self._core.ConnectTimeout("the name of the host was not found in time") from None
+        except (OSError, UnicodeError) as error:
             raise self._core.ConnectError(str(error)) from error
-        addresses = list(dict.fromkeys(row[4][0] for row in found))
+        addresses = list(dict.fromkeys(row[4][0] for row in rows))
         for address in addresses[:-1]:
             with suppress(self._core.ConnectError):
                 return self._connected(address, port, timeout, options)
@@ -437,6 +451,14 @@ class _Clock:
     def _connected(self, host: Any, port: int, end: float | None, options: Any) -> _Stream:
         seconds = _left(self._core, end)
         return _Stream(self._core, self._plain.connect_tcp(host, port, seconds, **options))
+
+
+def _look_up(found: Future[Any], host: str, port: int) -> None:
+    """The addresses of a host."""
+    try:
+        found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError) as error:
+        found.set_exception(error)
 
 
 class _Stream:
@@ -459,7 +481,7 @@ class _Stream:
         return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Keep bytes until there are many, or a response is read: each packet takes time."""
+        """Buffer bytes until many are collected or a response is read: each packet takes time."""
         self._unsent += buffer
         if len(self._unsent) >= _PIECE:
             unsent, self._unsent = self._unsent, b""
@@ -511,9 +533,9 @@ def patiently(
     longest: float = 60.0,
     wait: Callable[[float], None] | None = None,
 ) -> Result:
-    """What a call returns, asked again where a server is busy: for work nobody else repeats.
+    """Return the result of a call, retried while the server is busy.
 
-    Waits as long as the server said, else 0.5, 1, 2, ... seconds, at most `longest`.
+    Waits as long as the server asks, else 0.5, 1, 2, ... seconds, at most `longest`.
     """
     for attempt in range(1, attempts):
         try:
@@ -521,8 +543,8 @@ def patiently(
         except EndpointError as error:
             if not error.retryable:
                 raise
-            told = error.retry_after
-            seconds = min(_FIRST_WAIT * 2 ** (attempt - 1) if told is None else told, longest)
+            delay = error.retry_after
+            seconds = min(_FIRST_WAIT * 2 ** (attempt - 1) if delay is None else delay, longest)
             (wait or time.sleep)(seconds)
     return call()
 
@@ -565,9 +587,9 @@ def _base64(text: str) -> str:
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, from a number or a date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        said = headers.get(name, "").strip()
+        text = headers.get(name, "").strip()
         try:
-            seconds = float(said) / unit
+            seconds = float(text) / unit
         except ValueError:
             continue
         return seconds if 0 <= seconds < math.inf else None

@@ -24,7 +24,7 @@ from rankgauge.errors import InputError
 
 Id: TypeAlias = str | int | bytes
 IntArray: TypeAlias = npt.NDArray[np.int64]
-# Makes the error for a row (from 0) out of what is wrong and the fix: the reader knows the place.
+# Makes the error for a row (from 0) from the problem and the fix: the reader knows the location.
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
 _WORD = 8
@@ -34,15 +34,15 @@ _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtyp
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
-# What stands beyond this many bytes is left to Python: one step per eight bytes would not pay.
+# Longer ids are compared in Python: one step per eight bytes would not pay.
 _SPARSE = 16
-# Rows of a piece: what is made of them on the way stays in the cache of a core.
+# Rows of a piece: intermediate arrays stay in the cache of a core.
 _PIECE = 1 << 15
 _FEW = 8
 _MANY = 10_000
 _LONG = 128
 _SHOWN = 60
-# A longer number is no count, and takes long to read.
+# A longer number is not a count, and takes long to parse.
 _DIGITS = 19
 _LOOKED_AT = 10_000
 _LEAVE = "leave it out, or give it an id"
@@ -65,10 +65,10 @@ def _by_row(row: int, what: str, fix: str) -> InputError:
 class Ids:
     """N ids as packed bytes. Immutable."""
 
-    data: npt.NDArray[np.uint8]  # all bytes, with at least eight spare ones behind the last id
+    data: npt.NDArray[np.uint8]  # all bytes, with at least eight spare ones after the last id
     starts: IntArray  # (N,) where each id starts in ``data``
     lengths: IntArray  # (N,) bytes of each id
-    # Where a reader made them on the way, while the bytes were at hand.
+    # Set by readers that compute them while reading.
     _hashed: npt.NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
@@ -112,7 +112,10 @@ class Ids:
         ends = np.cumsum([len(part.data) for part in parts])
         starts = [part.starts + end - len(part.data) for part, end in zip(parts, ends, strict=True)]
         data = np.concatenate([part.data for part in parts])
-        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]))
+        made = [part._hashed for part in parts]  # noqa: SLF001 - of the same class
+        known = [hashes for hashes in made if hashes is not None]
+        hashed = np.concatenate(known) if len(known) == len(parts) else None
+        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]), hashed)
 
     @classmethod
     def keyed(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Ids:
@@ -130,7 +133,7 @@ class Ids:
         return {"data": self.data, "starts": self.starts, "lengths": self.lengths, "_hashed": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Arrays come out of a pickle writeable.
+        # Unpickled arrays are writeable.
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -155,12 +158,12 @@ class Ids:
         """Every id as a bytes object."""
         if not len(self):
             return []
-        # The ids of one query lie together: a part of a column must not cost as much as all of it.
+        # The ids of one query are adjacent: a part of a column must not cost as much as all of it.
         first = int(self.starts.min())
         starts = self.starts - first
         ends = starts + self.lengths
         if int(ends.max()) > _SPARSE * (int(self.lengths.sum()) + _LONG):
-            # The ids of queries lie far apart, among those of their documents.
+            # The ids of queries are scattered among those of their documents.
             spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
             view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
             return [view[start:end].tobytes() for start, end in spans]
@@ -191,7 +194,7 @@ class Ids:
 
     def compact(self) -> Ids:
         """The same ids over no more bytes than they need (for pickling a part of a column)."""
-        return _packed(b"".join(self.tolist()), self.lengths)
+        return _packed(b"".join(self.tolist()), self.lengths.copy())
 
     @cached_property
     def longest(self) -> int:
@@ -209,7 +212,7 @@ class Ids:
             part: Ids = self.take(slice(start, start + _PIECE))
             hashed[start : start + _PIECE] = part._hash()
         freeze(hashed)
-        # Judgments and runs are looked at more than once.
+        # Judgments and runs are read more than once.
         object.__setattr__(self, "_hashed", hashed)
         return hashed
 
@@ -259,6 +262,25 @@ class Ids:
 
     def descending(self, rows: IntArray, groups: IntArray) -> IntArray:
         """The order of ``rows`` by group ascending, then by id descending, byte by byte."""
+        new = np.ones(len(rows) + 1, dtype=bool)
+        np.not_equal(groups[1:], groups[:-1], out=new[1:-1])
+        if (groups[1:] < groups[:-1]).any():
+            return self._descending(rows, groups)
+        # Most ties are pairs, and most pairs differ in the first word.
+        pairs = np.flatnonzero(new[:-2] & ~new[1:-1] & new[2:])
+        first, second = (self._words(0, rows[at]).byteswap() for at in (pairs, pairs + 1))
+        swapped = pairs[first < second]
+        order = np.arange(len(rows))
+        order[swapped], order[swapped + 1] = swapped + 1, swapped
+        left = ~(new[:-1] & new[1:])
+        sure = pairs[first != second]
+        left[sure] = left[sure + 1] = False
+        rest = np.flatnonzero(left)
+        order[rest] = rest[self._descending(rows[rest], groups[rest])]
+        return order
+
+    def _descending(self, rows: IntArray, groups: IntArray) -> IntArray:
+        """The same, all at once."""
         longest = int(self.lengths[rows].max()) if len(rows) else 0
         if longest > _LONG:
             ids = self.take(rows).tolist()
@@ -284,14 +306,14 @@ class Ids:
         count = len(self)
         if count == 0:
             return np.zeros(0, dtype=np.int64), self
-        # Rows of one query mostly stand together: look up only where the id changes.
+        # Rows of one query are mostly adjacent: look up only where the id changes.
         heads = np.concatenate([[0], *map(self._changes, range(0, count, _PIECE))])
         codes, first = self._numbered(heads)
         lengths = np.diff(np.append(heads, count))
         return np.repeat(codes, lengths), self.take(first).compact()
 
     def _changes(self, start: int) -> IntArray:
-        """The rows of the piece behind this row whose id is not that of the row before."""
+        """The rows of the piece after this row whose id differs from that of the previous row."""
         part: Ids = self.take(slice(start, start + _PIECE + 1))
         other = part.lengths[1:] != part.lengths[:-1]
         moved = np.flatnonzero(other | (part.starts[1:] != part.starts[:-1]))
@@ -322,7 +344,7 @@ class Ids:
         return codes, np.array(first, dtype=np.int64)
 
     def _numbered_by_hash(self, heads: IntArray) -> tuple[IntArray, IntArray] | None:
-        """The same without a look at each; None where two different ids have one hash."""
+        """The same by hash; None if two different ids have the same hash."""
         _, first, codes = np.unique(
             self.take(heads).hashes(), return_index=True, return_inverse=True
         )
@@ -334,7 +356,7 @@ class Ids:
         return number[codes], heads[first[by_appearance]]
 
     def _words(self, number: int, rows: IntArray | None) -> npt.NDArray[np.uint64]:
-        """The ``number``-th eight bytes of each id, zero behind its end."""
+        """The ``number``-th eight bytes of each id, zero after its end."""
         starts = self.starts if rows is None else self.starts[rows]
         lengths = self.lengths if rows is None else self.lengths[rows]
         left = lengths - number * _WORD if number else lengths
@@ -370,13 +392,13 @@ def id_bytes(value: Any, what: str = "id") -> bytes:
     if kind is int:
         return b"%d" % int(value)
     if kind is None:
-        said, fix = _no_id(value, what)
-        raise InputError(said, fix=fix)
+        fault, fix = _no_id(value, what)
+        raise InputError(fault, fix=fix)
     try:
         return str(value).encode("utf-8")
     except UnicodeEncodeError:
-        said, fix = _surrogate(value, what)
-        raise InputError(said, fix=fix) from None
+        fault, fix = _surrogate(value, what)
+        raise InputError(fault, fix=fix) from None
 
 
 def id_text(value: Any, what: str = "id") -> str:
@@ -388,8 +410,8 @@ def id_text(value: Any, what: str = "id") -> str:
     """
     raw = id_bytes(value, what)
     if b"\0" in raw:
-        said, fix = _nul(raw, what)
-        raise InputError(said, fix=fix)
+        fault, fix = _nul(raw, what)
+        raise InputError(fault, fix=fix)
     return show_id(raw)
 
 
@@ -407,7 +429,7 @@ def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, b
     """Two ids, one of each side, that differ only in leading zeros, blanks around them, or case.
 
     None if there are no such two, or if any id is on both sides: then both mean the same ids.
-    Looks at the first 10,000 of each side; what it takes grows with their number alone.
+    Compares the first 10,000 of each side; the cost grows with their number alone.
 
     Example:
         >>> near_match([b"007", b"8"], [b"7"])
@@ -444,7 +466,7 @@ def _plain(value: bytes) -> str:
 
 
 def _kind(value: Any) -> type[str | int | bytes] | None:
-    """What an id is; None if it is none."""
+    """The id as bytes; None if the value is not an id."""
     if isinstance(value, str):
         return str
     if isinstance(value, bytes):
@@ -480,8 +502,8 @@ def _kind_of(rows: Sequence[Any], what: str, blame: Blame) -> type[str | int | b
 
 
 def _no_id(value: Any, what: str) -> tuple[str, str]:
-    """What is wrong with a value that is no id, and the fix."""
-    # Only what is missing differs from itself (NaN), or cannot say whether it does (pandas.NA).
+    """The problem of a value that is not an id, and the fix."""
+    # Only missing values differ from themselves (NaN) or cannot be compared (pandas.NA).
     if value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked:
         return f"the {what} is missing ({value})", _LEAVE
     if isinstance(value, float | np.floating):
@@ -489,8 +511,8 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
             return f"the {what} is missing (NaN)", _LEAVE
         fix = "make it whole or text, as in the other input (pandas: .astype('int64'))"
         return f"{what} {float(value)} is a decimal number; wanted {_WANTED}", fix
-    said = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
-    return said, "turn it into text: str(...)"
+    text = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
+    return text, "turn it into text: str(...)"
 
 
 def _nul(raw: bytes, what: str) -> tuple[str, str]:

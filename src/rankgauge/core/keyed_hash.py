@@ -1,6 +1,6 @@
-"""A keyed hash of what must not be stored as it is, such as the value of a header.
+"""A keyed hash of values that must not be stored in plain text, such as headers.
 
-A plain hash of a short secret can be guessed: whoever has it tries all short texts. So the hash has
+A plain hash of a short secret can be guessed: an attacker tries all short texts. So the hash has
 a key, 32 random bytes in a file that only its owner may read: ``rankgauge/key`` in the folder that
 ``XDG_STATE_HOME`` names, else in ``~/.local/state`` (``%LOCALAPPDATA%`` on Windows).
 

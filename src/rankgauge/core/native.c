@@ -1,11 +1,12 @@
 /* The compiled core of rankgauge: what NumPy does in many passes, in one.
 
-   Seven functions, each with a twin in Python that gives the same results to the last bit and is
+   Eight functions, each with a twin in Python that gives the same results to the last bit and is
    its oracle in the tests:
 
    scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
    hash_ids      the hashes of a column of ids                               (core/ids.py)
    all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
+   row_lines     rows of a run -> lines of a text file                     (formats/rows.py)
    join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
    join_dicts    the same for dicts of Python                           (data/dict_runs.py)
    measure_dicts, measure_grades
@@ -18,6 +19,7 @@
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,11 +29,12 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 2 /* as core/native.py has it; one more when a function changes */
+#define VERSION 3 /* as core/native.py has it; one more when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
 #define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
+#define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
 #define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
@@ -78,6 +81,7 @@ typedef struct {
     size_t used, room;
 } Bytes;
 
+/* Room for `more` bytes; NULL if there is no memory. It needs no lock of Python. */
 static void *
 grow(Bytes *bytes, size_t more)
 {
@@ -86,9 +90,8 @@ grow(Bytes *bytes, size_t more)
         while (room < bytes->used + more) {
             room *= 2;
         }
-        char *data = PyMem_Realloc(bytes->data, room);
+        char *data = realloc(bytes->data, room);
         if (data == NULL) {
-            PyErr_NoMemory();
             return NULL;
         }
         bytes->data = data;
@@ -97,6 +100,32 @@ grow(Bytes *bytes, size_t more)
     void *place = bytes->data + bytes->used;
     bytes->used += more;
     return place;
+}
+
+/* The result of a function; where it has none for no other reason, there was no memory. */
+static PyObject *
+or_no_memory(PyObject *result)
+{
+    if (result == NULL && !PyErr_Occurred()) {
+        return PyErr_NoMemory();
+    }
+    return result;
+}
+
+/* Let other threads run, if there is much to do; until `lock` nothing of Python is touched. */
+static PyThreadState *
+unlock(Py_ssize_t size)
+{
+    return size < LARGE ? NULL : PyEval_SaveThread();
+}
+
+static void
+lock(PyThreadState **others)
+{
+    if (*others != NULL) {
+        PyEval_RestoreThread(*others);
+        *others = NULL;
+    }
 }
 
 static size_t
@@ -176,11 +205,11 @@ free_numbering(PyObject *capsule)
 {
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
     if (numbering != NULL) {
-        PyMem_Free(numbering->slots);
-        PyMem_Free(numbering->hashes);
-        PyMem_Free(numbering->starts);
-        PyMem_Free(numbering->names.data);
-        PyMem_Free(numbering);
+        free(numbering->slots);
+        free(numbering->hashes);
+        free(numbering->starts);
+        free(numbering->names.data);
+        free(numbering);
     }
 }
 
@@ -191,22 +220,20 @@ numbering_room(Numbering *numbering)
         return 1;
     }
     if (numbering->count >= INT32_MAX / 4) {
-        PyErr_NoMemory();
         return 0;
     }
     size_t room = numbering->room ? 2 * numbering->room : 1024;
-    uint64_t *hashes = PyMem_Realloc(numbering->hashes, room * sizeof(uint64_t));
+    uint64_t *hashes = realloc(numbering->hashes, room * sizeof(uint64_t));
     if (hashes != NULL) {
         numbering->hashes = hashes;
     }
-    size_t *starts = PyMem_Realloc(numbering->starts, (room + 1) * sizeof(size_t));
+    size_t *starts = realloc(numbering->starts, (room + 1) * sizeof(size_t));
     if (starts != NULL) {
         numbering->starts = starts;
     }
-    int32_t *slots = PyMem_Calloc(2 * room, sizeof(int32_t));
+    int32_t *slots = calloc(2 * room, sizeof(int32_t));
     if (hashes == NULL || starts == NULL || slots == NULL) {
-        PyMem_Free(slots);
-        PyErr_NoMemory();
+        free(slots);
         return 0;
     }
     numbering->mask = 2 * room - 1;
@@ -217,13 +244,13 @@ numbering_room(Numbering *numbering)
         }
         slots[at] = i + 1;
     }
-    PyMem_Free(numbering->slots);
+    free(numbering->slots);
     numbering->slots = slots;
     numbering->room = room;
     return 1;
 }
 
-/* The number of a name; -1 with an exception if there is no memory. */
+/* The number of a name; -1 if there is no memory. */
 static int32_t
 number_of(Numbering *numbering, const uint8_t *name, int64_t length)
 {
@@ -257,13 +284,13 @@ PyDoc_STRVAR(numbering_doc, "numbering() -> capsule\n\nNumbers of names, none ye
 static PyObject *
 numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-    Numbering *made = PyMem_Calloc(1, sizeof(Numbering));
+    Numbering *made = calloc(1, sizeof(Numbering));
     if (made == NULL) {
         return PyErr_NoMemory();
     }
     PyObject *capsule = PyCapsule_New(made, NUMBERING, free_numbering);
     if (capsule == NULL) {
-        PyMem_Free(made);
+        free(made);
     }
     return capsule;
 }
@@ -463,6 +490,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     static const size_t SIZES[] = {1, 8, 8, 8, 8, 4};
     Array arrays[6] = {0};
     PyObject *result = NULL;
+    PyThreadState *others = NULL;
     Py_ssize_t room = PY_SSIZE_T_MAX;
     for (int i = 0; i < 6; i++) {
         if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
@@ -491,6 +519,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     int32_t newest = numbering->count - 1;
     Py_ssize_t first = row, last_row = -1, last_start = -1;
     uint64_t high = 0;
+    others = unlock(stop - start);
     while (at < end) {
         const uint8_t *line = at, *opened[3] = {0};
         int64_t sizes[3] = {0};
@@ -562,15 +591,18 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     for (; at < end; at++) {
         high |= *at;
     }
+    lock(&others);
     result = Py_BuildValue("nOOnn", row - first, grouped ? Py_True : Py_False,
                            high & UINT64_C(0x8080808080808080) ? Py_False : Py_True, last_row,
                            last_start);
     goto done;
 declined:
+    lock(&others);
     result = Py_NewRef(Py_None);
 done:
+    lock(&others);
     close_arrays(arrays, 6);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- hash_ids ---- */
@@ -655,6 +687,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[2] = {0};
     uint64_t *slots = NULL;
     PyObject *result = NULL;
+    PyThreadState *others = NULL;
     if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
         goto done;
     }
@@ -670,12 +703,12 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         int64_t size = offsets[q + 1] - offsets[q];
         longest = size > longest ? size : longest;
     }
-    slots = PyMem_Malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
+    slots = malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
     if (slots == NULL) {
-        PyErr_NoMemory();
         goto done;
     }
     int differ = 1;
+    others = unlock(arrays[0].count);
     for (Py_ssize_t q = 0; differ && q < queries; q++) {
         int64_t size = offsets[q + 1] - offsets[q];
         size_t mask = 2 * power_above((size_t)size) - 1;
@@ -694,11 +727,12 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
             slots[at] = hash;
         }
     }
+    lock(&others);
     result = PyBool_FromLong(differ);
 done:
-    PyMem_Free(slots);
+    free(slots);
     close_arrays(arrays, 2);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- ranks ---- */
@@ -775,7 +809,7 @@ count_above(const double *values, int64_t count, double value, int equal)
     return low;
 }
 
-/* Rank documents of a ranking. 1; 0 with an exception; -1 if it would take too long. */
+/* Rank documents of a ranking. 1; 0 if there is no memory; -1 if it would take too long. */
 static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
                Bytes *scratch)
@@ -884,9 +918,9 @@ free_judgments(PyObject *capsule)
     if (judgments != NULL) {
         close_arrays(judgments->arrays, 4);
         close_arrays(&judgments->offsets, 1);
-        PyMem_Free(judgments->tables);
-        PyMem_Free(judgments->slots);
-        PyMem_Free(judgments);
+        free(judgments->tables);
+        free(judgments->slots);
+        free(judgments);
     }
 }
 
@@ -902,13 +936,13 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
                           &objects[4])) {
         return NULL;
     }
-    Judgments *made = PyMem_Calloc(1, sizeof(Judgments));
+    Judgments *made = calloc(1, sizeof(Judgments));
     if (made == NULL) {
         return PyErr_NoMemory();
     }
     PyObject *capsule = PyCapsule_New(made, JUDGMENTS, free_judgments);
     if (capsule == NULL) {
-        PyMem_Free(made);
+        free(made);
         return NULL;
     }
     for (int i = 0; i < 4; i++) {
@@ -927,7 +961,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
         goto failed;
     }
     Py_ssize_t queries = made->offsets.count - 1;
-    made->tables = PyMem_Calloc((size_t)queries + 1, sizeof(size_t));
+    made->tables = calloc((size_t)queries + 1, sizeof(size_t));
     if (made->tables == NULL) {
         PyErr_NoMemory();
         goto failed;
@@ -935,7 +969,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t q = 0; q < queries; q++) {
         made->tables[q + 1] = made->tables[q] + 2 * power_above((size_t)(offsets[q + 1] - offsets[q]));
     }
-    made->slots = PyMem_Calloc(made->tables[queries] + 1, sizeof(int64_t));
+    made->slots = calloc(made->tables[queries] + 1, sizeof(int64_t));
     if (made->slots == NULL) {
         PyErr_NoMemory();
         goto failed;
@@ -987,6 +1021,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[7] = {0};
     Bytes rows = {0}, ranks = {0}, found = {0}, scratch = {0};
     PyObject *result = NULL;
+    PyThreadState *others = NULL;
     for (int i = 0; i < 7; i++) {
         if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
             goto done;
@@ -1007,12 +1042,14 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *judged_data = known->arrays[0].items;
     const int64_t *judged_starts = known->arrays[1].items, *judged_lengths = known->arrays[2].items;
     const uint64_t *judged_hashes = known->arrays[3].items;
+    others = unlock(count);
     for (Py_ssize_t q = 0; q < queries; q++) {
         int64_t number = of_run[q];
         if (number < 0) {
             continue;
         }
         if (number >= known->offsets.count - 1) {
+            lock(&others);
             PyErr_SetString(PyExc_ValueError, "there is no such query");
             goto done;
         }
@@ -1052,6 +1089,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
     }
+    lock(&others);
     PyObject *first = as_bytes(&rows), *second = as_bytes(&ranks);
     if (first != NULL && second != NULL) {
         result = PyTuple_Pack(2, first, second);
@@ -1059,12 +1097,13 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(first);
     Py_XDECREF(second);
 done:
-    PyMem_Free(rows.data);
-    PyMem_Free(ranks.data);
-    PyMem_Free(found.data);
-    PyMem_Free(scratch.data);
+    lock(&others);
+    free(rows.data);
+    free(ranks.data);
+    free(found.data);
+    free(scratch.data);
     close_arrays(arrays, 7);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- join_dicts ---- */
@@ -1099,11 +1138,11 @@ typedef struct {
 static void
 free_dict(Dict *dict)
 {
-    PyMem_Free(dict->values.data);
-    PyMem_Free(dict->ids.data);
-    PyMem_Free(dict->lengths.data);
-    PyMem_Free(dict->found.data);
-    PyMem_Free(dict->scratch.data);
+    free(dict->values.data);
+    free(dict->ids.data);
+    free(dict->lengths.data);
+    free(dict->found.data);
+    free(dict->scratch.data);
 }
 
 /* The text of an id; NULL without an exception if it is not plain, or no id. */
@@ -1118,7 +1157,8 @@ text_of(PyObject *object, Py_ssize_t *length)
     return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
 }
 
-/* Read a ranking, in the order of its table. 1; 0 with an exception; -1 if it is declined. */
+/* Read a ranking, in the order of its table. 1; 0 without memory or with an
+   exception; -1 if it is declined. */
 static int
 read_dict(Dict *dict, PyObject *ranking)
 {
@@ -1146,7 +1186,8 @@ read_dict(Dict *dict, PyObject *ranking)
 }
 
 /* Rank the documents of a pool that the ranking has: their ranks, in the order of the pool, behind
-   `ranks`, and in `flags` which they are. 1; 0 with an exception; -1 if it is declined. */
+   `ranks`, and in `flags` which they are. 1; 0 without memory or with an
+   exception; -1 if it is declined. */
 static int
 rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *flags, Bytes *ranks)
 {
@@ -1255,10 +1296,10 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 declined:
     result = Py_NewRef(Py_None);
 done:
-    PyMem_Free(retrieved.data);
-    PyMem_Free(ranks.data);
+    free(retrieved.data);
+    free(ranks.data);
     free_dict(&dict);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- measures ---- */
@@ -1434,10 +1475,10 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
 done:
-    PyMem_Free(entries.data);
-    PyMem_Free(ideal.data);
+    free(entries.data);
+    free(ideal.data);
     close_arrays(arrays, 2);
-    return result;
+    return or_no_memory(result);
 }
 
 /* ---- measure_dicts ---- */
@@ -1707,14 +1748,164 @@ done:
         Py_DECREF(((Asked *)asked.data)[i].name);
         Py_DECREF(((Asked *)asked.data)[i].ranking);
     }
-    PyMem_Free(asked.data);
-    PyMem_Free(numbers.data);
-    PyMem_Free(flags.data);
-    PyMem_Free(ranks.data);
-    PyMem_Free(entries.data);
+    free(asked.data);
+    free(numbers.data);
+    free(flags.data);
+    free(ranks.data);
+    free(entries.data);
     free_dict(&dict);
     close_arrays(arrays, 6);
-    return result;
+    return or_no_memory(result);
+}
+
+/* ---- row_lines ---- */
+
+#define NUMBER 40 /* bytes of a number, at most */
+
+static char *
+write_whole(char *at, uint64_t number)
+{
+    char digits[20];
+    int count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    while (count) {
+        *at++ = digits[--count];
+    }
+    return at;
+}
+
+#ifdef __SIZEOF_INT128__
+/* Write a number from 1e-4 to 1e15 as repr() does: with the fewest digits that no other double is
+   as near to (Steele and White 1990), which here takes 128 bits. */
+static char *
+write_decimal(char *at, double value)
+{
+    int exponent;
+    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &exponent), DBL_MANT_DIG);
+    int shift = DBL_MANT_DIG - exponent; /* value = mantissa / 2**shift */
+    unsigned __int128 one = (unsigned __int128)1 << (shift + 2);
+    unsigned __int128 rest = (unsigned __int128)mantissa << 2;
+    /* How far to the middle between this double and the next ones. */
+    unsigned __int128 above = 2, below = mantissa << (65 - DBL_MANT_DIG) ? 2 : 1;
+    int middle = !(mantissa & 1); /* there, numbers are read as the even mantissa */
+    at = write_whole(at, (uint64_t)(rest >> (shift + 2)));
+    *at++ = '.';
+    rest &= one - 1;
+    for (;;) {
+        rest *= 10, above *= 10, below *= 10;
+        int digit = (int)(rest >> (shift + 2));
+        rest &= one - 1;
+        int low = middle ? rest <= below : rest < below;
+        int high = middle ? rest + above >= one : rest + above > one;
+        if (low || high) {
+            int up = high && (!low || rest * 2 > one || (rest * 2 == one && (digit & 1)));
+            *at++ = (char)('0' + digit + up);
+            return at;
+        }
+        *at++ = (char)('0' + digit);
+    }
+}
+#endif
+
+/* Write a number as repr() does. NULL with an exception. */
+static char *
+write_number(char *at, double value)
+{
+#ifdef __SIZEOF_INT128__
+    if (fabs(value) >= 1e-4 && fabs(value) < 1e15) {
+        *at = '-';
+        return write_decimal(at + (value < 0), fabs(value));
+    }
+#endif
+    char *text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    size_t length = text == NULL ? 0 : strlen(text);
+    if (length > NUMBER) {
+        PyErr_NoMemory();
+    }
+    else if (text != NULL) {
+        memcpy(at, text, length);
+        at += length;
+    }
+    PyMem_Free(text);
+    return PyErr_Occurred() ? NULL : at;
+}
+
+/* Whether an id needs no quotes in any format: printable ASCII without blank, '"', ',', '\\'. */
+static int
+is_plain_id(const uint8_t *id, int64_t length)
+{
+    for (int64_t i = 0; i < length; i++) {
+        if (id[i] <= ' ' || id[i] >= 127 || id[i] == '"' || id[i] == ',' || id[i] == '\\') {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(row_lines_doc,
+"row_lines(data, starts, lengths, values, before, between, after, rank) -> None | bytes\n\n"
+"Write a line for each document: before, id, between, number, after.\n\n"
+"rank: if not 0, that of the first document; ranks and `between` precede the numbers.\n"
+"None: an id has a character that a format may quote.");
+
+static PyObject *
+row_lines(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[4];
+    const char *before, *between, *after;
+    Py_ssize_t sizes[3], rank;
+    if (!PyArg_ParseTuple(args, "OOOOy#y#y#n:row_lines", &objects[0], &objects[1], &objects[2], &objects[3],
+                          &before, &sizes[0], &between, &sizes[1], &after, &sizes[2], &rank)) {
+        return NULL;
+    }
+    Array arrays[4] = {0};
+    Bytes text = {0};
+    PyObject *result = NULL;
+    for (int i = 0; i < 4; i++) {
+        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
+            goto done;
+        }
+    }
+    if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
+        PyErr_SetString(PyExc_ValueError, "these are no ids with numbers");
+        goto done;
+    }
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
+    const double *values = arrays[3].items;
+    size_t around = (size_t)sizes[0] + 2 * (size_t)sizes[1] + (size_t)sizes[2] + 2 * NUMBER;
+    for (Py_ssize_t i = 0; i < arrays[3].count; i++) {
+        const uint8_t *id = (const uint8_t *)arrays[0].items + starts[i];
+        size_t length = (size_t)lengths[i];
+        if (!is_plain_id(id, lengths[i])) {
+            result = Py_NewRef(Py_None);
+            goto done;
+        }
+        char *at = grow(&text, around + length);
+        if (at == NULL) {
+            goto done;
+        }
+        at = (char *)memcpy(at, before, (size_t)sizes[0]) + sizes[0];
+        at = (char *)memcpy(at, id, length) + length;
+        at = (char *)memcpy(at, between, (size_t)sizes[1]) + sizes[1];
+        if (rank) {
+            at = write_whole(at, (uint64_t)(rank + i));
+            at = (char *)memcpy(at, between, (size_t)sizes[1]) + sizes[1];
+        }
+        at = write_number(at, values[i]);
+        if (at == NULL) {
+            goto done;
+        }
+        at = (char *)memcpy(at, after, (size_t)sizes[2]) + sizes[2];
+        text.used = (size_t)(at - text.data);
+    }
+    result = PyBytes_FromStringAndSize(text.data ? text.data : "", (Py_ssize_t)text.used);
+done:
+    free(text.data);
+    close_arrays(arrays, 4);
+    return or_no_memory(result);
 }
 
 /* ---- the module ---- */
@@ -1729,6 +1920,7 @@ static PyMethodDef METHODS[] = {
     {"measure_grades", measure_grades, METH_VARARGS, measure_grades_doc},
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
+    {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},
 };

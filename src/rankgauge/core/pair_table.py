@@ -22,7 +22,7 @@ _T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _LEAST_BITS, _MOST_BITS = 10, 22
-# So many queries are of the same length, on average, where they are sorted by length.
+# This many queries are of the same length, on average, where they are sorted by length.
 _ALIKE = 8
 
 
@@ -30,7 +30,7 @@ _ALIKE = 8
 class PairTable:
     """N rows of (query, document, value), grouped by query. Immutable.
 
-    Two are equal if their rows are, whatever they were read from.
+    Two tables are equal if their rows are, independent of their sources.
     """
 
     queries: Ids  # Q different query ids, in order of first appearance
@@ -40,8 +40,8 @@ class PairTable:
     unique: bool = False  # true if no pair can occur twice (the source was a mapping)
     source: str = ""  # where it came from, for messages: a path or ``"run"``
     lines: IntArray | None = None  # (N,) line numbers in the source, if it has lines
-    notes: tuple[str, ...] = field(default=())  # what the reader has to say about how it read
-    # (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
+    notes: tuple[str, ...] = field(default=())  # notes of the reader on how it read the source
+    # (N,) the column of ranks, if requested; evaluations do not read it.
     ranks: FloatArray | None = None
     # True if every ranking came as a list of documents with numbers, best first.
     paired: bool = False
@@ -104,7 +104,7 @@ class PairTable:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def said(self, *notes: str, source: str = "") -> PairTable:
+    def with_notes(self, *notes: str, source: str = "") -> PairTable:
         """The same table with more notes, and a source if it had none."""
         return replace(self, notes=self.notes + notes, source=self.source or source)
 
@@ -126,7 +126,7 @@ class PairTable:
         starts, ends = self.offsets[:-1], self.offsets[1:]
         longer = np.flatnonzero(ends - starts >= (2 if self.paired else 3))
         first, values = starts[longer], self.values
-        # Most rankings fall at once: only the others are looked at whole.
+        # Most rankings descend from the start: only the others are checked in full.
         falls = values[first] > values[first + 1]
         rest = longer[~falls]
         fallen = len(longer) - len(rest)
@@ -152,10 +152,11 @@ class PairTable:
         )
 
     def compact(self) -> PairTable:
-        """The same table over no more bytes of ids than it needs."""
+        """A copy of the table with no more bytes of ids than it needs."""
         return replace(
             self, queries=self.queries.compact(), docs=self.docs.compact(),
             offsets=self.offsets.copy(), values=self.values.copy(),
+            ranks=None if self.ranks is None else self.ranks.copy(),
         )  # fmt: skip
 
     def repeats(self) -> list[list[int]]:
@@ -185,7 +186,7 @@ class PairTable:
         return sorted(groups)
 
     def _repeats_among(self, rows: IntArray) -> list[list[int]]:
-        """The same, by a look at each of these rows."""
+        """The same, row by row for these rows."""
         groups: dict[tuple[int, bytes], list[int]] = {}
         numbers = self.query_numbers()[rows].tolist()
         for row, number, doc in zip(
@@ -271,7 +272,7 @@ def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:
 
 
 def offsets_of(counts: npt.ArrayLike) -> IntArray:
-    """Where each group starts, and behind the last one where it ends."""
+    """Where each group starts, and after the last one its end."""
     sizes = np.asarray(counts, dtype=np.int64)
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])

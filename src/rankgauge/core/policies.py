@@ -80,11 +80,11 @@ class Policies:
                 where="policies", fix='ask for ties="mean" (--ties mean), or leave draws out',
             )  # fmt: skip
 
-    def said(self) -> dict[str, str | int]:
-        """Every policy by its name; those of drawing only where something is drawn.
+    def describe(self) -> dict[str, str | int]:
+        """Return every policy by name; ``draws`` and ``seed`` only if orders are drawn.
 
         Example:
-            >>> list(Policies().said())
+            >>> list(Policies().describe())
             ['ties', 'queries', 'duplicates', 'undefined', 'unjudged']
         """
         drawing = () if self.draws else ("draws", "seed")
@@ -92,7 +92,8 @@ class Policies:
         return {name: getattr(self, name) for name in names if name not in drawing}
 
     def __repr__(self) -> str:
-        return f"Policies({', '.join(f'{name}={value!r}' for name, value in self.said().items())})"
+        parts = (f"{name}={value!r}" for name, value in self.describe().items())
+        return f"Policies({', '.join(parts)})"
 
 
 def order_of(ties: str) -> Order:

@@ -22,6 +22,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 _MARK = "***"
 _LONG, _WORD = 8, 4
@@ -59,7 +60,12 @@ _NAMED = re.compile(
     | [^&;#\s"'<>\\)]* [^&;#\s"'<>\\),.:]
     )"""
 )
-# A word behind a scheme is a key if no word of a language looks like it.
+# A part of a path that no person chose: a UUID, or letters and digits mixed.
+_RANDOM = re.compile(
+    r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{16,}"
+)
+_PATH_WORD = re.compile(r"[A-Za-z]?[a-z_-]{0,15}|v\d{1,3}")
+# A word after a scheme is a key if it does not look like a word of a language.
 _SCHEME = re.compile(
     r"\b((?i:bearer|basic)[ \t]+)"
     r"(?=[\w.~+/-]{20}|[\w.~+/-]{0,20}(?:[\d=]|[a-z][A-Z]))[\w.~+/=-]{8,}"
@@ -69,7 +75,7 @@ _KEY_SHAPE = re.compile(
     r"github_pat_\w{8,}|glpat-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}|"
     r"AIza[\w-]{16,}|(?<!-)eyJ[\w-]{8,}(?:\.[\w-]*){1,2})"
 )
-# One unit of a text that stands for a character: an escape, or the character itself.
+# One unit of a text: an escape, or a character.
 _UNIT = re.compile(
     r"(?i)%(?:25)*(?P<percent>[0-9a-f]{2})"
     r"|\\+u(?P<unicode>[0-9a-f]{4})"
@@ -127,7 +133,7 @@ class Secrets:
             self.add(f"{user}:{password}", "authorization")
 
     def redact(self, text: str) -> str:
-        """What the client's own server said, without the secrets of this client."""
+        """A message of the client's own server, without the secrets of this client."""
         return _replaced(text, self._found(text, own=True))
 
     def _found(self, text: str, *, own: bool) -> Iterator[tuple[int, int]]:
@@ -174,6 +180,25 @@ def looks_secret(text: str) -> bool:
     return _without_patterns(text) != text
 
 
+def secret_parts(path: str) -> set[str]:
+    """Return the parts of the path of a URL that may be secret.
+
+    They follow the name of a secret and are no words, have the shape of a key, or look random.
+
+    Example:
+        >>> sorted(secret_parts("/v1/token/abc7/gpt-4o-2024-08-06/T0X9Q2A7B1C3D5E8F/search"))
+        ['T0X9Q2A7B1C3D5E8F', 'abc7']
+    """
+    parts = path.split("/")
+    return {
+        part
+        for name, part in pairwise(parts)
+        if _RANDOM.search(part)
+        or looks_secret(part)
+        or (SECRET_NAME.search(name) and not _PATH_WORD.fullmatch(part))
+    }
+
+
 def _without_patterns(text: str) -> str:
     text = _URL_TOKEN.sub(rf"\1{_MARK}@", _URL_PASSWORD.sub(rf"\1:{_MARK}@", text))
     text = _NAMED.sub(rf"\1\g<quote>{_MARK}", text)
@@ -208,7 +233,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
-    """A text with its escapes resolved; for each byte where it came from.
+    """A text with its escapes resolved; for each byte its position in the text.
 
     Without whitespace and in one case, so that neither a line break within a secret nor a server
     that changes the case hides anything.

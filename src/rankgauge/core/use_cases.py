@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class UseCase:
-    """A use of retrieval and the measures that tell whether it works.
+    """A use of retrieval and its recommended measures.
 
     Attributes:
         name: The word for it.

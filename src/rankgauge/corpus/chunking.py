@@ -57,7 +57,7 @@ class Chunker(Protocol):
 
 
 class FixedChunker:
-    """Chunks of so many characters, whatever they cut through. It needs no library.
+    """Chunks of this many characters, whatever they cut through. It needs no library.
 
     Args:
         size: Characters of a chunk.
@@ -107,7 +107,7 @@ class _ChonkieChunker:
 
 
 class TokenChunker(_ChonkieChunker):
-    """Chunks of so many tokens with an overlap, by chonkie (needs ``rankgauge[chunking]``).
+    """Chunks of this many tokens with an overlap, by chonkie (needs ``rankgauge[chunking]``).
 
     Args:
         size: Tokens of a chunk.
@@ -140,7 +140,7 @@ class SentenceChunker(_ChonkieChunker):
         overlap: The most tokens of whole sentences that the next one begins with; chonkie counts
             one more for each sentence.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: What has fewer bytes is joined with the sentence beside it.
+        shortest: What has fewer bytes is joined with the sentence next to it.
 
     Raises:
         InputError: If that is not possible.
@@ -176,7 +176,7 @@ class RecursiveChunker(_ChonkieChunker):
     Args:
         size: The most tokens of a chunk.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: What has fewer bytes is joined with what is beside it.
+        shortest: What has fewer bytes is joined with what is next to it.
 
     Raises:
         InputError: If that is not possible.

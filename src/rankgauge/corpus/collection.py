@@ -250,7 +250,7 @@ class Collection:
         """
         option("broken", broken, get_args(Broken))
         faults = Faults()
-        held = _held(documents), _held(queries)
+        held = _is_data(documents), _is_data(queries)
         found = load(
             source,
             documents=None if held[0] else documents,
@@ -359,7 +359,7 @@ def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
     return {key: _document(row) for key, row in rows.items()}
 
 
-def _held(given: Any) -> bool:
+def _is_data(given: Any) -> bool:
     """Whether texts are given themselves, and are no dataset of another library."""
     if isinstance(given, str | os.PathLike) or given is None:
         return False
@@ -428,7 +428,7 @@ def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]
     for row, texts in rows:
         one = hashlib.sha256()
         for part in (row.id, *texts, _fields_text(row)):
-            # A lone surrogate is no UTF-8, and no reason to stop.
+            # A lone surrogate is not UTF-8, and no reason to stop.
             raw = part.encode("utf-8", "surrogatepass")
             one.update(len(raw).to_bytes(8, "little"))
             one.update(raw)
@@ -441,13 +441,13 @@ def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]
 def _fields_text(row: Document | Query) -> str:
     if not row.fields:
         return ""
-    said = {
+    extra = {
         str(key): value
         for key, value in row.fields.items()
         if not (value is None or (isinstance(value, str | Mapping | list | tuple) and not value))
     }
     try:
-        return json.dumps(said, sort_keys=True, default=str) if said else ""
+        return json.dumps(extra, sort_keys=True, default=str) if extra else ""
     except (TypeError, ValueError) as error:
         raise InputError(
             f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",
@@ -460,8 +460,7 @@ def _document(row: TextRow) -> Document:
 
 
 def _query(row: TextRow) -> Query:
-    text = row.text or row.title
-    return Query(row.id, text, row.fields)
+    return Query(row.id, _document(row).whole, row.fields)
 
 
 def _documents(given: Any) -> Mapping[str, Document]:

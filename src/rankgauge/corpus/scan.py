@@ -15,7 +15,7 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-# A long text is looked at in pieces of so many characters.
+# A long text is looked at in pieces of this many characters.
 _PIECE = 1 << 20
 _EXAMPLES = 3
 # Shorter queries occur in documents by chance.
@@ -100,10 +100,10 @@ class _Leaks:
             # A word that the piece cuts is none, neither where it begins nor where it ends.
             ends = here.endswith(" ") or start + _PIECE >= len(text)
             here = " " * here.startswith(" ") + " ".join(words) + " " * ends
-            self._look(here, set(words), document.id)
+            self._find_copies(here, set(words), document.id)
             tail = here[-self._longest :]
 
-    def _look(self, here: str, words: set[str], key: str) -> None:
+    def _find_copies(self, here: str, words: set[str], key: str) -> None:
         for word in words & self._by_word.keys():
             for query, text, parts in self._by_word[word]:
                 if query not in self.found and parts <= words and text in here:

@@ -28,18 +28,19 @@ from rankgauge.core.policies import BY_GRADE, Ties
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
+from rankgauge.formats.columns import RUN, columns_of
 from rankgauge.formats.numbers import is_lost
 
-# Of these it is known what a look at their keys and values does.
+# Types whose iteration has no side effects.
 _DICTS = {dict, defaultdict, OrderedDict}
 _NUMBERS = (float, int, np.floating, np.integer)
 # Up to here a whole number is the same as a float.
 _EXACT = 2.0**53
-# From more groups of equal scores on, the ranking is gone through once and not for each of them.
+# With more groups of equal scores, one pass over the ranking is faster than one for each group.
 _FEW_GROUPS = 16
-# Queries that are joined at a time: bounds what is kept of them in Python's objects.
+# Queries joined at a time: bounds the memory of their Python objects.
 _BLOCK = 2048
-# Of dicts with tables of two to this or more the size says nothing: there each key is looked at.
+# Of dicts with tables of two to this or more the size says nothing: there each key is checked.
 _SIZED = 15
 # Shorter rankings may rise by chance.
 _LEAST = 3
@@ -62,7 +63,7 @@ class JoinedDicts:
         longer = 0
         for ranking in self.rankings:
             if len(ranking) > 1:
-                # Of most runs the first look says it.
+                # The first check decides most runs.
                 if any(score != other for score, other in pairwise(ranking.values())):
                     return 1, 1
                 longer = 1
@@ -75,7 +76,7 @@ class JoinedDicts:
             if len(ranking) < _LEAST:
                 continue
             scores = iter(ranking.values())
-            # Of most rankings the first look says it.
+            # The first check decides most rankings.
             if next(scores) > next(scores) or any(
                 score > other for score, other in pairwise(ranking.values())
             ):
@@ -96,6 +97,30 @@ class JoinedDicts:
         return {number: [*islice(self.rankings[place], documents)] for number, place in places}
 
 
+def scored(run: Any) -> Any:
+    """Return a run of plain lists as dicts, its first documents with the highest scores.
+
+    Any other run is returned as it is, and so is one in which a list has a document twice.
+    """
+    if type(run) is not dict or set(map(type, run.values())) != {list}:
+        return run
+    if columns_of(run, RUN) is not None:
+        return run
+    longest = max(map(len, run.values()))
+    scores = [*map(float, range(longest, 0, -1))]
+    found = {}
+    for query, docs in run.items():
+        try:
+            ranking = dict(zip(docs, islice(scores, longest - len(docs), None), strict=True))
+        except TypeError:
+            # A document that is a list of its own, or has no hash.
+            return run
+        if len(ranking) < len(docs):
+            return run
+        found[query] = ranking
+    return found
+
+
 def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
     """Join a run of dicts; None if it is not as simple as that."""
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
@@ -114,7 +139,7 @@ def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
             with np.errstate(all="ignore"):
                 ranks = _ranks_of(rankings[part], pools[part], ties)
         except (TypeError, ValueError, ArithmeticError, RuntimeError):
-            # A key that is no text, or scores that cannot be added or compared.
+            # A key that is not text, or scores that cannot be added or compared.
             return None
         if ranks is None:
             return None
@@ -245,7 +270,7 @@ def _ascending(ranking: Mapping[str, float]) -> list[float] | None:
     """Its scores, sorted; None where they are not surely comparable as floats are.
 
     A sum tells at once whether all are finite. It is a float if all scores are, or whole numbers
-    beside floats, which compare like floats where they are not too large.
+    next to floats, which compare like floats where they are not too large.
     """
     scores = [*ranking.values()]
     whole = sum(scores)
@@ -278,7 +303,7 @@ def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
 def _all_plain(ranking: Mapping[str, float]) -> bool:
     """Whether all its keys are text and of no class of their own.
 
-    Such a class may have a hash of its own: then a dict does not find its members by their text.
+    Such a class may define its own hash: then a dict does not find its members by their text.
     """
     return sys.getsizeof(ranking) in _plain_sizes() or set(map(type, ranking)) == {str}
 
@@ -287,7 +312,7 @@ def _all_plain(ranking: Mapping[str, float]) -> bool:
 def _plain_sizes() -> frozenset[int]:
     """The sizes that only dicts have whose keys are all plain text, as far as they are known.
 
-    CPython needs no room for the hashes of such keys, so that one look at its size can tell what
+    CPython needs no room for the hashes of such keys, so that its size can tell what
     is in a dict. With any other Python the sizes are the same, and none is left.
     """
     plain, others = set[int](), set[int]()

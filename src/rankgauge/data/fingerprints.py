@@ -1,4 +1,4 @@
-"""The fingerprint of judgments and of a run: equal for equal content, whatever it was read from."""
+"""The fingerprint of judgments and of a run: equal for equal content, independent of its source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankgauge.data.qrels import Qrels
 
 
 def fingerprint(source: Any) -> str:
-    """SHA-256 of what judgments or a run say, as 64 hexadecimal digits.
+    """Return SHA-256 of the content of judgments or a run, as 64 hexadecimal digits.
 
     It does not depend on the format of the file, on the order of queries or of rows, or on the name
     and settings of a run. It changes with any id, grade or score, and with a query that has no
@@ -22,11 +22,11 @@ def fingerprint(source: Any) -> str:
     The bytes that are hashed: a line that names the kind; the number of queries and of rows; of the
     queries in ascending order of their bytes the lengths, the numbers of rows, and the ids; then of
     the rows, by query, descending document id and score, the lengths, the ids, and the numbers. All
-    are little-endian 64-bit integers and floats, and -0 is 0. Of judgments that say more than a
-    grade a row is a document with a NUL and a subtopic behind it.
+    are little-endian 64-bit integers and floats, and -0 is 0. For judgments with more than a grade,
+    a row is a document, a NUL and a subtopic.
 
     Args:
-        source: Judgments (`Qrels`, or those that say more, such as `SubtopicQrels`) or a run.
+        source: Judgments (`Qrels`, or special ones such as `SubtopicQrels`) or a run.
 
     Example:
         >>> one = Qrels.of({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}})

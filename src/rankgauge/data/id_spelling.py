@@ -13,7 +13,7 @@ import numpy as np
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 
-# Fewer than one new id in so many that met already is taken for chance.
+# Fewer than one new id in this many that met already is taken for chance.
 _CHANCE = 50
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _POINT = re.compile(r"^(-?\d+)\.0+$")
@@ -38,7 +38,7 @@ _Turn: TypeAlias = Callable[[str], str]
 class Way:
     """A way in which ids can be written differently."""
 
-    by: str  # what makes them equal, in words: `"without leading zeros"`
+    by: str  # the transformation that makes them equal, in words: `"without leading zeros"`
     turn: _Turn  # makes it of an id
     # Whether it can change any of these ids, one on a line; looked at before all else, since most
     # ids are written in one way only.
@@ -47,13 +47,13 @@ class Way:
     # Whether even a few ids that meet by it mean the same: nobody writes `7` and `007` for two
     # documents.
     sure: bool = False
-    # Whether it takes away what all ids of one side share; then `by` says what.
+    # Whether it removes a prefix or suffix shared by all ids of one side; `by` names it.
     shared: bool = False
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """Ids of a run and those of the judgments that they mean."""
+    """Ids of a run and the ids of the judgments that they match."""
 
     by: str
     names: Mapping[bytes, bytes]
@@ -126,7 +126,7 @@ def way_of(
     judged_ids: Collection[bytes],
     worth: Callable[[Way], int] | None = None,
 ) -> Way | None:
-    """The way in which most ids meet that do not meet as they are; None if there is none."""
+    """Return the transformation under which most unmatched ids match; None if there is none."""
     ours, theirs = set(run_ids), set(judged_ids)
     met = len(ours & theirs)
     ours, theirs = ours - theirs, theirs - ours
@@ -143,8 +143,8 @@ def way_of(
             best, most = max((best, most), (way, worth(way)), key=lambda found: found[1])
             continue
         known = _known(way, theirs)
-        # What many ids become is no id of each: 12#3 and 47#3 without a prefix.
-        found = len({other for value in ours for other in _meant(way, known, value)})
+        # A result shared by many ids identifies none of them: 12#3 and 47#3 without a prefix.
+        found = len({other for value in ours for other in _candidates(way, known, value)})
         least = 1 if way.sure else max(1, met // _CHANCE)
         if found >= least and found > most:
             best, most = way, found
@@ -196,18 +196,18 @@ def _common(one: bytes, other: bytes) -> bytes:
 
 
 def _without(prefix: str, suffix: str) -> Way:
-    said = [f"the prefix '{prefix}'"] if prefix else []
-    said += [f"the suffix '{suffix}'"] if suffix else []
+    parts = [f"the prefix '{prefix}'"] if prefix else []
+    parts += [f"the suffix '{suffix}'"] if suffix else []
 
     def turn(text: str) -> str:
         rest = text.removeprefix(prefix).removesuffix(suffix)
         return rest if len(rest) == len(text) - len(prefix) - len(suffix) and rest else text
 
-    return Way(f"without {' and '.join(said)}", turn, both=False, shared=True)
+    return Way(f"without {' and '.join(parts)}", turn, both=False, shared=True)
 
 
 def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
-    """What makes ids equal, in words, with the prefix or suffix of the ids that meet by it.
+    """Describe the transformation, with the prefix or suffix of the ids that match by it.
 
     Example:
         >>> way = way_of([b"x/1", b"y/2"], [b"1", b"2"])
@@ -226,7 +226,7 @@ def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def _rest(longer: bytes, shorter: bytes) -> str:
-    """What one id has before and behind the other, quoted."""
+    """The characters that one id has before and after the other, quoted."""
     before, found, behind = longer.rpartition(shorter)
     parts = [f"'{_text(part)}'" for part in (before, behind) if found and part]
     return " and ".join(parts)
@@ -248,8 +248,8 @@ def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
     return known
 
 
-def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[bytes]:
-    """The ids of the judgments that an id can mean."""
+def _candidates(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[bytes]:
+    """The ids of the judgments that an id can match."""
     text = _text(value)
     turned = way.turn(text)
     if way.both:
@@ -264,11 +264,11 @@ def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[byt
 def matches(
     way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Ids of a run that are no id of the judgments and mean one, each with the first it means."""
+    """Ids of a run that match judged ids only when transformed, each with its first match."""
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
-        found = () if value in there else _meant(way, known, value)
+        found = () if value in there else _candidates(way, known, value)
         if found:
             yield value, found[0]
 
@@ -283,8 +283,8 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
         different = set(ids.tolist())
         there |= different & judged
         for one in different - judged:
-            found.update((one, other) for other in _meant(way, known, one))
-    # In order, so that the same is said each time.
+            found.update((one, other) for other in _candidates(way, known, one))
+    # Sorted, so that messages do not change between calls.
     pairs = sorted(found)
     names: dict[bytes, bytes] = {}
     for ours, theirs in pairs:

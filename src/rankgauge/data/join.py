@@ -5,7 +5,7 @@ Three steps, each over whole columns:
 1. *match*: which rows of the run are judged. A 64-bit key proposes, the ids themselves decide, so a
    collision costs time and never changes a number;
 2. *rank*: the rank of those rows by their scores, ids compared only inside groups of equal scores
-   that hold a judged document;
+   with a judged document;
 3. *lay out*: rows of one query side by side, in blocks of bounded size. No value depends on
    how the queries were cut into blocks.
 """
@@ -71,7 +71,7 @@ class Joined:
         number, grade = query_of(qrels.table, rows), qrels.table.values[rows]
         if ties in BY_GRADE:
             rank = by_grade(number, (first, last), grade, ties)
-        # By number, as the judgments have them; unknown ones come first and are left out.
+        # By number, as in the judgments; unknown ones come first and are dropped.
         by_number = np.argsort(of_run, kind="stable")
         by_number = by_number[of_run[by_number] >= 0]
         numbers = of_run[by_number]
@@ -118,7 +118,7 @@ class Joined:
     def by_rows(self, numbered: Qrels) -> Joined:
         """The same with the rows of judgments in the place of grades.
 
-        For judgments that say more than a grade: what is laid out then says where to look.
+        For special judgments: the positions of their entries.
         """
         return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
@@ -168,17 +168,17 @@ class Joined:
         starts, sizes, _ = self._entries(queries)
         return tied[starts + sizes] > tied[starts]
 
-    def tied(self, *, judged_apart: bool = False, condensed: bool = False) -> IntArray:
+    def tied(self, *, separate_judged: bool = False, condensed: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
         They have a group of equal scores that holds documents of different grades; no grade and a
         negative one count as 0.
         """
-        numbers, _ = self.deciding(judged_apart=judged_apart, condensed=condensed)
+        numbers, _ = self.deciding(separate_judged=separate_judged, condensed=condensed)
         return distinct(numbers) if len(numbers) else numbers
 
     def deciding(
-        self, *, judged_apart: bool = False, condensed: bool = False
+        self, *, separate_judged: bool = False, condensed: bool = False
     ) -> tuple[IntArray, IntArray]:
         """The groups of equal scores that could change a value: their queries and their sizes."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
@@ -186,12 +186,12 @@ class Joined:
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         heads = heads_of(numbers, self.tie_first)
         members = np.diff(np.append(heads, len(numbers)))
-        worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
+        worth = self.grade if separate_judged else np.maximum(self.grade, 0.0)
         if condensed:
-            # What only pooled is, is removed too: alike to whatever it is tied with.
+            # Documents that are only pooled are removed too: they tie with any grade.
             beside = np.maximum.reduceat(worth, heads).repeat(members)
             worth = np.where(self.grade >= 0, self.grade, beside)
-        unjudged = -np.inf if judged_apart else 0.0
+        unjudged = -np.inf if separate_judged else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         size = self.tie_last[heads] - self.tie_first[heads] + 1
@@ -235,7 +235,7 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
     """Rows of the run that are judged, and the rows of their judgments."""
     keys, judgments = qrels.index
     hashes = table.docs.hashes()
-    # Most documents are judged for no query at all: of those nothing more is looked at.
+    # Most documents are judged for no query at all: those are not processed further.
     rows = qrels.judged_docs.likely(hashes)
     numbers = of_run[query_of(table, rows)]
     wanted = pair_keys(hashes[rows], numbers)

@@ -15,7 +15,7 @@ from rankgauge.core.ids import IntArray, freeze
 from rankgauge.core.pair_table import FloatArray
 
 Values: TypeAlias = FloatArray
-# Of one order they are whole numbers, of all orders at once their means.
+# For one order they are integers, for all orders their means.
 Counts: TypeAlias = IntArray | FloatArray
 # From which grade on a document counts as relevant; "best" is the highest grade of each query.
 Level: TypeAlias = float | str
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 # Past every cut-off, and still safe to add 1 to.
 UNRANKED = 2**62
-# From so many rows on, whole columns are quicker to add than row after row.
+# From this many rows on, adding whole columns is faster than row by row.
 _TALL = 64
 
 
@@ -135,7 +135,7 @@ class JudgedRun(Cached):
 
         Args:
             grades: (n,) the grades in rank order.
-            ideal: All grades >= 0 of the query; those of the ranking if left out.
+            ideal: All grades >= 0 of the query; those of the ranking if omitted.
         """
         row = np.array([list(grades) or [0.0]], dtype=np.float64)
         known = np.full(row.shape, bool(len(grades)))
@@ -211,7 +211,7 @@ class JudgedRun(Cached):
         return self.count(flags & within)
 
     def first(self, rel: Level) -> IntArray:
-        """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
+        """(Q,) the rank of the first relevant document; `UNRANKED` if there is none."""
         return self.once(
             ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
         )
@@ -221,7 +221,7 @@ class JudgedRun(Cached):
         return self.once(("relevant", rel), lambda: self.count(self.ideal >= self.least(rel)))
 
     def divisor(self, rel: Level) -> FloatArray:
-        """(Q,) the same to divide by: NaN where there is none, which makes a value undefined."""
+        """(Q,) the same as a divisor: NaN without one, which makes a value undefined."""
         whole = self.relevant(rel)
         return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
 
@@ -236,7 +236,7 @@ class JudgedRun(Cached):
     def weights(
         self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
     ) -> FloatArray:
-        """(Q, J) what each document's rank is worth, 0 past `k` and where padded.
+        """(Q, J) weight of each document's rank, 0 past `k` and where padded.
 
         Args:
             key: What the weights are: a name with every parameter that they depend on.
@@ -261,7 +261,7 @@ class JudgedRun(Cached):
         return above, last - above
 
     def averaged(self) -> Averaged:
-        """The same run with every group of equal scores in all of its orders at once."""
+        """The same run averaged over all orders of equal scores."""
         return self.once("averaged", lambda: Averaged(**self.__getstate__()))
 
     @staticmethod
@@ -288,7 +288,7 @@ class JudgedRun(Cached):
         return result
 
     def depth(self, k: int | None) -> IntArray:
-        """(Q,) how many documents were looked at: those retrieved, `k` at most."""
+        """(Q,) number of retrieved documents, at most `k`."""
         return self.retrieved if k is None else np.minimum(self.retrieved, k)
 
     def judged_only(self) -> JudgedRun:
@@ -315,11 +315,11 @@ class JudgedRun(Cached):
 
 
 class Averaged(JudgedRun):
-    """A judged run whose groups of equal scores are in every order at once, all equally likely.
+    """A judged run averaged over all orders of equal scores, all equally likely.
 
-    A measure that only adds up what ranks are worth has the same value of it as on the average over
-    all orders: the mean of a sum is the sum of the means. So its kernel may be called with this
-    run instead of one in one order. What is not as simple as that is refused here.
+    For a measure that is a sum of rank weights, its value here is the mean over all orders: the
+    mean of a sum is the sum of the means. So its kernel may be called with this run instead of a
+    run in one order. Methods for which this does not hold raise an error.
 
     Example:
         >>> from dataclasses import replace
@@ -349,7 +349,7 @@ class Averaged(JudgedRun):
         return self.once(("found", rel, k), lambda: self.among(self.hits(rel), k))
 
     def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
-        """(Q,) how many of those flagged are in the first `k` on the average."""
+        """(Q,) mean number of flagged documents in the first `k`."""
         if k is None:
             return self.count(flags)
         return self.total(np.where(flags, self.share(k), 0.0))
@@ -357,19 +357,19 @@ class Averaged(JudgedRun):
     def weights(
         self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
     ) -> FloatArray:
-        """(Q, J) what the ranks of each document's group are worth on the average."""
+        """(Q, J) mean weight of the ranks of each document's tie group."""
         return self.once((key, k), lambda: self._means(table, k))
 
     def _means(self, table: Callable[[int], FloatArray], k: int | None) -> FloatArray:
         last = np.where(self.in_qrels, self.tie_last, 0)
         first = np.where(self.in_qrels, self.tie_first, 0)
         deepest = int(last.max(initial=0))
-        looked_at = last if k is None else np.minimum(last, k)
-        worth = table(deepest)
-        sums, rest = _sums(worth[: deepest + 1])
-        start = np.minimum(np.maximum(first - 1, 0), looked_at)
-        added = (sums[looked_at] - sums[start]) + (rest[looked_at] - rest[start])
-        alone = worth[first] if k is None else np.where(first <= k, worth[first], 0.0)
+        last_rank = last if k is None else np.minimum(last, k)
+        weights = table(deepest)
+        sums, rest = _sums(weights[: deepest + 1])
+        start = np.minimum(np.maximum(first - 1, 0), last_rank)
+        added = (sums[last_rank] - sums[start]) + (rest[last_rank] - rest[start])
+        alone = weights[first] if k is None else np.where(first <= k, weights[first], 0.0)
         means = np.where(last > first, added / np.maximum(last - first + 1, 1), alone)
         return np.where(self.in_qrels, means, 0.0)
 
@@ -379,7 +379,7 @@ def _sums(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     sums = np.cumsum(values)
     before = np.zeros_like(sums)
     before[1:] = sums[:-1]
-    # Knuth: what is lost in one addition, exactly.
+    # Knuth: the exact rounding error of one addition.
     added = sums - before
     return sums, np.cumsum((before - (sums - added)) + (values - added))
 

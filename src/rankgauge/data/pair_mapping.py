@@ -56,11 +56,11 @@ class Pairs(Mapping[str, Mapping[str, float]]):
             number = self.query_index.get(id_bytes(query))
         except InputError:
             return None
-        # An id that is shown escaped is found by what is shown, too.
-        return self._shown.get(query) if number is None else number
+        # An id that is displayed escaped is found by that text, too.
+        return self._rows_by_query.get(query) if number is None else number
 
     @cached_property
-    def _shown(self) -> dict[object, int]:
+    def _rows_by_query(self) -> dict[object, int]:
         return {query: number for number, query in enumerate(self.query_ids)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
 def table_of_input(
     source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None
 ) -> PairTable:
-    """The one coercion: the rows of whatever holds them, also where a pair occurs twice."""
+    """Convert any supported source to rows, duplicate pairs included."""
     if isinstance(source, PairTable):
         return finite(source, layout, on_error)
     if isinstance(source, str | os.PathLike):

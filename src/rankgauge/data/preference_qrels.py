@@ -1,4 +1,4 @@
-"""Judgments that say which document is preferred to which, and a run seen through them."""
+"""Judgments of preference between documents, and a run joined with them."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ class PreferenceQrels(SpecialQrels):
         mapping=_MAPPING,
         rows_of=_rows_of,
     )
-    # A query is looked at group by group, and not as an array with an axis of groups.
+    # A query is processed group by group, not as an array with an axis of groups.
     width = 1
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Preferences, or ordinary judgments read as such; like :meth:`SubtopicQrels.of`."""
+        """Convert preferences, or ordinary judgments as such; like :meth:`SubtopicQrels.of`."""
         if isinstance(source, cls | Run):
             return super().of(source)
         if isinstance(source, Qrels) or hasattr(type(source), "reads"):
@@ -115,7 +115,7 @@ class PreferenceQrels(SpecialQrels):
             try:
                 ordinary = Qrels.of(path if form is None else InFormat(path, form))
             except InputError:
-                # What it should have been says more.
+                # The original error says more.
                 raise error from None
             return cls._of_ordinary(ordinary)
 
@@ -216,21 +216,21 @@ class PreferenceQrels(SpecialQrels):
 
     def tied(self, joined: Joined) -> IntArray:
         """Queries in which a tie could change a value: of documents that differ in a grade."""
-        # What is in no preference changes nothing, wherever it is.
+        # A document in no preference has no effect.
         return replace(joined, grade=self._kinds[joined.rows]).tied(condensed=True)
 
     @cached_property
     def _kinds(self) -> FloatArray:
         """A number for each row, the same where the grades in all sub-groups are; -1 for none."""
-        said: dict[int, list[tuple[int, float]]] = {}
+        preferences: dict[int, list[tuple[int, float]]] = {}
         group, subgroup = (labels.ascending() for labels in self.labels)
         place = (group * len(self.row) + subgroup).tolist()
         for row, where, grade in zip(self.row.tolist(), place, self.grade.tolist(), strict=True):
             if grade >= 0:
-                said.setdefault(row, []).append((where, grade))
+                preferences.setdefault(row, []).append((where, grade))
         known: dict[tuple[tuple[int, float], ...], int] = {}
         kinds = np.full(len(self.qrels.table), -1.0)
-        for row, grades in said.items():
+        for row, grades in preferences.items():
             kinds[row] = known.setdefault(tuple(grades), len(known))
         return kinds
 
@@ -282,7 +282,7 @@ class PreferenceRun(Cached):
         return np.array([len(one.groups) for one in self.ranked], dtype=np.int64)
 
     def counts(self) -> IntArray:
-        """(Q, G, 5) preferences of each group; 0 where there is none.
+        """(Q, G, 5) preferences of each group; 0 if there is none.
 
         Of those with both documents retrieved how many are kept, of those with one; then how many
         there are with both, with one, with none.
@@ -313,7 +313,7 @@ class PreferenceRun(Cached):
 
 
 def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
-    """What `PreferenceRun.counts` says of a group whose first documents were retrieved."""
+    """`PreferenceRun.counts` of a group whose first documents were retrieved."""
     over = group.matrix()
     both, one = over[:there, :there], over[:there, there:]
     kept = int(np.count_nonzero(np.triu(both))), int(np.count_nonzero(one))
@@ -323,7 +323,7 @@ def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
 
 
 def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
-    """What `PreferenceRun.evened` says of a group, as trec_eval counts it."""
+    """`PreferenceRun.evened` of a group, counted as trec_eval does."""
     kept_both, kept_one, both, one, none = _counted(group, there)
     relevant = group.grade > 0
     good, rest = int(relevant.sum()), int((~relevant).sum())
@@ -358,7 +358,7 @@ def _with(group: _Group, there: int, most: int) -> tuple[_Group, int]:
 
 
 def _paired(ranked: _Ranked) -> tuple[float, ...]:
-    """What `PreferenceRun.pairs` says of a query."""
+    """`PreferenceRun.pairs` of a query."""
     if len(ranked.groups) <= 1:
         return _single(ranked)
     there, size = ranked.retrieved, len(ranked.place)

@@ -64,14 +64,14 @@ class Qrels(Pairs):
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
                 fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
-                from rankgauge.formats.extra_columns import subtopics_said
+                from rankgauge.formats.extra_columns import subtopic_advice
 
-                fix += subtopics_said(self.table.source, self.table.lines[repeats[0]].tolist())
+                fix += subtopic_advice(self.table.source, self.table.lines[repeats[0]].tolist())
             raise self.table.repeat_error(repeats[0], fix=fix)
 
     @classmethod
     def of(cls, source: Any) -> Qrels:
-        """Judgments from whatever holds them.
+        """Convert any supported source to judgments.
 
         Args:
             source: A mapping of query id to ``{document id: grade}``, to a set or list of relevant
@@ -80,7 +80,7 @@ class Qrels(Pairs):
                 ``(query, document, grade)``; or judgments, which are returned as they are.
 
         Raises:
-            InputError: If it is none of these, a grade is no finite number, a pair occurs twice.
+            InputError: If it is none of these, a grade is not a finite number, a pair occurs twice.
 
         Example:
             >>> Qrels.of({"q1": {"d3"}})["q1"]
@@ -89,7 +89,7 @@ class Qrels(Pairs):
         if isinstance(source, Qrels):
             return source
         if isinstance(getattr(type(source), "reads", None), str):
-            # Judgments that say more than a grade (`data.special_judgments`) hold ordinary ones.
+            # Special judgments (`data.special_judgments`) contain ordinary ones.
             return cls.of(source.qrels)
         if isinstance(source, Pairs):  # a run, which this module does not know
             raise InputError(
@@ -208,7 +208,7 @@ def _decoded(ids: Ids) -> list[str]:
 
 
 def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
-    """Read judgments from a file, or out of what holds them.
+    """Read judgments from a file or an object.
 
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV

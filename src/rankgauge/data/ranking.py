@@ -32,7 +32,7 @@ def by_grade(
     """The ranks of judged documents where grades decide inside groups of equal scores.
 
     The higher grade comes first, documents without a judgment come last; by ``worst`` all of it the
-    other way round. Ids are not looked at: documents of the same grade are alike to every measure.
+    other way round. Ids do not matter: documents of the same grade are equal to every measure.
     """
     first, last = group
     rank = first.copy()
@@ -55,8 +55,8 @@ def by_grade(
 def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     """The same run with the documents of each query in the order of their ranks.
 
-    Evaluation never needs it: it ranks what is judged only. It is for whoever shows a ranking or
-    makes another run of it.
+    Evaluation does not need it: it ranks judged documents only. It is for code that shows a ranking
+    or makes another run of it.
 
     Args:
         run: The run.
@@ -121,12 +121,12 @@ def ranks_of(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, Int
         place = _first_place(scores, start, stop, table.values[rows])
     rank = place - start
     first, last = rank.copy(), rank.copy()
-    # What only looks like a tie, with the neighbour of another query, costs a second look.
+    # Apparent ties across the border of two queries are checked again.
     below = np.minimum(place + 1, len(scores) - 1)
     same = (scores[place - 1] == scores[place]) | (scores[below] == scores[place])
     tied = np.flatnonzero(same)
     if len(tied):
-        # Few stand in a group of equal scores: only their queries are looked at again.
+        # Few documents have tied scores: only their queries are ranked again.
         rank[tied], first[tied], last[tied] = _ranks_in_ties(table, rows[tied], query[tied], ties)
     return rank + 1, first + 1, last + 1
 
@@ -174,7 +174,7 @@ def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
-    """Where each group of equal scores of one query starts, and behind the last where it ends."""
+    """Where each group of equal scores of one query starts, and after the last its end."""
     starts = np.ones(len(scores) + 1, dtype=bool)
     np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
     starts[offsets] = True
@@ -210,7 +210,7 @@ def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:
 def _blocks_of(
     values: FloatArray, offsets: IntArray, queries: IntArray
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.bool_], FloatArray]]:
-    """Queries of similar length side by side: their rows, which are no padding, their scores.
+    """Queries of similar length side by side: their rows, which are not padding, their scores.
 
     The scores are negative, so that the best is first when they ascend; padding comes last.
     """
@@ -233,7 +233,7 @@ def _descending(table: PairTable, queries: IntArray) -> FloatArray:
 def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
     """The rows of each query by score descending, equal scores in any order.
 
-    None if they stand like that already.
+    None if they are in that order already.
     """
     unsorted = _unsorted(values, offsets)
     if not len(unsorted):
@@ -271,7 +271,7 @@ def cut(order: IntArray, width: IntArray, cells: int) -> Iterator[IntArray]:
 
 
 def padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """(n, J) the rows from each start on, J at least 1, and which cells are no padding."""
+    """(n, J) the rows from each start on, J at least 1, and which cells are not padding."""
     columns = np.arange(max(1, int(sizes.max(initial=0))))
     filled = columns < sizes[:, None]
     return np.where(filled, starts[:, None] + columns, 0), filled
@@ -280,7 +280,7 @@ def padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.
 def gather(
     values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float
 ) -> npt.NDArray[_T]:
-    """The cells of a block; `pad` where there is none."""
+    """The cells of a block; `pad` if there is none."""
     if not len(values):
         return np.full(rows.shape, pad, dtype=values.dtype)
     cells = values[rows]

@@ -25,9 +25,9 @@ from rankgauge.formats.records import Record, RecordRows, read_records
 
 @dataclass(frozen=True)
 class Records:
-    """Records, taken apart into judgments and a run. Make them with :meth:`of`.
+    """Records, split into judgments and a run. Make them with :meth:`of`.
 
-    A record is what many scripts keep for a query: what was retrieved, what is relevant, and
+    A record is what many scripts keep for a query: the retrieved documents, the relevant ones, and
     perhaps grades and the retriever's scores.
 
     Attributes:
@@ -49,7 +49,7 @@ class Records:
 
     @classmethod
     def of(cls, source: Any) -> Records:
-        """Records from whatever holds them.
+        """Convert any supported source to records.
 
         Each has the parts ``id``, ``retrieved`` (best first, or document id to score),
         ``relevant`` (document ids, or document id to grade), ``relevance_scores`` (document id to
@@ -93,16 +93,16 @@ class Records:
         if isinstance(source, str | os.PathLike) and source != "-":
             run = Run.of(run, name=Path(source).name.partition(".")[0] or "run")
         qrels, graded, notes = _judgments(read, queries)
-        said = [*read.notes]
+        messages = [*read.notes]
         if numbered:
-            said.append(f"{read.source}: without ids, so the queries are numbered from 1")
-        said += [f"{read.source}: {note}" for note in notes]
+            messages.append(f"{read.source}: without ids, so the queries are numbered from 1")
+        messages += [f"{read.source}: {note}" for note in notes]
         if reordered:
-            said.append(
+            messages.append(
                 f"{read.source}: {many(reordered, 'query')} whose list order and retrieval scores "
                 "disagree; the scores rule"
             )
-        return cls(qrels, graded, run, tuple(said))
+        return cls(qrels, graded, run, tuple(messages))
 
 
 def _queries(read: RecordRows) -> tuple[Ids, bool]:
@@ -132,7 +132,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
 def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
     """The run, and for how many queries scores and order disagree."""
     docs = _packed(read.rows, lambda row: row.docs, "document id")
-    # A bare list says its order: the first document gets the highest score.
+    # A plain list is a ranking: the first document gets the highest score.
     scores = _numbers(
         read.rows,
         lambda row: range(len(row.docs), 0, -1) if row.scores is None else row.scores,
@@ -147,7 +147,7 @@ def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
 
 
 def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]:
-    """Judgments for binary measures, those for gains, and what is to be said of them."""
+    """Judgments for binary measures, those for gains, and notes on them."""
     binary: list[dict[bytes, float]] = []
     graded: list[dict[bytes, float]] = []
     split = fractions = 0
@@ -251,7 +251,7 @@ def _chained(columns: Iterable[Sequence[Any]]) -> list[Any]:
 
 
 def _blame(rows: Sequence[Record], columns: Sequence[Sequence[Any]]) -> Blame:
-    """Errors for a cell of a column made of what each record holds."""
+    """Errors for a cell of a column made from the records."""
     ends = list(itertools.accumulate(map(len, columns)))
 
     def error(cell: int, what: str, fix: str) -> InputError:

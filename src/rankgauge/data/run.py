@@ -18,7 +18,7 @@ from rankgauge.core.policies import Duplicates
 from rankgauge.core.text import many
 from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError
-from rankgauge.formats import frames, readers
+from rankgauge.formats import frames, pieces, readers
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
@@ -29,7 +29,7 @@ _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Pairs):
-    """What a retriever returned: query id to documents with scores. Immutable, as it came.
+    """Documents with scores that a retriever returned, by query id; immutable.
 
     Ranking happens when it meets judgments, by the tie policy. Make it with :meth:`of` or
     :meth:`from_columns`. It is a mapping: ``run["q1"]["d1"]`` is a score.
@@ -76,7 +76,7 @@ class Run(Pairs):
     def of(
         cls, source: Any, *, name: str | None = None, settings: Mapping[str, Any] | None = None
     ) -> Run:
-        """A run from whatever holds it.
+        """Convert any supported source to a run.
 
         Args:
             source: A mapping of query id to ``{document id: score}``, to a list of document ids,
@@ -87,7 +87,7 @@ class Run(Pairs):
             settings: What made it.
 
         Raises:
-            InputError: If it is none of these, or a score is no finite number.
+            InputError: If it is none of these, or a score is not a finite number.
 
         Example:
             >>> Run.of({"q1": {"d1": 0.5, "d2": 0.25}})["q1"]["d2"]
@@ -191,8 +191,30 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
     block is good until the next is asked for.
     """
     name = run_name(path)
-    for table in readers.read_blocks(path, RUN):
+    for table in pieces.read_blocks(path, RUN):
         yield None if table is None else Run(table, name=name)
+
+
+class NotInBlocksError(Exception):
+    """A file has to be read whole."""
+
+
+def sure_blocks(source: Any) -> Iterator[Run]:
+    """The blocks of a run in a file as :func:`run_blocks`, one at the least; or a run.
+
+    Raises:
+        NotInBlocksError: Perhaps after some blocks, if the file must be read whole.
+    """
+    if isinstance(source, Run):
+        yield source
+        return
+    block = None
+    for block in run_blocks(source):
+        if block is None:
+            break
+        yield block
+    if block is None:
+        raise NotInBlocksError
 
 
 def map_blocks(source: Any, function: Callable[[Run], _T], name: str | None = None) -> list[_T]:

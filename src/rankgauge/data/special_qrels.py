@@ -1,6 +1,6 @@
-"""Judgments that say more of a document than a grade: what those of all kinds have in common.
+"""Base of judgments with more than a grade for each document.
 
-A kind has labels beside the grade: the subtopic, the stratum, or group and sub-group. Rows with
+A kind has labels next to the grade: the subtopic, the stratum, or group and sub-group. Rows with
 these columns are read by `formats.extra_columns`; here they become columns by query.
 """
 
@@ -67,7 +67,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Judgments of this kind from whatever holds them."""
+        """Convert any supported source to judgments of this kind."""
         if isinstance(source, cls):
             return source
         if isinstance(source, Qrels | Run) or hasattr(type(source), "reads"):
@@ -235,7 +235,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @cached_property
     def keyed(self) -> PairTable:
-        """The same in pairs: each document with a NUL and its labels behind it, and the grade."""
+        """The same as pairs: each document followed by a NUL and its labels, and the grade."""
         docs = self.qrels.table.docs.take(self.row).tolist()
         names = map(b"\0".join, zip(*(labels.tolist() for labels in self.labels), strict=True))
         keyed = Ids.keyed(zip(docs, names, strict=True))

@@ -36,7 +36,7 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
             before ranks are counted.
 
     Raises:
-        UnknownName: If k is no whole number from 1, or for a policy nobody knows.
+        UnknownName: If k is not a whole number from 1, or for a policy nobody knows.
         InputError: If a document occurs twice in a ranking, and none is to be kept.
 
     Example:
@@ -60,7 +60,7 @@ def sample_queries(
 
     Queries are put in an order that looks random and depends on the seed and on their ids alone
     (SHA-256 of both), and the first n are taken. So the same queries are drawn on every machine
-    and from files in any order, and a larger sample holds the smaller one.
+    and from files in any order, and a larger sample contains the smaller one.
 
     Args:
         sources: Judgments, a run, or several of them.
@@ -145,10 +145,10 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
 
 
 def only(source: _T, queries: Iterable[Any]) -> _T:
-    """The same, but for a source that has none of them: then nothing is left."""
+    """The same, except for a source that has none of them: then nothing is left."""
     given = list(queries)
     ids = {id_bytes(query, "query id") for query in given}
-    # An id that is shown escaped is found by what is shown, too.
+    # An id that is displayed escaped is found by that text, too.
     shown_ids = {query for query in given if isinstance(query, str)}
     numbers = [
         number

@@ -88,8 +88,8 @@ class SubtopicQrels(SpecialQrels):
         found = super()._made(rows, query, queries, *notes)
         if found.width > 1:
             return found
-        said = f"WARNING: {rows.source}: no query has more than one subtopic"
-        return replace(found, qrels=Qrels(found.qrels.table.said(said)))
+        text = f"WARNING: {rows.source}: no query has more than one subtopic"
+        return replace(found, qrels=Qrels(found.qrels.table.with_notes(text)))
 
     def __repr__(self) -> str:
         return (
@@ -108,7 +108,7 @@ class SubtopicQrels(SpecialQrels):
         at = ranges_of(start, sizes)
         query = np.repeat(np.arange(len(queries)), sizes)
         number = self.label_number[0][at]
-        # A subtopic behind the other, so that one of them is a plain matrix.
+        # Subtopics first, so that each is a contiguous matrix.
         pool = np.zeros((int(number.max(initial=0)) + 1, len(queries), block.ideal.shape[1]))
         # Ids ascend in the table, and ties of the ideal ranking go to the highest.
         pool[number, query, (stop - 1)[query] - self.row[at]] = self.grade[at]
@@ -148,7 +148,7 @@ class SubtopicQrels(SpecialQrels):
 
 @dataclass(frozen=True, eq=False)
 class SubtopicRun(Cached):
-    """A run seen through judgments by subtopic: what a measure of diversity reads.
+    """A run joined with judgments by subtopic: the input of measures of diversity.
 
     Row q is a query; column j is the j-th document that it retrieved and that is in the
     judgments, best rank first. S is the most subtopics that one of the queries has; one that a
@@ -194,7 +194,7 @@ class SubtopicRun(Cached):
         )
 
     def subtopics(self, rel: Level) -> FloatArray:
-        """(Q,) the subtopics with a relevant document; NaN where there is none.
+        """(Q,) the subtopics with a relevant document; NaN if there is none.
 
         A value divided by it is then undefined.
         """

@@ -2,7 +2,7 @@
 
 from rankgauge.diagnosis.causes import CAUSES, Cause, CauseTotal, Missed, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
-from rankgauge.diagnosis.fixes import Reading, SuggestedFix
+from rankgauge.diagnosis.fixes import PrecisionRecall, SuggestedFix
 from rankgauge.diagnosis.gains import CutOff, PotentialGain, Sweep, Threshold
 from rankgauge.diagnosis.quality import Band, Bands, Quality
 from rankgauge.diagnosis.slices import Difficulty, Slice
@@ -18,9 +18,9 @@ __all__ = [
     "Difficulty",
     "Missed",
     "PotentialGain",
+    "PrecisionRecall",
     "Quality",
     "QueryDiagnosis",
-    "Reading",
     "Slice",
     "SuggestedFix",
     "Sweep",

@@ -212,7 +212,7 @@ class CauseTotal:
         queries: Queries that have it.
         primary: Queries in which it is the primary one.
         documents: Missed documents that have it; None for a cause of queries.
-        looked_at: False if what it is decided from was not given.
+        checked: False if the inputs that decide it were not given.
         systematic: Whether the run as a whole shows it, so that it is no matter of single queries.
     """
 
@@ -220,7 +220,7 @@ class CauseTotal:
     queries: int
     primary: int
     documents: int | None
-    looked_at: bool
+    checked: bool
     systematic: bool
 
 
@@ -233,7 +233,7 @@ def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[Cau
         CauseTotal(
             cause, queries[cause.name], first[cause.name],
             docs[cause.name] if cause.of == "document" else None,
-            cause.name in examiner.looked_at, cause in examiner.systematic,
+            cause.name in examiner.checked, cause in examiner.systematic,
         )
         for cause in CAUSES
     )  # fmt: skip
@@ -280,7 +280,7 @@ class Examiner:
         return self.texts.collection
 
     @cached_property
-    def looked_at(self) -> frozenset[str]:
+    def checked(self) -> frozenset[str]:
         """Names of the causes that can be decided in full from what was given."""
         documents, queries = self._collection.documents, self._collection.queries
         unknown = {"documents and queries"} if not (documents and queries) else set()
@@ -411,7 +411,7 @@ class Examiner:
                 yield LOW.name, low
             return
         bare = query.unjudged(self.k)
-        if UNJUDGED.name in self.looked_at and bare and len(bare) >= _HALF * len(top):
+        if UNJUDGED.name in self.checked and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
         repeats = self.texts.near_duplicates(top)
         pairs = {doc: f"{doc} is like {first} ({alike:.2f})" for doc, first, alike in repeats}

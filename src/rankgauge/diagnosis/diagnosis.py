@@ -23,7 +23,7 @@ from rankgauge.diagnosis.causes import (
     first_cause,
     totals,
 )
-from rankgauge.diagnosis.fixes import Advice, Reading, SuggestedFix
+from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
 from rankgauge.diagnosis.gains import CutOff, PotentialGain, Simulation, Sweep
 from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
@@ -59,7 +59,7 @@ class Diagnosis(Result):
         depth: How many documents a reranker is given.
         queries: How many queries were looked at.
         qualities: Means with their bands and with what is attainable.
-        reading: Precision and recall read together.
+        precision_recall: Precision and recall, interpreted together.
         diagnoses: The likely causes, query by query, worst first; a query as good as it can be has
             none.
         shown: How many of them `worst` gives.
@@ -71,7 +71,7 @@ class Diagnosis(Result):
         fixes: Suggested fixes in their usual order, each with its evidence.
         difficulty: How the queries spread.
         slices: Means by group, length of the query, number of relevant documents.
-        not_looked_at: Causes that what was given cannot decide, and why.
+        not_checked: Causes that cannot be decided from the inputs, and why.
         notes: What a reader of the numbers has to know.
         input_findings: What the cheap checks of the input found. One of severity ``error`` explains
             the numbers: then `diagnoses`, `totals`, `gains` and `fixes` are left empty.
@@ -87,7 +87,7 @@ class Diagnosis(Result):
     depth: int
     queries: int
     qualities: tuple[Quality, ...]
-    reading: Reading
+    precision_recall: PrecisionRecall
     diagnoses: tuple[QueryDiagnosis, ...]
     shown: int
     totals: tuple[CauseTotal, ...]
@@ -98,7 +98,7 @@ class Diagnosis(Result):
     fixes: tuple[SuggestedFix, ...]
     difficulty: Difficulty
     slices: tuple[Slice, ...]
-    not_looked_at: tuple[str, ...]
+    not_checked: tuple[str, ...]
     notes: tuple[str, ...]
     input_findings: tuple[Finding, ...] = ()
     drift: Finding | None = None
@@ -195,8 +195,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
-        collection: The texts of documents and queries. Without them only what ranks and judgments
-            can decide is looked at; `not_looked_at` says what was not.
+        collection: The texts of documents and queries. Without them only
+            causes that ranks and judgments can decide are checked; `not_checked` has the others.
         measure: The measure by which queries are good or bad.
         k: The cut-off: a relevant document below it is missed, if its place there is ill spent.
         rel: The grade from which a document counts as relevant.
@@ -208,14 +208,14 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
             this one, the depth is not named as a cause: it explains no difference.
         drift: A `Finding` about drift of the evaluation set, or a result that has one as
             ``finding``, such as :class:`rankgauge.production.DriftReport`. Where it warns, it is
-            named as the third failure mode, beside low recall and low precision.
+            named as the third failure mode, next to low recall and low precision.
 
     Returns:
         Bands, causes with their evidence, what each fix could gain, and how queries spread.
 
     Raises:
         InputError: If no query has a relevant document, or a choice is not possible.
-        UnknownName: For a measure nobody knows, or one that is not better the higher it is.
+        UnknownName: For an unknown measure, or one that is not better the higher it is.
         MismatchError: If judgments and run have no query in common.
 
     Example:
@@ -262,7 +262,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         depth=depth,
         queries=len(queries),
         qualities=advice.qualities,
-        reading=_with_drift(advice.reading(precision, recall), drifted),
+        precision_recall=_with_drift(advice.precision_recall(precision, recall), drifted),
         diagnoses=diagnoses,
         shown=worst,
         totals=totals(diagnoses, examiner),
@@ -273,15 +273,15 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         fixes=advice.fixes(),
         difficulty=difficulty(queries, values, by, k),
         slices=slices(queries, values, texts, group_by),
-        not_looked_at=tuple(_not_looked_at(examiner, diagnoses)),
+        not_checked=tuple(_not_checked(examiner, diagnoses)),
         notes=evaluation.notes,
         input_findings=_input_findings(evaluation, found, texts),
         drift=drifted,
     )
     if not made.withheld:
         return made
-    reading = replace(made.reading, sentences=())
-    return replace(made, diagnoses=(), totals=(), gains=(), fixes=(), reading=reading)
+    bands = replace(made.precision_recall, sentences=())
+    return replace(made, diagnoses=(), totals=(), gains=(), fixes=(), precision_recall=bands)
 
 
 def _drift(given: Any) -> Finding | None:
@@ -294,16 +294,16 @@ def _drift(given: Any) -> Finding | None:
     return found
 
 
-def _with_drift(reading: Reading, drift: Finding | None) -> Reading:
+def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecall:
     """Precision and recall say nothing of questions that are not in the evaluation set."""
     if drift is None:
-        return reading
+        return found
     sentence = drift.message
     if drift.severity != "info":
         sentence = f"evaluation set not what users ask: {drift.message}; {drift.effect}"
-        if reading.kind == "both are high":
+        if found.kind == "both are high":
             sentence += "; values can be high while users complain: refresh the evaluation set"
-    return replace(reading, sentences=(*reading.sentences, sentence))
+    return replace(found, sentences=(*found.sentences, sentence))
 
 
 def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[Finding, ...]:
@@ -410,12 +410,12 @@ def _diagnoses(
     return tuple(found)
 
 
-def _not_looked_at(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
+def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
     texts = examiner.texts
     without = [
         f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name
         for c in CAUSES
-        if c.name not in examiner.looked_at and c != UNJUDGED
+        if c.name not in examiner.checked and c != UNJUDGED
     ]
     if not texts.collection.documents:
         yield f"{', '.join(without)}: no texts of documents were given"
@@ -425,7 +425,7 @@ def _not_looked_at(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) ->
         silent = sum(not texts.query_terms(one.query_id) for one in diagnoses)
         if silent:
             yield f"terms of {many(silent, 'query')}: no text, or function words only"
-    if UNJUDGED.name not in examiner.looked_at:
+    if UNJUDGED.name not in examiner.checked:
         yield (
             f"{UNJUDGED.name}: the judgments name relevant documents only; what is unjudged may be "
             "not relevant, or overlooked"

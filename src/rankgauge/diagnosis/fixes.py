@@ -26,7 +26,7 @@ from rankgauge.diagnosis.quality import Quality
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.measures.measure import Measure
 
-__all__ = ["FIXES", "Advice", "Reading", "SuggestedFix"]
+__all__ = ["FIXES", "Advice", "PrecisionRecall", "SuggestedFix"]
 
 #: In the order in which they are usually tried; the first two are listed only with evidence.
 FIXES = (
@@ -37,7 +37,7 @@ _CAUSE_OF = {
     "retrieve deeper": CUT, "index": ABSENT, "embedding model": NOT_RETRIEVED, "chunking": LENGTH
 }  # fmt: skip
 Kind: TypeAlias = Literal[
-    "noisy context", "missing information", "both are low", "both are high", "not to be said"
+    "noisy context", "missing information", "both are low", "both are high", "undefined"
 ]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 _HIGH = ("Good", "Excellent")
@@ -51,13 +51,14 @@ _NOTHING = 0.005
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Precision and recall read together.
+class PrecisionRecall:
+    """Precision and recall at the cut-off, interpreted together.
 
     Attributes:
         kind: ``noisy context`` (recall high, precision low), ``missing information`` (precision
             high, recall low), ``both are low``, ``both are high``; high is Good or Excellent.
-        sentences: What that means here, with potential gains.
+            ``undefined`` if one of them has no value.
+        sentences: The interpretation, with potential gains.
     """
 
     kind: Kind
@@ -119,12 +120,12 @@ class Advice:
     def _at_k(self) -> CutOff:
         return next(row for row in self.cutoffs if row.k == self._k)
 
-    def reading(self, precision: Measure, recall: Measure) -> Reading:
-        """Return precision and recall read together."""
+    def precision_recall(self, precision: Measure, recall: Measure) -> PrecisionRecall:
+        """Interpret precision and recall together."""
         by = {quality.measure: quality for quality in self.qualities}
         p, r = by[precision], by[recall]
         if p.level is None or r.level is None:
-            return Reading("not to be said", ())
+            return PrecisionRecall("undefined", ())
         kinds: dict[tuple[bool, bool], Kind] = {
             (False, True): "noisy context", (True, False): "missing information",
             (False, False): "both are low", (True, True): "both are high",
@@ -136,7 +137,7 @@ class Advice:
             sentences += self._noise(p)
         if kind in {"missing information", "both are low"}:
             sentences += self._gaps(r)
-        return Reading(kind, tuple(sentences))
+        return PrecisionRecall(kind, tuple(sentences))
 
     def _noise(self, p: Quality) -> Iterator[str]:
         if p.mean >= _NEARLY * p.attainable:

@@ -48,7 +48,7 @@ BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
-# Duplicates and filters are looked for in so many times k documents.
+# Duplicates and filters are looked for in this many times k documents.
 _DEEPER = 4
 # Queries whose changed rankings are in memory at a time.
 _BLOCK = 500

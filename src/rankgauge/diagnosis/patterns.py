@@ -21,13 +21,13 @@ __all__ = ["Patterns", "by_chance", "find_patterns", "overlap", "pattern_counts"
 
 Overlap: TypeAlias = Literal["few", "some", "many"]
 
-# So many of the rankings end at the same rank if they are cut there.
+# This many of the rankings end at the same rank if they are cut there.
 _NEARLY_ALL = 0.75
 _CUT_QUERIES = 2
-# First ranks that a reranker or a fault could have put in another order.
+# First ranks that a reranker or a fault could have reordered.
 _TOPS = (20, 50, 100)
 _ENOUGH_RELEVANT = 50
-# Relevant documents are nearer to the first rank by less than so many standard deviations, or by
+# Relevant documents are nearer to the first rank by less than this many standard deviations, or by
 # less than such a share of these ranks, though more frequent than in the ranks that follow.
 _NO_ORDER, _HARDLY, _CONTRAST, _DENSER = -2.5, -0.035, 3.0, 1.25
 # With fewer rankings for each document, that one is in none may be chance.
@@ -51,7 +51,8 @@ class Patterns:
     Attributes:
         cut: The rank at which the rankings are cut; 0 if they are not.
         limit: The same if that limits the value; 0 if deeper rankings would not change it.
-        unordered: So many first documents have no order; 0 if they have one.
+        unordered: Number of first documents that are in no order of relevance; 0 if they are
+            ordered.
         absent: Relevant documents that are in no ranking of any query.
         sizes: Relevant documents missed, and all of them, by size of their text.
         hurting: Which of ``short`` and ``long`` texts are missed more often than usual ones.
@@ -84,7 +85,7 @@ def find_patterns(
 
 
 def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
-    """Return the patterns with those that are decided from the sum of `pattern_counts`."""
+    """Return the patterns, completed from the sum of `pattern_counts`."""
     sizes = dict(zip(_SIZES, _pairs(counts[_LENGTHS:_TERMS]), strict=True))
     few, some, many = _pairs(counts[_TERMS:])
     hurting = tuple(
@@ -94,7 +95,7 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
     tops = [
         (top, row)
         for top, row in zip(_TOPS, counts[:_LENGTHS].reshape(-1, 4).tolist(), strict=True)
-        # Where rankings are cut there is nothing below to compare with.
+        # Cut rankings have no lower ranks to compare with.
         if not found.cut or 2 * top <= found.cut
     ]
     rarer = few[1] and some[1] and _RARER * (few[1] - few[0]) / few[1] < 1 - some[0] / some[1]
@@ -109,7 +110,7 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
 
 
 def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float64]:
-    """Return what a query adds to the counts from which patterns are decided."""
+    """Return a query's contribution to the counts of patterns."""
     row: list[float] = []
     for top in _TOPS:
         last = min(top, len(query.docs))
@@ -147,7 +148,7 @@ def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:
 
 
 def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
-    """How likely so many of `some` are missed if all are missed alike (Fisher 1922, one-sided).
+    """Probability of this many misses in `some` if all are equally likely (Fisher 1922, one-sided).
 
     Each pair: how many are missed, of how many.
     """

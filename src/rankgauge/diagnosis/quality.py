@@ -73,7 +73,7 @@ class Bands:
 
     @classmethod
     def of(cls, given: Any = None, *, k: int = 5, rel: float = 1) -> Bands:
-        """The default bands at a cut-off, with those given in their place or beside them.
+        """The default bands at a cut-off, with those given in their place or next to them.
 
         The defaults are P@5 .30/.50/.70, R@5 .40/.60/.80, Success@5 (hit rate) .60/.80/.90, RR
         .40/.60/.80 and nDCG@5 .40/.60/.80; at another cut-off they keep these bounds.
@@ -88,7 +88,7 @@ class Bands:
 
         Raises:
             InputError: If there is no such file or table, or bounds are not three rising numbers.
-            UnknownName: For a measure nobody knows, or one that is not better the higher it is.
+            UnknownName: For an unknown measure, or one that is not better the higher it is.
 
         Example:
             >>> [str(band.measure) for band in Bands.of(k=10).bands]

@@ -98,14 +98,14 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
             them has no closed form; without, such a measure is refused.
         seed: Where the draws begin.
-        profile: As another tool would do it: one of `PROFILES`, such as ``ranx``. It decides about
+        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides about
             ties and queries, and a measure that means something else there is named as what it is.
 
     Returns:
         Values per query, means, policies and notes.
 
     Raises:
-        UnknownName: For a measure or a choice nobody knows.
+        UnknownName: For an unknown measure or choice.
         MismatchError: If judgments and run have no query in common.
         InputError: If an input cannot be worked with; the message names the place. If questions
             are generated and others are not.
@@ -147,7 +147,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 def make_plan(
     measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
 ) -> Plan:
-    """Parse measures and work out what they need."""
+    """Parse measures and determine their inputs."""
     names: tuple[Any, ...]
     if measures is None:
         names, dialect = DEFAULT_MEASURES, None
@@ -163,11 +163,11 @@ def make_plan(
     for name in names:
         if not isinstance(name, str | Measure):
             parse_all(name)  # which refuses it
-    return _kept_plan(names, dialect)
+    return _cached_plan(names, dialect)
 
 
 @lru_cache(maxsize=256)
-def _kept_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
+def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     """The plan of these measures: kept, since a loop over runs asks for the same each time."""
     # Each once: a column has one name.
     found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
@@ -197,7 +197,7 @@ def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
 
 
 def selected_ids(queries: Queries) -> list[Any] | None:
-    """The ids of the queries that are averaged; None where a word says which."""
+    """The ids of the queries to average; None if a policy decides."""
     if isinstance(queries, os.PathLike):
         return list(read_ids(queries))
     return None if isinstance(queries, str) else list(queries)
@@ -206,11 +206,11 @@ def selected_ids(queries: Queries) -> list[Any] | None:
 def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
     # Anything but text is refused by the policies themselves.
     known = all(isinstance(word, str) for word in words)
-    policies = _kept_policies(*words) if known else Policies(*words)
+    policies = _cached_policies(*words) if known else Policies(*words)
     return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
 
 
-_kept_policies = lru_cache(maxsize=64)(Policies)
+_cached_policies = lru_cache(maxsize=64)(Policies)
 
 
 def _read_context(
@@ -234,7 +234,7 @@ def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
 def _read_records(
     source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
 ) -> tuple[Context, Run]:
-    """Read records that hold both judgments and a run."""
+    """Read records with both judgments and a run."""
     from rankgauge.data.records import Records
 
     records = Records.of(source)
@@ -267,7 +267,7 @@ def evaluate_blocks(
     policies: Policies = Policies(),  # noqa: B008 - cannot be changed
     queries: list[Any] | None = None,
 ) -> tuple[Evaluation, list[_T]]:
-    """Evaluate a run, and look at its blocks on the way: so a file is read once."""
+    """Evaluate a run, and inspect its blocks on the way: a file is read once."""
     context = _read_context(judged, make_plan(measures), policies, queries)
 
     def each(block: Run) -> tuple[Partial, _T]:
@@ -330,7 +330,7 @@ def read_judgments(
 
     Raises:
         InputError: If the file cannot be read as such.
-        UnknownName: For a measure nobody knows.
+        UnknownName: For an unknown measure.
 
     Example:
         >>> from rankgauge.sample import sample_path

@@ -17,7 +17,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 _LEVEL = 0.95
-# With fewer queries, or weights that are worth fewer, intervals of means cover less than they say.
+# With fewer (effective) queries, intervals of means cover less than their level.
 _FEW = 8
 
 
@@ -98,7 +98,7 @@ class GroupMeans(Result):
 def group_means(evaluation: Evaluation, most: int | None = None) -> GroupMeans:
     """Return the means over all queries and over each group, with 95% intervals.
 
-    Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); beside
+    Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); next to
     that of all queries is the mean in which each query counts once. The interval is that of t, with
     weights by the jackknife (:func:`rankgauge.stats.weighted_mean_interval`), within the bounds of
     the measure. There is none for an effective size below 8, a sum, and a geometric mean.

@@ -1,6 +1,6 @@
 """Cheap checks of judgments and a run: ids that do not match, distances, empty rankings.
 
-Every evaluation makes them on its way. `rankgauge check` has the same codes, looks closer, and
+Every evaluation runs them. `rankgauge check` has the same codes, looks closer, and
 measures what each problem does to the numbers.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
 
-# So many judged ids are compared with those of a run without judged documents.
+# This many judged ids are compared with those of a run without judged documents.
 _SAMPLE = 10_000
 # Where judged documents are looked for.
 _TOP = 10
@@ -40,25 +40,25 @@ _TOP = 10
 # below it ids are compared, so that other evaluations do not pay for it.
 _FEW_MET = 0.2
 # With fewer of the judged documents at any rank, ids may be written differently. Ids that are one
-# too high or too low match other documents: there a glance at a few says whether to look.
+# too high or too low match other documents: there a sample decides whether to check all.
 _FEW_MATCHED = 0.4
 # So much denser than in the whole ranking are judged documents among the first ten where ids meet
 # those of similar documents; so much thinner where the order is reversed.
 _DENSER, _THINNER = 1.3, 0.7
 _GLANCED = 5
 _IDS = 5_000
-# As many more must match than chance brings: three standard deviations, and half as many again.
+# Matches must exceed chance by three standard deviations, and by half.
 _DEVIATIONS, _BETTER = 3, 1.5
 # With fewer queries nothing in common may be plausible.
 _QUERIES = 10
 _LEAST_QUERIES = 5
-# Above a half, empty rankings decide the mean, whatever the others are like.
+# Above a half, empty rankings decide the mean.
 _EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
 _MISSPELLED = 0.1
-# Of the judged documents that could be met so many must be met by another spelling, and of those
+# This share of the judged documents that could match must match by another spelling, and of those
 # met in all.
 _SHARE, _OF_ALL = 0.05, 0.15
-# So many cannot be chance.
+# This many cannot be chance.
 _MOST_MET = 0.5
 # With more of the judged documents among the first ten, no considerable share of ids is written
 # differently.
@@ -75,7 +75,7 @@ _SHAPES: tuple[Callable[[bytes], object], ...] = (
 # reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
 # Rankings of a few documents have no end.
 _LONG = 10
-# Scores of so many rankings rise in the order given where they are distances.
+# Scores of this many rankings rise in the order given where they are distances.
 _MOST = 0.9
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
@@ -125,7 +125,7 @@ class InputChecks:
             )
 
     def fair_zero(self) -> tuple[Finding, ...]:
-        """No document is judged, and nothing tells of a fault."""
+        """No document is judged, and no fault was detected."""
         if self.matched or not self.pairs:
             return ()
         message = (
@@ -192,16 +192,16 @@ class InputChecks:
     def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
         """Queries that are evaluated and have no results."""
         empty = without - missing
-        # What is missing from a run is counted in a note of its own.
+        # Queries missing from a run are counted in a separate note.
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
         if not explains and empty <= _EMPTY * queries:
             return ()
-        said = [f"{missing} not in the run"] if missing else []
-        said += [f"{empty} with an empty ranking"] if empty else []
+        parts = [f"{missing} not in the run"] if missing else []
+        parts += [f"{empty} with an empty ranking"] if empty else []
         fix = "look why nothing was retrieved"
         if missing:
             fix = "run the missing queries, or leave them out (queries=intersection)"
-        message = f"{without} of {many(queries, 'query')} have no results ({', '.join(said)})"
+        message = f"{without} of {many(queries, 'query')} have no results ({', '.join(parts)})"
         return (_finding("P104", message, fix, "error" if explains else "warning"),)
 
     def _query_ids(self, queries: int, missing: IntArray) -> Iterator[Finding]:
@@ -236,7 +236,7 @@ class InputChecks:
             yield from self._nothing_judged()
 
     def _spelled(self, judged: _Judged) -> Finding | None:
-        """Ids that are the same but for a prefix, a suffix, their case, ..."""
+        """Ids that are the same except for a prefix, a suffix, their case, ..."""
         found = document_way(self.pairs, self.qrels)
         if found is None:
             return None
@@ -299,7 +299,7 @@ class InputChecks:
         # The mean place of documents in any order is the middle; its spread is that of a uniform.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
             return None
-        # Below documents that nobody judged all judged ones are at the end, relevant or not.
+        # Below unjudged documents, all judged ones are at the end, relevant or not.
         if others and depth / relevant <= depth_of_others / others:
             return None
         return self._distances(_nearer_to_the_end(better, worse))
@@ -307,7 +307,7 @@ class InputChecks:
     def _rising(self) -> Finding | None:
         """Rankings in ascending order of score: distances, unless relevant documents disagree.
 
-        Rows sorted by a score that is no distance have most relevant documents at the end.
+        Rows sorted by a score that is not a distance have most relevant documents at the end.
         """
         tally = self.summary.tally
         if not tally.rising or tally.rising < _MOST * tally.varied:
@@ -318,12 +318,12 @@ class InputChecks:
         sure = tally.varied >= _LEAST_QUERIES and (better > worse or (paired and better == worse))
         if not sure and not paired:
             return None
-        said = (
+        text = (
             f"they ascend in the order given in {tally.rising} of {many(tally.varied, 'ranking')}"
         )
         if better:
-            said += f", and {_nearer_to_the_end(better, worse)}"
-        return self._distances(said, "error" if sure else "warning")
+            text += f", and {_nearer_to_the_end(better, worse)}"
+        return self._distances(text, "error" if sure else "warning")
 
     def _distances(self, evidence: str, severity: Severity = "error") -> Finding:
         return _finding(
@@ -339,14 +339,14 @@ class InputChecks:
         return f"{self._command('--fix fixed')} writes a copy with matching ids"
 
     def _command(self, options: str = "") -> str:
-        """The command that looks closer, with the paths as far as they are known."""
+        """The command for a detailed check, with the known paths."""
         return " ".join(filter(None, ["rankgauge check", *self._paths, options]))
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
-    """Whether the documents of a run are in a collection, but for the way their ids are written.
+    """Whether the documents of a run are in a collection, except for the way their ids are written.
 
-    A collection may hold a part of the documents: only if it has none of them something is wrong.
+    A collection may have only a part of the documents: having none of them is a fault.
     """
     from rankgauge.data.id_spelling import matches, named, way_of
 
@@ -414,9 +414,10 @@ class _Judged:
 
 
 def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
-    """Documents of a run that are judged for their query but for the way they are written.
+    """Documents of a run that are judged for their query except for the way they are written.
 
-    A judged document that is retrieved under its own id is not meant by another: that is a copy.
+    A judged document that is retrieved under its own id is not matched by another id: that is a
+    copy.
     """
     from rankgauge.data.id_spelling import matches
 
@@ -481,7 +482,7 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
 
 
 def _more(then: int, now: int) -> bool:
-    """Whether as many more match as chance hardly brings."""
+    """Whether the number of matches is unlikely by chance."""
     return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
 
 

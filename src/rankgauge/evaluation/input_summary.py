@@ -1,4 +1,4 @@
-"""InputSummary for the checks of the input: what one block of a run tells, and its merge."""
+"""InputSummary for the checks of the input: statistics of one block of a run, and their merge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
 from rankgauge.data.run import Run
 
-# Bounds of what is kept of the ids of a run.
+# Bounds of the sample of ids of a run.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
 
 
@@ -56,8 +56,8 @@ class InputSummary(NamedTuple):
     unknown: tuple[bytes, ...]  # the first queries without judgments, ascending
     # For the first of `numbers` the first documents of the ranking as given.
     rankings: Mapping[int, Sequence[str | bytes]]
-    source: str = ""  # where the run comes from; empty if it is not known
-    notes: Mapping[str, int] = {}  # what the reader of the run says, each with its place
+    source: str = ""  # source of the run; empty if unknown
+    notes: Mapping[str, int] = {}  # notes of the reader of the run, each with its position
 
     @property
     def without_judgments(self) -> int:
@@ -163,7 +163,7 @@ def _spread(table: PairTable) -> tuple[int, int]:
     values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
     if not len(longer):
         return 0, 0
-    # Of most runs the first look says it.
+    # The first check decides most runs.
     first = int(table.offsets[longer[0]])
     if values[first] != values[first + 1]:
         return 1, 1

@@ -64,15 +64,15 @@ def ties_note(touched: int, ties: Ties) -> Finding:
 def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:
     """Measures that were estimated, with standard errors."""
     means = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in errors.T)
-    said = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
+    text = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
     return info(
         f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
-        f"standard error of the mean: {said}"
+        f"standard error of the mean: {text}"
     )
 
 
 def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
-    """How many documents are judged, and what is done with the others."""
+    """How many documents are judged, and how the others are treated."""
     done = "are removed from the rankings" if condensed else "count as not relevant"
     how = " (unjudged=removed)" if condensed else ""
     text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
@@ -80,7 +80,7 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
 
 
 def origin_note(source: str) -> Iterator[Finding]:
-    """Who made the judgments, if the file of that name.about.json beside them says: not people."""
+    """The origin of the judgments, if name.about.json next to them says: not people."""
     name = f"{source}.about.json"
     # The parser is loaded only if there is such a file.
     if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113
@@ -100,7 +100,7 @@ def origin_note(source: str) -> Iterator[Finding]:
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:
     """The ranks of the first relevant documents, which a mean of RR hides."""
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
-    # What is not retrieved (NaN) comes behind all others.
+    # Documents that were not retrieved (NaN) come last.
     places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)
     *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
     parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
@@ -128,7 +128,7 @@ def undefined_notes(
             if level is None and measure.declaration.reads == "grades":
                 level = _ABOVE_ZERO
             rows = numbers[undefined[:, column]]
-            code = "J103" if level is not None and _lack(level, qrels)[rows].all() else ""
+            code = "J103" if level is not None and _without_grade(level, qrels)[rows].all() else ""
             grouped.setdefault((number, skipped, code), []).append(str(measure))
     for (number, skipped, code), names in grouped.items():
         done = "left out of the mean" if skipped else "counted 0 in the mean"
@@ -136,7 +136,7 @@ def undefined_notes(
         yield info(f"{shown}: undefined for {many(number, 'query')}, {done}", code)
 
 
-def _lack(level: float, qrels: Qrels) -> BoolArray:
+def _without_grade(level: float, qrels: Qrels) -> BoolArray:
     """(Q,) the queries without a grade of this level or more."""
     enough = qrels.table.query_numbers()[qrels.table.values >= level]
     lack: BoolArray = np.bincount(enough, minlength=len(qrels)) == 0
@@ -157,9 +157,9 @@ def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Findi
     parts = [(str(recall), number) for recall, number in counts if number]
     if parts:
         (name, number), *others = parts
-        said = [f"{name} in {many(number, 'query')}"]
-        said += [f"{name} in {number}" for name, number in others]
-        text = f"recall cannot reach 1 with more than k relevant documents: {', '.join(said)}"
+        reasons = [f"{name} in {many(number, 'query')}"]
+        reasons += [f"{name} in {number}" for name, number in others]
+        text = f"recall cannot reach 1 with more than k relevant documents: {', '.join(reasons)}"
         yield info(text, "J107")
 
 
@@ -183,8 +183,8 @@ def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
         if values[0, column] == 1 and (values[:, column] == 1).all()
     ]
     if perfect and len(values) >= _FEW:
-        said = ", ".join(perfect[:SHOWN])
-        yield _warning(f"{said} is 1 for every query: was the run made from the judgments?", "P107")
+        text = ", ".join(perfect[:SHOWN])
+        yield _warning(f"{text} is 1 for every query: was the run made from the judgments?", "P107")
 
 
 def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Where questions come from: generated ones never share a mean with others unless asked."""
+"""Origins of questions: generated ones never share a mean with others unless requested."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation.result import Evaluation
 
 _GENERATED = "generated"
-#: What every number from generated questions says.
-STATEMENT = "users ask other questions; a perfect value here promises nothing in production"
+#: Note on every number from generated questions.
+STATEMENT = "users ask other questions: a high value here does not predict quality in production"
 _REAL = "questions"
 
 Fields: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -105,7 +105,7 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
 
 
 def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) -> Evaluation:
-    """Return an evaluation that says whether its questions are generated.
+    """Return an evaluation that records whether its questions are generated.
 
     Raises:
         InputError: If some are and others are not, unless they may be mixed.

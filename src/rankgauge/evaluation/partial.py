@@ -20,7 +20,7 @@ from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.core.text import SHOWN, many, some
-from rankgauge.data.dict_runs import join_dicts
+from rankgauge.data.dict_runs import join_dicts, scored
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values, discount_table
 from rankgauge.data.qrels import Qrels, judged_number
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 _MOST_WEIGHT = 1e100
 # Orders of equal scores that do not depend on grades.
 _PLAIN_TIES = ("trec", "input")
+# Up to so many documents a run is joined twice, for the compiled core and for NumPy, rather than
+# measured by NumPy alone.
+_SMALL = 20_000
 # With fewer queries without ties, they are measured like those with ties.
 _FEW = 300
 
@@ -58,18 +61,18 @@ _FEW = 300
 class Context(NamedTuple):
     """What all blocks of an evaluation share."""
 
-    qrels: Qrels  # judgments that say what is relevant
+    qrels: Qrels  # judgments with grades
     graded: Qrels  # judgments that have the grades: mostly the same object
-    special: SpecialQrels | None  # judgments that say more than a grade, if a measure reads them
+    special: SpecialQrels | None  # special judgments, if a measure reads them
     plan: Plan  # the measures and what they need
-    policies: Policies  # what is decided where definitions are silent
+    policies: Policies  # decisions that definitions leave open
     # The measures as they are computed: without unjudged documents, if the policies remove them.
     measures: Sequence[Measure]
     first_ranks: Sequence[Measure]  # `Plan.first_ranks`, computed the same way
     # The numbers of the measures that are estimated from orders drawn at random.
     estimated: Sequence[int]
     wanted: BoolArray  # (Q,) whether each judged query is evaluated
-    notes: tuple[str, ...]  # what the reader of the judgments says
+    notes: tuple[str, ...]  # notes of the reader of the judgments
 
 
 def make_context(
@@ -129,19 +132,20 @@ class Partial(NamedTuple):
 
     measured: Measured  # the values of its queries
     tied: int  # how many of them another order of equal scores could change
-    summary: InputSummary  # what the checks of the input read
-    name: str = Run.name  # what the run is called
+    summary: InputSummary  # input of the checks
+    name: str = Run.name  # name of the run
     settings: Mapping[str, Any] = {}  # what made the run
 
 
 def measure_block(block: Any, context: Context) -> Partial:
     """Join a block of a run with the judgments, and measure its queries."""
     if context.graded is context.qrels:
-        compiled = _measure_compiled(block, context)
+        dicts = scored(block)
+        compiled = _measure_compiled(dicts, context)
         if compiled is not None:
             return compiled
         # A run of plain dicts is joined without a table of it.
-        found = join_dicts(context.qrels, block, ties=context.policies.ties)
+        found = join_dicts(context.qrels, dicts, ties=context.policies.ties)
         if found is not None:
             summary = summarize_dicts(found)
             return Partial(*_measure_joined(found.joined, found.joined, context), summary)
@@ -156,7 +160,10 @@ def measure_block(block: Any, context: Context) -> Partial:
 
 
 def _measure_compiled(block: Any, context: Context) -> Partial | None:
-    """Join and measure a run of plain dicts in the compiled core; None if it cannot."""
+    """Join and measure a run of plain dicts in the compiled core; None if it cannot.
+
+    In a small run, NumPy computes the measures that the core does not know.
+    """
     plan, policies, qrels = context.plan, context.policies, context.qrels
     if (
         native.core is None
@@ -166,6 +173,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
         or plan.program is None
         or not context.wanted.all()
         or not all(type(ranking) is dict for ranking in block.values())
+        or (len(plan.compiled) < len(plan.measures) and sum(map(len, block.values())) > _SMALL)
     ):
         return None
     names, pools = qrels.texts
@@ -177,22 +185,36 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
     )
     if found is None:
         return None
+    others = [column for column in plan.columns if column not in plan.compiled]
+    joined = None
+    if others:
+        joined = join_dicts(qrels, block, ties=policies.ties)
+        if joined is None:
+            return None
     numbered, cells, ends, tally, unknown, rankings = found
     numbers = np.frombuffer(numbered, np.int64)
     # A row for each column of `Measured`.
     rows = np.frombuffer(cells, np.float64).reshape(len(plan.program), len(numbers))
-    judged = len(plan.measures)
+    judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
     beyond = firsts + len(plan.first_ranks)
     measured = Measured(
         numbers,
-        values=rows[:judged].T,
+        values=rows[:judged].T
+        if joined is None
+        else np.empty((len(numbers), len(plan.measures)), order="F"),
         judged=rows[judged:firsts].T,
         first_ranks=rows[firsts:beyond].T,
         errors=np.zeros((len(numbers), 0)),
         beyond=rows[beyond:].T != 0,
     )
     documents, rising, varied, longer, uneven, tied = tally
+    if joined is not None:
+        measured.values[:, plan.compiled] = rows[:judged].T
+        for places, judged_run in joined.joined.blocks(numbers):
+            for column in others:
+                measured.values[places, column] = plan.measures[column].values(judged_run)
+        tied = len(joined.joined.tied(separate_judged=plan.separate_judged))
     summary = InputSummary(
         numbers,
         np.frombuffer(ends, np.float64).reshape(-1, 8),
@@ -210,9 +232,9 @@ def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[M
     tied = joined.numbers[:0]
     # By grades alone, if that is what any measure reads.
     if plan.columns:
-        tied = joined.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        tied = joined.tied(separate_judged=plan.separate_judged, condensed=condensed)
     if graded is not joined:
-        more = graded.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        more = graded.tied(separate_judged=plan.separate_judged, condensed=condensed)
         tied = distinct(np.append(tied, more))
     if context.special is not None:
         tied = distinct(np.append(tied, context.special.tied(joined)))
@@ -247,7 +269,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
 def _measure_columns(
     joined: Joined, columns: Sequence[int], found: Measured, context: Context
 ) -> None:
-    """Fill in the values of these measures, and what the notes tell besides."""
+    """Fill in the values of these measures, and the data of the notes."""
     estimated = [column for column in columns if column in context.estimated]
     for rows, block, tied in _blocks(joined, found.numbers, context):
         for column in columns:
@@ -405,8 +427,8 @@ def _notes(
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)
-    told = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
-    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *told)))
+    ordered = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
+    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *ordered)))
 
 
 def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:

@@ -11,7 +11,7 @@ from rankgauge.measures.compiled import program, step, step_of
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure, parse
 
-# Where it is said how much was judged, without a deeper cut-off.
+# Depth of the judged share in notes, without a deeper cut-off.
 JUDGED_AT = 10
 # Of these a perfect value needs every relevant document in its best place.
 _WHOLE = {"AP", "nDCG", "Rprec"}
@@ -22,16 +22,16 @@ class Plan:
 
     Attributes:
         measures: The measures.
-        columns: Their numbers, but for the special ones.
-        special: The numbers of those that read judgments which say more than a grade.
-        reads: What these read, such as ``subtopics``; empty without any.
+        columns: Their numbers, except for the special ones.
+        special: The numbers of those that read special judgments.
+        reads: Their input, such as ``subtopics``; empty without any.
         of_grades: The numbers of those that read how relevant a document is.
         of_judgments: Those of the others.
         depths: Their cut-offs and 10, ascending: where it is said how much was judged.
         deepest: The deepest of their cut-offs, 10 without one.
         first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
             where the first relevant documents stand; the notes say it.
-        judged_apart: Whether any tells documents judged not relevant from those not judged.
+        separate_judged: Whether any tells documents judged not relevant from those not judged.
         deepest_asked: The deepest of their cut-offs, 0 without one.
         level: The lowest relevance level, if it is not above 1: who asks for more means it.
         recalls: Those that are recall at a cut-off.
@@ -52,7 +52,7 @@ class Plan:
         self.depths = sorted({*depths, JUDGED_AT})
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = list(dict.fromkeys(firsts))
-        self.judged_apart = any(_reads_judged(measure) for measure in measures)
+        self.separate_judged = any(_reads_judged(measure) for measure in measures)
         self.deepest_asked = depths[-1] if depths else 0
         levels = [rel for m in measures if (rel := _level(m)) is not None]
         self.level = min(levels, default=0.0)
@@ -67,16 +67,21 @@ class Plan:
         return tuple(n for n in self.columns if not self.measures[n].has_tie_mean)
 
     @cached_property
-    def program(self) -> Values | None:
-        """What the compiled core computes: the measures, and what the notes tell besides.
+    def compiled(self) -> tuple[int, ...]:
+        """The numbers of the measures that the compiled core computes."""
+        return tuple(n for n in self.columns if step_of(self.measures[n]) is not None)
 
-        The columns of `Measured`, one after the other; None if it does not know all measures.
+    @cached_property
+    def program(self) -> Values | None:
+        """Work of the compiled core: its measures, and what the notes tell besides.
+
+        The columns of `Measured`, one after the other; None if it does not know one of the notes.
         """
         if self.special:
             return None
         return program(
             [
-                *map(step_of, self.measures),
+                *(step_of(self.measures[n]) for n in self.compiled),
                 *(step("Judged", depth) for depth in self.depths),
                 *(step("FirstRel", level=first.level) for first in self.first_ranks),
                 *(step("Beyond", recall.k, recall.level) for recall in self.recalls),
@@ -84,7 +89,7 @@ class Plan:
         )
 
     def refuse_special(self, ties: str) -> None:
-        """Refuse measures of more than grades where only grades say what comes first."""
+        """Refuse measures of special judgments under policies that order by grade."""
         if self.special:
             known = {"best": "best order", "worst": "worst order"}
             raise InputError(
@@ -113,12 +118,12 @@ class Plan:
 
     @cached_property
     def all_condensed(self) -> bool:
-        """Whether none of the measures looks at documents without a judgment then."""
+        """Whether none of the measures reads unjudged documents then."""
         return all(map(_condenses, self.measures))
 
 
 def _sole(special: Sequence[Measure]) -> str:
-    """What these measures read that grades do not say; empty without measures."""
+    """The kind of special judgments that these measures read; empty without any."""
     kinds: dict[str, Measure] = {}
     for measure in special:
         kinds.setdefault(measure.declaration.reads, measure)
@@ -133,7 +138,7 @@ def _sole(special: Sequence[Measure]) -> str:
 
 
 def _level(measure: Measure) -> float | None:
-    """The relevance level of a measure that only tells relevant from not."""
+    """The relevance level of a binary measure."""
     return measure.level if measure.declaration.reads in {"binary", *SPECIAL} else None
 
 
@@ -143,7 +148,7 @@ def _condenses(measure: Measure) -> bool:
 
 
 def _reads_judged(measure: Measure) -> bool:
-    """Whether it tells documents judged not relevant from those not judged."""
+    """Whether it distinguishes documents judged not relevant from unjudged ones."""
     gain = dict(measure.params).get("gain")
     gains_for_nothing = isinstance(gain, tuple) and dict(gain).get(0.0, 0.0) > 0
     return measure.declaration.reads == "judged" or gains_for_nothing

@@ -28,7 +28,7 @@ from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-# What a profile decides about; what else is given is done to the inputs before.
+# Policies that a profile decides; others are applied to the inputs before.
 _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
 
@@ -66,7 +66,7 @@ def evaluate_profile(
     _refuse_contradictions(found, cases, taken)
     parts = [
         _part([(n, cases[n], taken[n]) for n in places], source.qrels, queries)
-        for places in _alike(cases, taken)
+        for places in _groups(cases, taken)
     ]
     made = _join(found, measures, parts, source)
     removed = len(source.run.table) - len(clean.table)
@@ -97,7 +97,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
 def _refuse_contradictions(
     found: Profile, cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> None:
-    """What was chosen otherwise than by default has to be what the profile does."""
+    """A policy that is not the default must agree with the profile."""
     usual = Policies()
     given = cases[0].policies
     chosen = [
@@ -118,7 +118,7 @@ def _refuse_contradictions(
                 )
 
 
-def _alike(
+def _groups(
     cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> Iterable[tuple[int, ...]]:
     """The places of measures that can be evaluated together."""
@@ -147,7 +147,7 @@ def _part(
         measures.append(own.measure)
     plan = Plan(tuple(dict.fromkeys(measures)))
     if chosen is not None:
-        # What the tool leaves out was judged all the same: no fault of who chose it.
+        # Documents that the tool drops were judged: no warning about them.
         chosen = [query for query in chosen if query in case.qrels or query not in truth]
     context = make_context(case.qrels, plan, case.policies, chosen)
     return _Part(
@@ -175,14 +175,14 @@ def _join(
         tuple(columns[place][1] for place in kept),
     )
     evaluations = [part.evaluation for part in parts]
-    # What happened to how many: of several parts the one where it happened to most.
+    # Counts of events: of several parts, the largest.
     counts = {name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}
     findings = [
         *(one for e in evaluations for one in e.input_findings),
         *map(info, source.notes),
         *findings_of_notes(_notes(parts), [one for e in evaluations for one in e.findings]),
         *single_measure_note(measures),
-        *map(info, _told(found, measures, applied)),
+        *map(info, _profile_notes(found, measures, applied)),
     ]
     return replace(
         evaluations[0],
@@ -247,27 +247,27 @@ def _shared(found: Sequence[Policies]) -> Policies:
 
 
 def _notes(parts: Sequence[_Part]) -> Iterator[str]:
-    """What there is to say of all parts, each once; of one part alone with its measures.
+    """The notes of all parts, each once; a note of a single part names its measures.
 
     A sentence that names its measures needs no others before it, and such sentences that say the
     same of several measures are one. Where only the numbers differ, the first stands for all.
     """
-    said: dict[str, list[str]] = {}
+    measures_of: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}
     named: dict[str, list[str]] = {}
     shapes: dict[str, str] = {}
     for part in parts:
         own = [str(measure) for measure in part.measures]
-        # What is wrong with the input, and what a single measure hides, is said of all parts.
+        # Faults of the input are reported for all parts.
         for note in (one.note for one in part.evaluation.findings if not _of_all(one)):
             names, _, rest = note.partition(": ")
             if rest and set(names.split(", ")) <= set(own):
                 named.setdefault(rest, []).extend(names.split(", "))
                 continue
             first = shapes.setdefault(_NUMBER.sub("0", note), note)
-            (said if first == note else other).setdefault(first, []).extend(own)
+            (measures_of if first == note else other).setdefault(first, []).extend(own)
     every = sum(len(part.measures) for part in parts)
-    for note, of in said.items():
+    for note, of in measures_of.items():
         if note in other:
             yield f"{note}; other numbers for {_listed(other[note])}"
         elif len(of) == every or set(of) & set(re.split("[ ,]+", note)):
@@ -283,14 +283,16 @@ def _of_all(found: Finding) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The names, of many the first few and how many there are."""
+    """The names; of many, the first few and the number."""
     if len(names) <= 2 * SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
 
 
-def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) -> Iterator[str]:
-    """The profile in words."""
+def _profile_notes(
+    found: Profile, measures: Sequence[Measure], applied: AppliedProfile
+) -> Iterator[str]:
+    """Describe the applied profile."""
     grouped: dict[tuple[str, ...], list[str]] = {}
     for measure, names in zip(measures, applied.deviations, strict=True):
         grouped.setdefault(names, []).append(str(measure))

@@ -1,4 +1,4 @@
-"""Evaluation: the values of a run, whatever computed them."""
+"""Evaluation: the values of a run, from any source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_ANSWERS = ("verdicts", "answers")  # what measures of generated answers read
 
 @dataclass(frozen=True)
 class AppliedProfile:
-    """A profile as it was applied: what was asked for, and what deviates from our way.
+    """A profile as applied: the request, and the deviations from the default.
 
     Attributes:
         name: The name of the profile.
@@ -71,7 +71,7 @@ class AppliedProfile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
-    """The values of a run: one for each query and measure, with what was decided to get them.
+    """The values of a run: one for each query and measure, with the policies used.
 
     Made by :func:`evaluate`. Shows itself as a table in a notebook.
 
@@ -82,7 +82,7 @@ class Evaluation(Result):
         per_query: (Q, M) float64, NaN where a value is undefined.
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
         policies: What was decided where definitions are silent.
-        counts: Numbers of queries, and what happened to them (see `notes`, which says it in words);
+        counts: Numbers of queries by what happened to them (see `notes`);
             empty where the values were not made by :func:`evaluate`.
         coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
             Judged@k. Empty if nothing was retrieved.
@@ -325,7 +325,7 @@ class Evaluation(Result):
         data: dict[str, Any] = {
             "run": self.run_name,
             "settings": dict(self.settings),
-            "policies": self.policies.said(),
+            "policies": self.policies.describe(),
             "counts": self.counts,
             "coverage": self.coverage,
             "measures": [
@@ -347,7 +347,7 @@ class Evaluation(Result):
 
             data["group_means"] = group_means(self).means
         if self.profile is not None:
-            # Not known before profiles were: what was written without stays as it was.
+            # Files from before profiles have no such field.
             data |= {"profile": self.profile, "left_out": self.left_out}
         try:
             json.dumps(data["settings"], allow_nan=False)
@@ -459,8 +459,8 @@ class Evaluation(Result):
         faults = [f"WARNING: {found}" for found in self.input_findings if found.severity == "error"]
         queries = len(self.query_ids)
         means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
-        said = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
-        return ". ".join([*faults[:1], said])
+        text = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
+        return ". ".join([*faults[:1], text])
 
     def __repr__(self) -> str:
         means = [f"{name}={value:.4f}" for name, value in self.mean().items()]
@@ -498,7 +498,7 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     """Return the class of an evaluation by the names of its data."""
     if "scores" not in data:
         return Evaluation
-    # A layer above this one; only who has such data needs it.
+    # A layer above this one; needed only for such data.
     found: type[Evaluation] = import_module("rankgauge.answers.evaluation").AnswerEvaluation
     return found
 
@@ -533,6 +533,21 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
     return str(judge) if judge else None
 
 
+def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | None:
+    """Return why the judge of a measure of answers is not trusted; None if it is calibrated."""
+    judge = evaluation.settings.get("judge")
+    known = judge if isinstance(judge, Mapping) else {}
+    if measure.declaration.reads != "verdicts" or str(measure) in known.get("calibrated", ()):
+        return None
+    return Finding(
+        "", "error",
+        f"the judge of {measure} is not calibrated: "
+        f"{known.get('stamp', 'it is not known who judged')}",
+        fix="compare it with labels of people (rankgauge answers calibrate) and evaluate with the "
+        "calibration",
+    )  # fmt: skip
+
+
 def settings_change(
     one: Evaluation, settings: Mapping[str, Any], before: str, after: str
 ) -> Finding | None:
@@ -549,7 +564,7 @@ def settings_change(
 
     Returns:
         A finding of severity ``info`` if one setting changed; ``warning`` if several did, so that
-        nobody can tell which of them made the difference, or if the judge did.
+        their effects cannot be separated from each other or from the judge.
     """
     if not settings or not of_answers(one):
         return None
@@ -558,25 +573,25 @@ def settings_change(
     names = [n for n in dict.fromkeys([*settings, *now]) if settings.get(n) != now.get(n)]
     if not names:
         return None
-    said = ", ".join(f"{n} ({settings.get(n, 'none')} → {now.get(n, 'none')})" for n in names)
+    text = ", ".join(f"{n} ({settings.get(n, 'none')} → {now.get(n, 'none')})" for n in names)
     if len(names) == 1 and names != ["judge"]:
-        return Finding("", "info", f"from {before} to {after} one setting changed: {said}")
+        return Finding("", "info", f"from {before} to {after} one setting changed: {text}")
     if len(names) == 1:
         return Finding(
             "C112", "warning",
-            f"from {before} to {after} the judge changed: {said}: the difference may come from it",
+            f"from {before} to {after} the judge changed: {text}: the difference may come from it",
             fix="judge both with the same judge",
         )  # fmt: skip
     return Finding(
         "C112", "warning",
-        f"from {before} to {after} {len(names)} things changed: {said}: the difference cannot be "
+        f"from {before} to {after} {len(names)} things changed: {text}: the difference cannot be "
         "attributed to one of them",
         fix="change one at a time",
     )  # fmt: skip
 
 
 def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
-    """What JSON says of another tool's way, as fields of an evaluation."""
+    """Return the profile in JSON as fields of an evaluation."""
     if data.get("profile") is None:
         return {}
     cells = data.get("left_out")

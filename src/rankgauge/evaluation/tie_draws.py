@@ -37,13 +37,13 @@ def estimate(
 
 
 def generator_of(query: bytes, seed: int) -> np.random.Generator:
-    """The random numbers of a query, whichever others are evaluated, and in which order."""
+    """The random numbers of a query, independent of the other queries and their order."""
     digest = blake2b(query, digest_size=16).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
 
 def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int) -> JudgedRun:
-    """One query in so many orders: a judged run with a row for each of them."""
+    """One query in this many orders: a judged run with a row for each."""
     rank = np.tile(run.rank[row], (number, 1))
     first, last = run.tie_first[row], run.tie_last[row]
     tied = run.in_qrels[row] & (last > first)
@@ -69,8 +69,9 @@ def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int
 def _places(rng: np.random.Generator, shape: tuple[int, int], size: int) -> IntArray:
     """Places from 0 of the judged documents of a group, all orders of the group alike likely.
 
-    Every document gets a random number and stands by it. The numbers of those that are not judged
-    need not be drawn: how many fall between two judged ones is enough, however many there are.
+    Every document gets a random number that decides its position. The numbers of those that are not
+    judged need not be drawn: how many fall between two judged ones is enough, however many there
+    are.
     """
     keys = rng.random(shape)
     order = np.argsort(keys, axis=1)

@@ -44,7 +44,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _fraction(
-    heads: tuple[str, ...], rows: tuple[Step, ...], said: str, part: tuple[str, int, int]
+    heads: tuple[str, ...], rows: tuple[Step, ...], text: str, part: tuple[str, int, int]
 ) -> Calculation:
     """A number of documents divided by another."""
     name, above, below = part
@@ -52,7 +52,7 @@ def _fraction(
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"
     shown = tuple(row._replace(terms=row.terms[: len(heads)]) for row in rows)
     return Calculation(
-        heads, shown, (said, f"{name} = {number(above)} / {number(below)}{end}"), value
+        heads, shown, (text, f"{name} = {number(above)} / {number(below)}{end}"), value
     )
 
 
@@ -60,31 +60,31 @@ def _fraction(
 def _precision(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words["k"]
     found, rows = _count(query, words, k)
-    said = f"relevant{level(words)} in the first {k}: {found}"
-    return _fraction(_SO_FAR, rows, said, (name, found, k))
+    text = f"relevant{level(words)} in the first {k}: {found}"
+    return _fraction(_SO_FAR, rows, text, (name, found, k))
 
 
 @calculates("R", "SetR")
 def _recall(name: str, query: RankedQuery, words: Any) -> Calculation:
     found, rows = _count(query, words, words.get("k"))
     whole = query.relevant(words["rel"])
-    said = f"relevant{level(words)}: {whole} in the judgments, {found} of them found"
-    return _fraction(_FOUND, rows, said, (name, found, whole))
+    text = f"relevant{level(words)}: {whole} in the judgments, {found} of them found"
+    return _fraction(_FOUND, rows, text, (name, found, whole))
 
 
 @calculates("SetP")
 def _set_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
     found, rows = _count(query, words, None)
-    said = f"relevant{level(words)} among the {len(rows)} documents retrieved: {found}"
-    return _fraction(_SO_FAR, rows, said, (name, found, len(rows)))
+    text = f"relevant{level(words)} among the {len(rows)} documents retrieved: {found}"
+    return _fraction(_SO_FAR, rows, text, (name, found, len(rows)))
 
 
 @calculates("Rprec")
 def _r_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = query.relevant(words["rel"])
     found, rows = _count(query, words, whole)
-    said = f"R = {whole} documents are relevant{level(words)}: so many ranks are looked at"
-    return _fraction(_SO_FAR, rows, said, (name, found, whole))
+    text = f"R = {whole} documents are relevant{level(words)}: so many ranks are looked at"
+    return _fraction(_SO_FAR, rows, text, (name, found, whole))
 
 
 @calculates("RprecMult")
@@ -93,12 +93,12 @@ def _at_multiple(name: str, query: RankedQuery, words: Any) -> Calculation:
     # As trec_eval counts: the whole part of the product, nearly always rounded up; 1 at least.
     places = max(int(mult * whole + 0.9), 1)
     found, rows = _count(query, words, places)
-    said = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R makes {places}"
-    said += " rank" if places == 1 else " ranks"
-    shown = _fraction(_SO_FAR, rows, said, (name, found, places))
+    text = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R makes {places}"
+    text += " rank" if places == 1 else " ranks"
+    shown = _fraction(_SO_FAR, rows, text, (name, found, places))
     if whole:
         return shown
-    steps = (said, f"{name} = {found} / {places}: undefined")
+    steps = (text, f"{name} = {found} / {places}: undefined")
     return replace(shown, steps=steps, value=math.nan)
 
 
@@ -107,12 +107,12 @@ def _relative(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words.get("k")
     found, rows = _count(query, words, k)
     whole = query.relevant(words["rel"])
-    places, said = (k, f"in the first {k}") if k else (len(rows), f"in {len(rows)} documents")
+    places, step = (k, f"in the first {k}") if k else (len(rows), f"in {len(rows)} documents")
     best = min(places, whole)
-    said = f"relevant{level(words)}: {whole} in the judgments, so at most {best} can be {said}"
-    shown = _fraction(_FOUND, rows, said, (name, found, best))
+    step = f"relevant{level(words)}: {whole} in the judgments, so at most {best} can be {step}"
+    shown = _fraction(_FOUND, rows, step, (name, found, best))
     if whole and not best:
-        return replace(shown, steps=(said, f"{name} = 0: nothing was retrieved"), value=0.0)
+        return replace(shown, steps=(step, f"{name} = 0: nothing was retrieved"), value=0.0)
     return shown
 
 
@@ -120,12 +120,12 @@ def _relative(name: str, query: RankedQuery, words: Any) -> Calculation:
 def _f_measure(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words.get("k")
     found, rows = _count(query, words, k)
-    looked_at = len(query.documents) if k is None else k
+    depth = len(query.documents) if k is None else k
     whole = query.relevant(words["rel"])
     if not whole:
-        said = f"relevant{level(words)}: none in the judgments, so that recall is 0 / 0"
-        return Calculation(_SO_FAR, rows, (said, f"{name}: undefined"), math.nan)
-    p, r = _share(found, looked_at), found / whole
+        text = f"relevant{level(words)}: none in the judgments, so that recall is 0 / 0"
+        return Calculation(_SO_FAR, rows, (text, f"{name}: undefined"), math.nan)
+    p, r = _share(found, depth), found / whole
     weight = words["beta"] ** 2
     value = (1 + weight) * p * r / (weight * p + r) if found else 0.0
     last = "0: nothing relevant was found"
@@ -133,7 +133,7 @@ def _f_measure(name: str, query: RankedQuery, words: Any) -> Calculation:
         above = f"{number(1 + weight)} · {number(p)} · {number(r)}"
         last = f"{above} / {number(weight * p + r)} = {number(value)}"
     steps = (
-        f"P = {found} / {looked_at} = {number(p)}, R = {found} / {whole} = {number(r)}",
+        f"P = {found} / {depth} = {number(p)}, R = {found} / {whole} = {number(r)}",
         f"{name} = (1 + {number(weight)}) · P · R / ({number(weight)} · P + R)",
         f"{' ' * len(name)} = {last}",
     )
@@ -156,8 +156,8 @@ def _set_average(name: str, query: RankedQuery, words: Any) -> Calculation:
 def _success(name: str, query: RankedQuery, words: Any) -> Calculation:
     found, rows = _count(query, words, words["k"])
     where = ", ".join(str(row.ranked.rank) for row in rows if row.counts)
-    said = f"at {where[:60]}" if found else "nowhere"
-    step = f"relevant{level(words)} in the first {words['k']}: {said}, so that {name} = "
+    text = f"at {where[:60]}" if found else "nowhere"
+    step = f"relevant{level(words)} in the first {words['k']}: {text}, so that {name} = "
     rows = tuple(row._replace(terms=row.terms[:1]) for row in rows)
     return Calculation(_FOUND, rows, (f"{step}{int(found > 0)}",), float(found > 0))
 
@@ -183,14 +183,14 @@ def _of_reciprocal(
         return (f"no document is relevant{level(words)}: {name} is undefined",), math.nan
     if not first:
         return (f"no relevant document{level(words)} was found: {name} = 0",), 0.0
-    said = f"the first relevant document{level(words)} is at rank {first}"
-    return (said, f"{name} = 1 / {first} = {number(1 / first)}"), 1 / first
+    text = f"the first relevant document{level(words)} is at rank {first}"
+    return (text, f"{name} = 1 / {first} = {number(1 / first)}"), 1 / first
 
 
 def _of_rank(name: str, _: RankedQuery, words: Any, first: int) -> tuple[tuple[str, ...], float]:
     rank = float(first) if first else math.nan
-    said = "the rank of the first one" if first else "no relevant document was found"
-    return (f"{name} = {number(rank)}: {said}{level(words)}",), rank
+    text = "the rank of the first one" if first else "no relevant document was found"
+    return (f"{name} = {number(rank)}: {text}{level(words)}",), rank
 
 
 @calculates("AP", "GMAP")
@@ -206,10 +206,10 @@ def _average_precision(name: str, query: RankedQuery, words: Any) -> Calculation
         terms.append(f"{found}/{one.rank}")
         rows.append(Step(one, (found, precision, precision, total), counts=True))
     whole = query.relevant(words["rel"])
-    norm, said = _divisor(words, found, whole)
+    norm, divisor = _divisor(words, found, whole)
     value = total / norm if whole and norm else (0.0 if whole else math.nan)
     steps = (
-        f"divided by {said}",
+        f"divided by {divisor}",
         f"{name} = {bracketed(terms)} / {norm}",
         f"{' ' * len(name)} = {number(total)} / {norm} = {number(value)}",
     )
@@ -250,13 +250,13 @@ def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
     _, rows = _count(query, words, None)
     whole = query.relevant(words["rel"])
     if not whole:
-        said = f"no document is relevant: {name} is undefined"
-        return Calculation(_SO_FAR, rows, (said,), math.nan)
+        step = f"no document is relevant: {name} is undefined"
+        return Calculation(_SO_FAR, rows, (step,), math.nan)
     if "recall" in words:
         wanted = _wanted(words["recall"], whole, words)
-        value, said = _highest(rows, wanted)
+        value, step = _highest(rows, wanted)
         reached = f"{whole} relevant documents is reached with {wanted}"
-        steps = [f"recall {number(words['recall'])} of {reached}", f"{name} = {said}"]
+        steps = [f"recall {number(words['recall'])} of {reached}", f"{name} = {step}"]
     else:
         levels = [_wanted(tenth / 10, whole, words) for tenth in range(11)]
         points = [_highest(rows, count)[0] for count in levels]
@@ -276,14 +276,14 @@ def _wanted(recall: float, whole: int, words: Any) -> int:
 
 def _highest(rows: tuple[Step, ...], wanted: int) -> tuple[float, str]:
     """The highest precision from where so many are found, and where it is."""
-    best, said, found = 0.0, "0: so many were not found", 0
+    best, text, found = 0.0, "0: so many were not found", 0
     for row in rows:
         found += row.counts
         rank = row.ranked.rank
         if row.counts and found >= wanted and found / rank > best:
             best = found / rank
-            said = f"the highest precision from there on = {found}/{rank} = {number(best)}"
-    return best, said
+            text = f"the highest precision from there on = {found}/{rank} = {number(best)}"
+    return best, text
 
 
 @calculates("RBP")
@@ -323,15 +323,15 @@ def _chosen(
 @calculates("Judged")
 def _judged(name: str, query: RankedQuery, words: Any) -> Calculation:
     known, rows = _chosen(query, words["k"], lambda one: one.grade is not None)
-    said = f"in the judgments: {known} of the {len(rows)} documents looked at"
-    return _fraction((), rows, said, (name, known, len(rows)))
+    text = f"in the judgments: {known} of the {len(rows)} documents looked at"
+    return _fraction((), rows, text, (name, known, len(rows)))
 
 
 @calculates("Unjudged")
 def _unjudged(name: str, query: RankedQuery, words: Any) -> Calculation:
     bare, rows = _chosen(query, words["k"], lambda one: not one.judged)
-    said = f"documents in the first {words['k']} that nobody judged: {bare}"
-    return _fraction((), rows, said, (name, bare, words["k"]))
+    text = f"documents in the first {words['k']} that nobody judged: {bare}"
+    return _fraction((), rows, text, (name, bare, words["k"]))
 
 
 @calculates("NumRet")
@@ -344,8 +344,8 @@ def _retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:  # noq
 def _relevant(name: str, query: RankedQuery, words: Any) -> Calculation:
     _, rows = _chosen(query, None, lambda one: one.reaches(words["rel"]))
     whole = query.relevant(words["rel"])
-    said = f"{name} = {whole}{level(words)}, retrieved or not"
-    return Calculation((), rows, (said,), float(whole))
+    text = f"{name} = {whole}{level(words)}, retrieved or not"
+    return Calculation((), rows, (text,), float(whole))
 
 
 @calculates("NumRelRet")
@@ -359,8 +359,8 @@ def _relevant_retrieved(name: str, query: RankedQuery, words: Any) -> Calculatio
 def _others_retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:
     rel = words["rel"]
     others, rows = _chosen(query, words["k"], lambda one: one.judged and not one.reaches(rel))
-    said = f"{name} = {others}: judged, but not relevant{level(words)}"
-    return Calculation((), rows, (said,), float(others))
+    text = f"{name} = {others}: judged, but not relevant{level(words)}"
+    return Calculation((), rows, (text,), float(others))
 
 
 @calculates("Utility")

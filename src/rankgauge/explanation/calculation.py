@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-# So many terms of a sum are written down, and the last of a longer one.
+# This many terms of a sum are written down, and the last of a longer one.
 _TERMS = 6
 Term: TypeAlias = float | str | None
 

@@ -27,7 +27,7 @@ from rankgauge.profiles.shared_deviations import (
     of_run,
 )
 
-# More deviations than this at once explain anything.
+# More deviations than this together can explain any number.
 _MOST = 3
 _LEVELS = (1, 2, 3)
 _TOPS = (1, 2, 3, 4, 5)
@@ -66,7 +66,7 @@ def _reversed(values: FloatArray) -> FloatArray:
     return np.where(values > 0, top + 1 - values, values)
 
 
-# Scores are made what they are before anything is put in order by them.
+# Deviations of scores come first: the others sort by scores.
 _DATA = (
     _Choice("precision", SINGLE_PRECISION),
     _Choice("order", _once(INPUT_TIES)),
@@ -121,7 +121,7 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
 
 
 def _of_words(measure: Measure) -> Iterator[_Choice]:
-    """What a measure of this name may be taken for; what is not possible is left out later."""
+    """Other meanings of a measure's name; impossible ones are dropped later."""
     has = measure.declaration.words
     graded = measure.declaration.reads == "grades"
     for word, name, why, value in _WORDS:
@@ -146,7 +146,7 @@ def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
 
 
 def of_data(most: int) -> Iterator[Combination]:
-    """So many deviations of judgments, run or order at most; none first."""
+    """Combinations of at most `most` deviations of judgments, run or order; the empty one first."""
     yield from (_combination(found) for found in _combined(_DATA, most))
 
 

@@ -48,13 +48,14 @@ def case_of(
     return Case(truth, Run.of(run), parse(measure), policies)
 
 
-def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
-    """The values of a case: of its measure, or of others instead."""
+def evaluated(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:
+    """The values of a case: of its measure, or of others instead; its run, or where it is."""
     policies = asdict(case.policies)
     if policies["queries"] == "given":
         # Which they are is not known here; those of a case are all that it has.
         policies["queries"] = "all"
-    return evaluate(case.qrels, case.run, measures or case.measure, **policies)
+    run = case.run if source is None else source
+    return evaluate(case.qrels, run, measures or case.measure, **policies)
 
 
 def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
@@ -100,7 +101,7 @@ def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
 def _place(
     case: Case, found: Sequence[tuple[bytes, float]], grades: dict[bytes, float], row: int
 ) -> tuple[float, tuple[float, ...]]:
-    """What a document is put in order by: its score, then the rule for equal scores."""
+    """What a document is sorted by: its score, then the rule for equal scores."""
     document, score = found[row]
     # Ids in descending order; of two that begin alike the longer first.
     rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)

@@ -12,6 +12,8 @@ from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many
 from rankgauge.data.qrels import judged_number
+from rankgauge.data.run import read_part, readable_again
+from rankgauge.data.subsets import only
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
@@ -119,7 +121,7 @@ class Explanation(Result):
         return self.calculation.steps
 
     def agrees(self) -> bool:
-        """Whether the calculation and `evaluate` come to the same value, but for rounding."""
+        """Whether the calculation and `evaluate` come to the same value, except for rounding."""
         return alike(self.value, self.kernel)
 
     def table(self) -> Table:
@@ -194,7 +196,7 @@ def explain(
         unjudged: What documents without a judgment count as.
 
     Raises:
-        UnknownName: For a measure or a policy nobody knows.
+        UnknownName: For an unknown measure or policy.
         InputError: If the query is not judged, or an input cannot be worked with.
 
     Example:
@@ -202,22 +204,24 @@ def explain(
         the first relevant document is at rank 2; RR = 1 / 2 = 0.5000
     """
     case = case_of(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        qrels, {}, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
         unjudged=unjudged,
     )  # fmt: skip
-    return explained(case, query)
+    return explained(case, query, readable_again(run))
 
 
-def explained(case: Case, query: Id | None = None) -> Explanation:
-    """A query of a case calculated step by step."""
-    evaluation = evaluated(case)
+def explained(case: Case, query: Id | None = None, source: Any = None) -> Explanation:
+    """A query of a case calculated step by step; of a source only its ranking is kept."""
+    source = case.run if source is None else source
+    evaluation, hits = _evaluated(case, source, count=query is None)
     if not evaluation.query_ids:
         raise InputError("no query is left to explain", fix="see --queries")
     why = ""
     if query is None:
-        query, why = _teaching(evaluation, _hits(case))
-    wanted = judged_number(case.qrels, query)
-    ranking = ranked_query(case, case.qrels.table.queries[wanted])
+        query, why = _teaching(evaluation, hits)
+    wanted = case.qrels.table.queries[judged_number(case.qrels, query)]
+    case = case._replace(run=read_part(source, lambda block: only(block, [wanted])))
+    ranking = ranked_query(case, wanted)
     if ranking.query not in evaluation.query_ids:
         raise InputError(
             f"query {ranking.query!r} is left out: the run does not have it",
@@ -261,7 +265,7 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
 
 
 def alike(value: float, other: float) -> bool:
-    """Whether two values are the same but for rounding; undefined ones are."""
+    """Whether two values are the same except for rounding; undefined ones are."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
     return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
@@ -285,15 +289,21 @@ def _over_orders(case: Case, ranking: RankedQuery) -> bool:
     return any(x.tied for x in ranking.documents)
 
 
-def _hits(case: Case) -> dict[str, float]:
-    """How many documents count among those that the measure looks at, for each query."""
+def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dict[str, float]]:
+    """The values; and how many documents count among those that the measure looks at, if asked."""
+    if not count:
+        return evaluated(case, source=source), {}
     k = dict(case.measure.params).get("k")
     level = case.measure.arguments.get("rel")
     # The best grade of each query is a matter of that query: any grade does to choose by.
-    count = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
+    hits = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
     # In any order of ties: it only says which query is worth a look.
-    policies = replace(case.policies, ties="trec", draws=0, seed=0)
-    return counted(evaluated(case._replace(policies=policies), [count]))
+    any_order = case._replace(policies=replace(case.policies, ties="trec", draws=0, seed=0))
+    if any_order.policies != case.policies:
+        return evaluated(case, source=source), counted(evaluated(any_order, [hits], source))
+    measures = tuple(dict.fromkeys([case.measure, hits]))
+    evaluation = evaluated(case, measures, source)
+    return evaluation, counted(evaluation, measures.index(hits))
 
 
 def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
@@ -309,7 +319,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
     where = "found" if k is None else f"in the first {k}"
     few = [row for row in inside if _TAUGHT[0] <= row[2] <= _TAUGHT[1]]
     known = [row for row in rows if not math.isnan(row[1])]
-    for kept, said in (
+    for kept, text in (
         (few, f"with two to five relevant documents {where}"),
         (inside, "with a value that is neither the lowest nor the highest"),
         (known, "with a value"),
@@ -319,12 +329,12 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
             chosen = min(kept, key=lambda row: abs(row[1] - mean))
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
             one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
-            return chosen[0], f"of {one} {said}{near}"
+            return chosen[0], f"of {one} {text}{near}"
     raise InputError("no query is left to explain", fix="see --queries")
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
-    """The queries with the lowest, the middle and the highest value, but for the one shown."""
+    """The queries with the lowest, the middle and the highest value, except for the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
     known = sorted(
         ((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0]

@@ -21,7 +21,7 @@ _QUERY = {"query_id", "query", "qid", "query-id", "queryid", "q_id", "topic", "i
 _MEASURE = {"measure", "metric", "measure_name"}
 _VALUE = {"value", "score", "result"}
 _MEANS = {"all", "mean", "average", "avg", "amean"}
-# Beyond so many decimals a number was not rounded, but may be a 32-bit float.
+# Beyond this many decimals a number was not rounded, but may be a 32-bit float.
 _EXACT, _SINGLE = 6, 1e-6
 _OURS = "rankgauge/evaluation/1"
 _WANTED = (
@@ -144,7 +144,7 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
             fix=f"it has: {', '.join(names[:6])}" if rows else f"give {_WANTED}",
         )
     values: dict[str, float] = {}
-    mean, told = None, [row.value for row in kept if _number(row.value) is not None]
+    mean, numbers = None, [row.value for row in kept if _number(row.value) is not None]
     for row in kept:
         value = _number(row.value)
         if value is None:
@@ -161,7 +161,7 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
         raise InputError("there is no number among the values", where=source, fix=f"give {_WANTED}")
     notes += _beyond(values.values() if values else [mean or 0.0], measure)
     own = measure.mean(list(values.values())) if values else mean
-    return GivenValues(source, values, float(own or 0.0), *_slack(told), tuple(notes))
+    return GivenValues(source, values, float(own or 0.0), *_slack(numbers), tuple(notes))
 
 
 def _beyond(values: Iterable[float], measure: Measure) -> Iterator[str]:

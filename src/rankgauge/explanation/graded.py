@@ -19,7 +19,7 @@ from rankgauge.explanation.calculation import (
 )
 
 _HEADS = ("gain", "discount", "contribution", "sum")
-_WORTH = {"linear": "its grade", "exp": "2^grade - 1"}
+_GAINS = {"linear": "its grade", "exp": "2^grade - 1"}
 
 
 def gain_of(grade: float | None, gain: Value) -> float:
@@ -31,7 +31,7 @@ def gain_of(grade: float | None, gain: Value) -> float:
     return dict(gain).get(grade, grade) if isinstance(gain, tuple) else grade
 
 
-def worth_of(grade: float | None, words: Any) -> float:
+def relevant_gain(grade: float | None, words: Any) -> float:
     """What a grade is worth to a measure: nothing below its relevance level."""
     low = words["rel"] is not None and (grade is None or grade < words["rel"])
     return 0.0 if low else gain_of(grade, words["gain"])
@@ -51,7 +51,7 @@ def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float
     """The documents with their gains, DCG, and its terms as they are written."""
     total, rows, terms = 0.0, [], []
     for one in query.within(words["k"]):
-        gain = worth_of(one.grade, words)
+        gain = relevant_gain(one.grade, words)
         divisor, written = _divisor(one.rank, words)
         discount = 1 / divisor
         total += gain * discount
@@ -63,20 +63,20 @@ def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float
     return tuple(rows), total, terms
 
 
-def worth_said(words: Any) -> str:
+def describe_gain(words: Any) -> str:
     """The same in words."""
     gain, level = words["gain"], words["rel"]
     below = "" if level is None else f", from grade {number(level)} on"
     if isinstance(gain, tuple):
         pairs = ", ".join(f"{number(grade)} is worth {number(own)}" for grade, own in gain)
         return f"gain: grade {pairs}; any other its own value{below}"
-    return f"gain of a document: {_WORTH[str(gain)]}{below}"
+    return f"gain of a document: {_GAINS[str(gain)]}{below}"
 
 
 @calculates("DCG")
 def _dcg(name: str, query: RankedQuery, words: Any) -> Calculation:
     rows, total, terms = _discounted(query, words)
-    steps = (worth_said(words), f"{name} = {summed(terms)}", *_sum(name, rows, total))
+    steps = (describe_gain(words), f"{name} = {summed(terms)}", *_sum(name, rows, total))
     return Calculation(_HEADS, rows, steps, total)
 
 
@@ -94,7 +94,7 @@ def _sum(left: str, rows: Iterable[Step], total: float) -> tuple[str, ...]:
 def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words["k"]
     rows, found, terms = _discounted(query, words)
-    pool, said = _pool(query, words)
+    pool, pool_name = _pool(query, words)
     ideal, whole, best = [], 0.0, []
     for rank, (gain, grade, document) in enumerate(_best_first(pool, words)[:k], start=1):
         if gain <= 0:
@@ -105,14 +105,14 @@ def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
         ideal.append(IdealDocument(rank, document, grade, (gain, discount, gain * discount, whole)))
         best.append(f"{number(gain)}{written}")
     at = "" if k is None else f"@{k}"
-    steps = [worth_said(words), f"ideal: {said}", f"DCG{at}  = {summed(terms)}"]
+    steps = [describe_gain(words), f"ideal: {pool_name}", f"DCG{at}  = {summed(terms)}"]
     steps += _sum(f"DCG{at} ", rows, found)
     steps.append(f"IDCG{at} = {summed(best)}")
     if ideal:
         numbers = summed(number(float(row.terms[2] or 0)) for row in ideal)
         numbers = f"{numbers} = {number(whole)}" if len(ideal) > 1 else number(whole)
         steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
-    if all(worth_of(grade, words) <= 0 for _, grade in query.judgments):
+    if all(relevant_gain(grade, words) <= 0 for _, grade in query.judgments):
         steps.append(f"no judged document brings a gain: {name} is undefined")
         return Calculation(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
     value = found / whole if whole else 0.0
@@ -122,7 +122,7 @@ def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
     """The best order of documents: gain, grade and id of each."""
-    return sorted(((worth_of(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
+    return sorted(((relevant_gain(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
 
 
 def _pool(query: RankedQuery, words: Any) -> tuple[list[tuple[str, float]], str]:
@@ -140,7 +140,7 @@ def _pool(query: RankedQuery, words: Any) -> tuple[list[tuple[str, float]], str]
 def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
     k, found, rows, terms = words["k"], 0.0, [], []
     for one in query.within(k):
-        gain = worth_of(one.grade, words)
+        gain = relevant_gain(one.grade, words)
         found += gain
         rows.append(Step(one, (gain if gain > 0 else None, found), gain > 0))
         terms += [number(gain)] if gain > 0 else []
@@ -150,7 +150,7 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
             whole += gain
             ideal.append(IdealDocument(rank, document, grade, (gain, whole)))
     steps = [
-        worth_said(words),
+        describe_gain(words),
         f"gained in the first {k}: {_added(terms, found)}",
         f"the most possible: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
         (

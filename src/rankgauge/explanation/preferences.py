@@ -23,11 +23,11 @@ def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:
     rel, window = words["rel"], query.within(words["k"])
     if words["among"] == "retrieved":
         good = sum(one.reaches(rel) for one in window)
-        others, said = len(window) - good, "others among the documents looked at"
+        others, label = len(window) - good, "others among the documents looked at"
     else:
         good = query.relevant(rel)
         others = sum(0 <= grade < rel for _, grade in query.judgments)
-        said = "judged not relevant"
+        label = "judged not relevant"
     above, right, rows, terms = 0, 0, [], []
     for one in window:
         if one.reaches(rel):
@@ -40,7 +40,7 @@ def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = good * others
     value = right / whole if whole else math.nan
     steps = (
-        f"{good} relevant{level(words)} and {others} {said} make {whole} pairs",
+        f"{good} relevant{level(words)} and {others} {label} make {whole} pairs",
         "below: how many of the others are below it, or were not retrieved",
         f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
@@ -70,7 +70,7 @@ def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
         terms += [number(worth[lower])] if counts else []
         shared = lower if counts else None
         rows.append(Step(one, (place, shared, added, found), counts))
-    divisor, said = (whole, "of the ideal with itself") if words["normalize"] else (weights, "")
+    divisor, norm = (whole, "of the ideal with itself") if words["normalize"] else (weights, "")
     value = found / divisor if wanted else math.nan
     steps = (
         "ideal: its rank in the ideal ranking, by grade; of one grade in the order of the run",
@@ -80,8 +80,8 @@ def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
         ),
         f"overlap = {summed(terms)}{f' = {number(found)}' if len(terms) > 1 else ''}",
         f"{name} = {number(found)} / {number(divisor)} = {number(value)}",
-        f"divided by the overlap {said}"
-        if said
+        f"divided by the overlap {norm}"
+        if norm
         else "divided by the sum of all weights, p^(i - 1)",
     )
     heads = ("ideal", "both from", "contribution", "sum")

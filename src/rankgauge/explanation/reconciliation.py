@@ -237,7 +237,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
         unjudged: What documents without a judgment count as.
 
     Raises:
-        UnknownName: For a profile nobody knows, or a measure that the tool does not have.
+        UnknownName: For an unknown profile, or a measure that the tool does not have.
         InputError: If an input cannot be worked with.
     """
     profile = profile_of(against)

@@ -37,9 +37,9 @@ from rankgauge.rendering.tables import Table
 _SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
-# So many queries that distinguish two policies make it sure, and this chance of a mean alone.
+# This many queries that distinguish two policies make it sure, and this chance of a mean alone.
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
-# How densely means lie is told by so many of the nearest.
+# How densely means lie is told by this many of the nearest.
 _NEAR = 20
 _OURS = "as rankgauge has it"
 # A value may lie on the border of what rounds to the one given.
@@ -182,7 +182,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         unjudged: What documents without a judgment count as.
 
     Raises:
-        UnknownName: For a measure or a policy nobody knows.
+        UnknownName: For an unknown measure or policy.
         InputError: If the values cannot be read, or are of no query that is judged.
 
     Example:
@@ -225,7 +225,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 
 @dataclass(eq=False)
 class _Trial:
-    """A way with what it comes to, beside what was given."""
+    """A way with what it comes to, next to what was given."""
 
     way: Combination
     ours: bool
@@ -238,7 +238,7 @@ class _Trial:
     same: list[str]
 
     def order(self, target: float) -> tuple[float, ...]:
-        """What the ways are put in order by: misses, then how much they assume."""
+        """What the ways are sorted by: misses, then how much they assume."""
         tier = 0 if self.ours else 2 if self.way.profile else 2 * len(self.way.deviations) - 1
         off = abs(self.mean - target)
         # Of a mean alone what does not fit is as near as it comes.
@@ -253,7 +253,7 @@ class _Trial:
 
 
 class _Trials:
-    """What was given, laid out beside the judged queries."""
+    """What was given, laid out next to the judged queries."""
 
     def __init__(self, case: Case, given: GivenValues) -> None:
         self.given = given
@@ -310,11 +310,11 @@ def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials
     # Each query without a value counts as one that every way misses that averages it.
     if min(one.missed for one in again.every) * 2 > fewest:
         return case, given, trials
-    said = (
+    text = (
         f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
         "queries: only these are looked at and averaged on both sides"
     )
-    return fewer, replace(given, notes=(*given.notes, said)), again
+    return fewer, replace(given, notes=(*given.notes, text)), again
 
 
 def _try_all(case: Case, given: GivenValues) -> _Trials:
@@ -414,11 +414,11 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     whole = best.matched + best.missed
     if best.missed:
         every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
-        said = (
+        text = (
             f"the best of all ways reproduces {best.matched} of {whole} values; every way "
             f"reproduces {int(np.count_nonzero(every))} of them; what remains is left over"
         )
-        return ("partly" if best.missed * 2 <= whole else "not found"), said
+        return ("partly" if best.missed * 2 <= whole else "not found"), text
     rivals = [other for other in fits[1:] if not other.missed]
     if rivals:
         names = " and ".join(f"'{one.way.name or _OURS}'" for one in rivals[:2])
@@ -428,12 +428,12 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
         )
     if len(fits) == 1:
         return "undecided", f"all {whole} values are reproduced, as by every way that was tried"
-    least = min(_apart(best, other, given.slack) for other in fits[1:])
-    said = (
+    least = min(_count_differing(best, other, given.slack) for other in fits[1:])
+    text = (
         f"all {whole} values are reproduced; {many(least, 'query')} tell"
         f"{'s' if least == 1 else ''} this way from the next best"
     )
-    return ("sure" if least >= _SURE else "likely"), said
+    return ("sure" if least >= _SURE else "likely"), text
 
 
 def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
@@ -451,7 +451,7 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     return int(np.count_nonzero(inside & best.kept & ~trials.close(best.values, best.kept)))
 
 
-def _apart(one: _Trial, other: _Trial, slack: float) -> int:
+def _count_differing(one: _Trial, other: _Trial, slack: float) -> int:
     """How many queries distinguish two policies, to the digits given."""
     differ = (one.kept != other.kept) | (np.abs(one.values - other.values) > 2 * slack)
     return int(np.count_nonzero(differ & (one.kept | other.kept)))
@@ -466,13 +466,13 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     chance = _by_chance(means, given)
     # Ways gather around the middle, and the more is joined the more there are.
     joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
-    said = (
+    text = (
         f"{len(fitting)} of {len(means)} different ways {'come' if len(fitting) > 1 else 'comes'} "
         f"to this mean to {many(given.digits, 'digit')}; by chance {chance:.2g} would"
     )
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
-        return "undecided", f"{said}; give the values of each query"
-    return ("sure" if chance <= _CHANCE and joined < _MOST else "likely"), said
+        return "undecided", f"{text}; give the values of each query"
+    return ("sure" if chance <= _CHANCE and joined < _MOST else "likely"), text
 
 
 def _by_chance(means: Sequence[float], given: GivenValues) -> float:

@@ -49,7 +49,7 @@ def tables_of(
     return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def shown_of(calculation: Calculation, head: int = _HEAD) -> list[Step]:
+def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
     """The rows that are shown: the first ranks, and below what counts."""
     most = _MOST if head else _HEAD
     return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
@@ -57,7 +57,7 @@ def shown_of(calculation: Calculation, head: int = _HEAD) -> list[Step]:
 
 def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, head: int) -> Table:
     level, columns = level_of(measure, ranking), calculation.columns
-    shown = shown_of(calculation, head)
+    shown = shown_rows(calculation, head)
     k = dict(measure.params).get("k")
     ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
@@ -111,12 +111,12 @@ def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str
     cut = k if isinstance(k, int) else math.inf
     hits = [one.rank for one in documents if one.reaches(level)]
     below = " below the cut-off"
-    said = "none relevant"
+    text = "none relevant"
     if hits:
         where = below if hits[0] > cut >= documents[0].rank else ""
         shown = ", ".join(map(str, hits[:3])) + (", ..." * (len(hits) > 3))
-        said = f"{len(hits)} relevant{where}, at {shown}"
-    return f"{many(len(documents), 'more document')}{below * (documents[0].rank > cut)}, {said}"
+        text = f"{len(hits)} relevant{where}, at {shown}"
+    return f"{many(len(documents), 'more document')}{below * (documents[0].rank > cut)}, {text}"
 
 
 def _ideal(calculation: Calculation) -> Table:
@@ -137,11 +137,11 @@ def _ideal(calculation: Calculation) -> Table:
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
     """Terms as text, each column written alike: whole numbers short, others with four decimals."""
     columns = zip(*rows, strict=True)
-    written = [_alike(column) for column in columns]
+    written = [_format_column(column) for column in columns]
     return list(zip(*written, strict=True)) if written else [()] * len(rows)
 
 
-def _alike(column: Sequence[Term]) -> list[str]:
+def _format_column(column: Sequence[Term]) -> list[str]:
     numbers = [term for term in column if isinstance(term, int | float)]
     whole = all(float(term).is_integer() for term in numbers)
     return [

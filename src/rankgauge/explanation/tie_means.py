@@ -19,10 +19,10 @@ from rankgauge.explanation.calculation import (
     summed,
 )
 from rankgauge.explanation.cases import words_of
-from rankgauge.explanation.graded import worth_of, worth_said
+from rankgauge.explanation.graded import describe_gain, relevant_gain
 from rankgauge.measures.measure import Measure
 
-# Beyond so many digits a number of orders is told by its size.
+# Beyond this many digits a number of orders is told by its size.
 _WRITTEN = 9
 # What a rank is worth by itself.
 _Weight: TypeAlias = Callable[[int, Any], float]
@@ -75,7 +75,9 @@ def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
     for one in query.documents:
         if words["k"] is not None and one.first > words["k"]:
             break
-        gain = worth_of(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
+        gain = (
+            relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
+        )
         ranks = range(one.first, one.last + 1)
         mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
         counts = gain > 0
@@ -85,12 +87,12 @@ def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
         rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
     # The best ranking, and whether the value is defined, are those of any one order.
     plain = CALCULATIONS[name](str(measure), query, words)
-    value, said = _divided(name, plain, (query, words), total)
+    value, text = _divided(name, plain, (query, words), total)
     steps = (
-        *((worth_said(words),) if "gain" in words else ()),
+        *((describe_gain(words),) if "gain" in words else ()),
         _SAID[head],
         f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
-        f"{measure} = {said} = {number(value)}",
+        f"{measure} = {text} = {number(value)}",
     )
     heads = ("gain", head, "contribution", "sum")
     return Calculation(heads, tuple(rows), steps, value, plain.ideal)
@@ -108,14 +110,14 @@ def _divided(
         return rest * total, f"{number(rest)} · {number(total)}"
     if name == "nDCG":
         whole = float(plain.ideal[-1].terms[3] or 0) if plain.ideal else 0.0
-        said = f"sum / IDCG = {number(total)} / {number(whole)}"
+        text = f"sum / IDCG = {number(total)} / {number(whole)}"
     else:
         relevant = query.relevant(words["rel"])
         whole = {"P": words["k"], "R": relevant, "RelP": min(words["k"], relevant)}[name]
-        said = f"{number(total)} / {number(whole)}"
+        text = f"{number(total)} / {number(whole)}"
     if math.isnan(plain.value):
-        return math.nan, said
-    return total / whole if whole else 0.0, said
+        return math.nan, text
+    return total / whole if whole else 0.0, text
 
 
 def orders_of(query: RankedQuery) -> str:

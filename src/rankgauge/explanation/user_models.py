@@ -44,8 +44,8 @@ def _inst(words: Any) -> tuple[_Chance, str]:
 
 def _insq(words: Any) -> tuple[_Chance, str]:
     twice = 2 * words["goal"]
-    said = f"((i + {number(twice)} - 1) / (i + {number(twice)}))^2"
-    return lambda at: ((at.rank + twice - 1) / (at.rank + twice)) ** 2, said
+    text = f"((i + {number(twice)} - 1) / (i + {number(twice)}))^2"
+    return lambda at: ((at.rank + twice - 1) / (at.rank + twice)) ** 2, text
 
 
 def _bpm(words: Any) -> tuple[_Chance, str]:
@@ -72,8 +72,8 @@ def _nerr10(words: Any) -> tuple[_Chance, str]:
 
 
 def _nerr11(words: Any) -> tuple[_Chance, str]:
-    onwards, said = _insq(words)
-    return lambda at: onwards(at) * (1 - at.gain), f"{said} · (1 - gain)"
+    onwards, text = _insq(words)
+    return lambda at: onwards(at) * (1 - at.gain), f"{text} · (1 - gain)"
 
 
 MODELS = {
@@ -92,7 +92,7 @@ def _gain(one: RankedDocument, words: Any) -> float:
     return one.grade / top if rel is None or one.grade >= rel else 0.0
 
 
-def _worth(words: Any) -> str:
+def _describe_gain(words: Any) -> str:
     rel, top = words["rel"], words["top"]
     if top is None:
         return f"gain of a document: 1 from grade {number(1 if rel is None else rel)} on"
@@ -103,7 +103,7 @@ def _worth(words: Any) -> str:
 @calculates(*MODELS)
 def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
     k, documents = words["k"], query.within(words["k"])
-    chance, said = MODELS[name.partition("@")[0].partition("(")[0]](words)
+    chance, text = MODELS[name.partition("@")[0].partition("(")[0]](words)
     gains, chances, reached = [], [], [1.0]
     gained = 0.0
     for rank in range(1, k + 1):
@@ -122,8 +122,8 @@ def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
         rows.append(Step(one, (gain if counts else None, on, weight, added, total), counts))
         terms += [f"{number(weight)}·{number(gain)}"] if counts else []
     steps = [
-        _worth(words),
-        f"goes on: the chance to look at rank i + 1, too: {said}",
+        _describe_gain(words),
+        f"goes on: the chance to look at rank i + 1, too: {text}",
         "weight: the share of all looks that a rank gets, as it is likely to be reached",
     ]
     if len(documents) < k:

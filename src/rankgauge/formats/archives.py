@@ -1,6 +1,6 @@
 """Members of zip archives, read where they are: nothing is ever unpacked to disk.
 
-What an archive says of itself is not believed: names are only names, sizes only claims.
+The directory of an archive is not trusted: names are only names, sizes only claims.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CHECK = "unzip -t FILE"
-# Stored, deflate and bzip2: those that need little memory, whatever they say.
+# Stored, deflate and bzip2: methods that need little memory, whatever the archive claims.
 _METHODS = (0, 8, 12)
 _LOCKED = 1
 _SHOWN = 8
@@ -59,19 +59,19 @@ class Archive:
     """A zip archive."""
 
     name: str  # its name for messages
-    path: str = ""  # where it lies
-    content: bytes | None = None  # its bytes, where it is no file of its own
+    path: str = ""  # its location
+    content: bytes | None = None  # its bytes, if it is not a file
 
     @cached_property
     def _infos(self) -> list[zipfile.ZipInfo]:
         with self._opened() as (archive, _):
-            # A member without a name is none, and not every Python can ask it what it is.
+            # Members without a name are skipped; some Python versions cannot query them.
             named = (info for info in archive.infolist() if info.filename)
             return [info for info in named if not info.is_dir()]
 
     @cached_property
     def members(self) -> tuple[str, ...]:
-        """The names of its files, without those that a Mac adds, and hidden ones."""
+        """The names of its files, without hidden ones and those that macOS adds."""
         names = dict.fromkeys(info.filename for info in self._infos)
         return tuple(
             name
@@ -80,7 +80,7 @@ class Archive:
         )
 
     def sole(self) -> str | None:
-        """Its only file, None if there are several."""
+        """Its only file; None if there are several."""
         if not self.members:
             raise FormatError(
                 "there is no file in this archive", path=self.name, fix="write it again"
@@ -106,7 +106,7 @@ class Archive:
         )  # fmt: skip
 
     def size(self, member: str) -> int:
-        """Bytes of a member, as it says."""
+        """Declared bytes of a member."""
         return self._info(member).file_size
 
     @contextmanager

@@ -1,9 +1,9 @@
 """Ids out of the buffers of a column: no Python object for each row.
 
 NumPy arrays, and columns of pandas, polars and pyarrow, keep their values side by side in memory,
-and text there is what :class:`Ids` is: packed bytes. Only sound ids are taken here. What is
-missing, empty or of another kind makes the whole column one for the plain way, which looks at each
-value and says which row is wrong.
+and text there is what :class:`Ids` is: packed bytes. Only valid ids are taken here. With a missing,
+empty or otherwise invalid value, the whole column is read by the plain reader, which checks each
+value and reports the row.
 
 No library is imported here: a column brings along the methods that are used.
 """
@@ -25,9 +25,9 @@ _Bytes = npt.NDArray[np.uint8]
 _SPARE = 8
 # Rows of a piece: what is made of them stays in the cache of a core.
 _PIECE = 1 << 14
-# From so many rows on pyarrow is worth its import.
+# From this many rows on, importing pyarrow pays.
 _IMPORT = 1 << 20
-# In a column of so many rows a value is read once for all rows that it is in together, if that
+# In a column of this many rows a value is read once for all rows that it is in together, if that
 # are so many on average; the first rows tell whether to try.
 _MANY = 1 << 17
 _LOOKED_AT = 1 << 10
@@ -68,14 +68,14 @@ def packed(column: Any) -> Ids | None:
         library = _library(column)
     if library == "pyarrow" and hasattr(column, "type") and hasattr(column, "null_count"):
         return _of_arrow(column)
-    # What else is called an array may hold masks, or strip blanks.
+    # Other array types may have masks, or strip blanks.
     if type(column) in {np.ndarray, np.memmap}:
         return _of_array(column)
     if library not in {"pandas", "polars"} or not hasattr(column, "dtype"):
         return None
     kind = str(column.dtype)
     if kind.lower().startswith(_WHOLE):
-        # With gaps, and for intervals, it is no array of whole numbers.
+        # With missing values, and for intervals, it is not an array of integers.
         return _of_array(np.asarray(column.to_numpy()))
     return _of_pandas(column, kind) if library == "pandas" else _of_polars(column, kind)
 
@@ -180,7 +180,7 @@ def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
 
 
 def _spread(ids: Ids | None, heads: IntArray, count: int) -> Ids | None:
-    """So many rows that are those of these ids, each from one of the heads to the next."""
+    """Ids of this many rows: each id fills the rows from its head to the next."""
     if ids is None:
         return None
     rows = np.diff(np.append(heads, count))
@@ -188,7 +188,7 @@ def _spread(ids: Ids | None, heads: IntArray, count: int) -> Ids | None:
 
 
 def _of_text(chunk: Any, offset: Any) -> Ids | None:
-    """Text or bytes of Arrow, over its own memory, which nobody may change, if it is enough."""
+    """Text or bytes of Arrow without a copy, read-only, if the buffer is large enough."""
     _, bounds, content = chunk.buffers()
     if content is None:
         return None
@@ -214,14 +214,14 @@ def _is_utf8(chunk: Any) -> bool:
 
 
 def _spared(data: _Bytes) -> _Bytes:
-    """A copy with the spare bytes that ids need behind them."""
+    """A copy with the spare bytes that ids need at the end."""
     copy = np.zeros(len(data) + _SPARE, dtype=np.uint8)
     copy[:-_SPARE] = data
     return copy
 
 
 def _sound(data: _Bytes, starts: IntArray, lengths: IntArray) -> Ids | None:
-    """Ids that fill their bytes, if they are: none is empty, none holds a NUL."""
+    """The ids of a fixed-width column if they are valid: none empty, none with a NUL."""
     sound = len(lengths) and int(lengths.min()) > 0 and data[:-_SPARE].all()
     return Ids(data, starts, lengths) if sound else None
 
@@ -231,7 +231,7 @@ def _of_array(values: npt.NDArray[Any]) -> Ids | None:
     if values.ndim != 1 or not values.size or not values.dtype.itemsize:
         return None
     if values.dtype.kind in "iu":
-        return _whole(values)
+        return _integers(values)
     cells = _cells(values)
     return None if cells is None else _of_cells(cells)
 
@@ -246,7 +246,7 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
             return None
         return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
     if kind == "T" and not hasattr(values.dtype, "na_object"):
-        # Not even of these does NumPy count a NUL at the end, unless something is behind it.
+        # NumPy does not count trailing NULs here either.
         lengths = _lengths(np.strings.add(values, "|")) - 1
         width = max(1, int(lengths.max()))
         if width * len(values) > _PADDED * int(lengths.sum()):
@@ -260,7 +260,7 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
 
 
 def _lengths(texts: npt.NDArray[Any]) -> IntArray:
-    """The characters of each text, but for NULs at the end where the width is fixed."""
+    """The characters of each text, except for NULs at the end where the width is fixed."""
     found: IntArray = getattr(np, "strings", np.char).str_len(texts)
     return found.astype(np.int64)
 
@@ -276,8 +276,8 @@ def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
     return Ids(data, np.arange(len(cells)) * cells.dtype.itemsize, lengths)
 
 
-def _whole(numbers: npt.NDArray[Any]) -> Ids | None:
-    """Whole numbers as they are written; what is in many rows together is written once."""
+def _integers(numbers: npt.NDArray[Any]) -> Ids | None:
+    """Integers as decimal text; a value in several consecutive rows is converted once."""
     heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
     if _RARE * len(heads) > len(numbers):
         return _written(numbers)

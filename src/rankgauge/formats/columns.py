@@ -30,7 +30,7 @@ _SHOWN = 8
 class Layout(NamedTuple):
     """The words of one kind of input."""
 
-    name: str  # ``"judgments"`` or ``"run"``: what the source is called where it has no name
+    name: str  # ``"judgments"`` or ``"run"``: the name of a source that has none
     words: str  # the same in a sentence: ``"judgments"`` or ``"a run"``
     value: str  # what its number is called: ``"grade"`` or ``"score"``
     value_columns: tuple[str, ...]  # names of the column that holds the number, best first
@@ -83,7 +83,9 @@ class Columns(NamedTuple):
     doc: str  # the column of documents
     value: str  # the column of scores or grades
     beside: tuple[str, ...] = ()  # further columns of a known name, which are not read
-    rivals: tuple[str, ...] = ()  # names that are equal but for case, blanks and dashes: an error
+    rivals: tuple[
+        str, ...
+    ] = ()  # names that are equal except for case, blanks and dashes: an error
 
     @property
     def read(self) -> tuple[str, str, str]:
@@ -111,7 +113,7 @@ def columns_of(names: Iterable[Any], layout: Layout) -> Columns | None:
         first, *others = there
         chosen.append(next(iter(known[first])))
         rivals = rivals or (tuple(known[first]) if len(known[first]) > 1 else ())
-        # A rank beside a score is what runs have.
+        # Runs have a rank next to a score.
         beside += [next(iter(known[word])) for word in others if word not in _RANKS]
     query, doc, value = chosen
     return Columns(query, doc, value, tuple(beside), rivals)
@@ -124,7 +126,7 @@ def column_word(name: Any) -> str:
 
 
 def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
-    """What is wrong with columns that are not those of this input, and the fix."""
+    """The problem of columns that do not belong to this input, and the fix."""
     names = list(names)
     got = [repr(str(name)) for name in names]
     shown = ", ".join(got[:_SHOWN]) + (f" and {len(got) - _SHOWN} more" if got[_SHOWN:] else "")
@@ -138,5 +140,5 @@ def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
     if layout is RUN and near is not None:
         fix += f"; {near!r} is no score, as less is better: give it negated"
     else:
-        fix += next((f"; {said}" for word, said in _OTHERS.items() if word in words), "")
+        fix += next((f"; {advice}" for word, advice in _OTHERS.items() if word in words), "")
     return what, fix

@@ -17,17 +17,17 @@ from typing import Any, BinaryIO, cast
 from rankgauge.errors import FormatError, MissingExtra
 from rankgauge.formats.registry import BrokenPackError, Packing
 
-# Text packs ten times at most; what is far more is made to fill a memory.
+# Text compresses at most tenfold; far more indicates a decompression bomb.
 _RATIO = 200
 _HARMLESS = 64 << 20
-# Bytes that unpacking may take beside what comes out; xz -9 takes half of it.
+# Bytes that decompression may take in addition to its output; xz -9 takes half of it.
 _MEMORY = 128 << 20
 _WINDOW = 27  # the same as a power of 2
 _TOO_MUCH = ("memory", "Memory", "window", "Window")
 _TAKEN = io.DEFAULT_BUFFER_SIZE
-# Of four bytes zstd can make 128 kB; so much is given to a library that has no other bound.
+# Of four bytes zstd can make 128 kB; the limit for a library that has no other bound.
 _SIP = 1 << 10
-# As small as they come by default; far beyond it is slow, and little is won.
+# The usual default levels; higher ones are slow and save little.
 _LEVELS = {"gzip": 6, "bzip2": 9, "xz": 6, "zstd": 3, "lz4": 0}
 
 _Read = Callable[[int], bytes]
@@ -41,7 +41,7 @@ class Unpacked(io.BufferedReader):
 
 
 class _Counted(io.RawIOBase):
-    """Counts what comes out, and stops where it is far more than went in."""
+    """Counts the output, and stops if it is far larger than the input."""
 
     def __init__(self, parts: _Read, taken: Callable[[], int], name: str, program: str) -> None:
         self._parts, self._taken = parts, taken
@@ -83,7 +83,7 @@ def exploded(
 
 
 def too_many(packed: int, plain: int) -> bool:
-    """Whether so many bytes cannot be the text that was packed into so few."""
+    """Whether the output is too large to be text compressed to this size."""
     return plain > max(_HARMLESS, _RATIO * packed)
 
 
@@ -93,7 +93,7 @@ def unpacking(
     """What is packed in a stream: all members or frames, one after the other.
 
     Reading raises :class:`BrokenPackError` where it is broken or cut off, and
-    :class:`FormatError` where far too much comes out.
+    :class:`FormatError` if the output is far too large.
     """
     count = 0
 
@@ -131,7 +131,7 @@ class _Members:
         self._one = self._new()
 
     def part(self, size: int) -> bytes:
-        """The next bytes, so many at most; none at the end."""
+        """The next bytes, at most this many; none at the end."""
         while True:
             data = b""
             if self._one.eof:
@@ -153,7 +153,7 @@ class _Members:
                 return part
 
     def _rest(self, left: bytes) -> bytes:
-        """What is behind a member; xz may fill up with zeros."""
+        """The bytes after a member; xz may pad with zeros."""
         filled = self._packing.name == "xz"
         while not left or (filled and not left.strip(b"\0")):
             left = self._read(_TAKEN)
@@ -171,7 +171,7 @@ class _Members:
         )  # fmt: skip
 
 
-# What makes a decompressor for a member, and what it raises.
+# The decompressor of a member, and the exceptions it raises.
 _Made = tuple[Callable[[], Any], tuple[type[Exception], ...]]
 
 
@@ -200,16 +200,16 @@ def _zstd(packing: Packing, name: str) -> _Made:
     library = _library("zstandard", packing, name)
     # One for all frames: it is large, and frames may be small.
     made = library.ZstdDecompressor(max_window_size=_MEMORY)
-    return lambda: _Sips(made.decompressobj()), (library.ZstdError,)
+    return lambda: _SmallReads(made.decompressobj()), (library.ZstdError,)
 
 
-class _Sips:
-    """A frame of zstd, a little of it at a time, so that little comes out at a time."""
+class _SmallReads:
+    """A frame of zstd, decompressed in small steps, so that each output is small."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         self._packed = self._plain = b""
-        self._at = 0  # how far of what is unpacked was handed out
+        self._at = 0  # position up to which output was returned
 
     @property
     def eof(self) -> bool:
@@ -256,7 +256,7 @@ def _library(module: str, packing: Packing, name: str) -> Any:
 def packed(raw: BinaryIO, packing: Packing, name: str) -> AbstractContextManager[BinaryIO]:
     """A stream whose bytes are compressed into another, which stays open.
 
-    The same bytes in give the same bytes out: there is no time and no name inside.
+    Equal input gives equal output: the header has no time and no name.
     """
     made: AbstractContextManager[Any] = _packer(raw, packing, name)
     return made

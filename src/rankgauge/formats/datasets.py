@@ -32,7 +32,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
         table = None
         if hasattr(data, "qrels_iter"):
             table = got_from(lambda: ir_judgments(data), source, FETCHED)
-        said = "its judgments"
+        text = "its judgments"
     else:
         hub = library("datasets", extra="huggingface", of=COLLECTION)
         configs = got_from(lambda: hub.get_dataset_config_names(name), source, "check the name")
@@ -40,26 +40,26 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
         chosen = one_split(judged, split, source, [TEST])
         table = judged_rows(chosen)
         several = splits_in(judged)
-        said = f"its judgments{f' of the split {split or TEST}' if len(several) > 1 else ''}"
+        text = f"its judgments{f' of the split {split or TEST}' if len(several) > 1 else ''}"
         others = [one for one in several if one != (split or TEST)]
-        said += f"; there are also: {', '.join(others)}" if len(several) > 1 else ""
+        text += f"; there are also: {', '.join(others)}" if len(several) > 1 else ""
     if table is None:
         raise InputError(
             "there are no judgments in this dataset", where=source,
             fix="choose a part that has some: https://ir-datasets.com says which do",
         )  # fmt: skip
-    return table.said(f"{source}: {said}", source=source)
+    return table.with_notes(f"{source}: {text}", source=source)
 
 
 def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
-    """What a library gives for a name, with its refusal as one of ours."""
+    """Return the result of a library, with its errors as errors of rankgauge."""
     try:
         return get()
     except RankgaugeError:
         raise
     except (KeyError, ValueError, OSError, RuntimeError) as error:
-        said = f"{type(error).__name__}: {error}".split("\n")[0][:300]
-        raise InputError(f"it cannot be loaded: {said}", where=what, fix=fix) from error
+        message = f"{type(error).__name__}: {error}".split("\n")[0][:300]
+        raise InputError(f"it cannot be loaded: {message}", where=what, fix=fix) from error
 
 
 def ir_dataset(name: str, split: str | None) -> Any:
@@ -90,7 +90,7 @@ def ir_judgments(data: Any) -> PairTable:
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:
     """The judgments of a repository of Hugging Face with these configurations.
 
-    They are a configuration of it, or a repository beside it with ``-qrels`` in its name.
+    They are a configuration of it, or a repository next to it with ``-qrels`` in its name.
     """
     hub = library("datasets", extra="huggingface", of=COLLECTION)
     fix = "check the name, and that it has judgments"
@@ -113,7 +113,7 @@ def splits_in(data: Any) -> tuple[str, ...]:
 
 
 def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
-    """One split of a DatasetDict: the one named, the first that is usual, or the only one."""
+    """One split of a DatasetDict: the named one, the first usual one, or the only one."""
     splits = splits_in(data)
     if not splits:
         return data

@@ -4,7 +4,7 @@ Eight digits are taken at a time as one 64-bit word. A number ``m / 10^d`` of at
 one division of two exact floats, and so correctly rounded (Clinger, How to Read Floating Point
 Numbers Accurately, 1990). Of a longer one the remainder of that division is computed exactly
 (Dekker, A Floating-Point Technique for Extending the Available Precision, 1971) and corrects it.
-Where the result lies too near the middle between two floats to be sure, it is left to others, as is
+A result too near the middle between two floats is left to another parser, as is
 everything that is not plain digits with at most one point.
 """
 
@@ -54,7 +54,7 @@ def words_of(data: Bytes) -> Words:
 def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Floats, Bools]:
     """The numbers in these places, and which were read; the others are left to Python's ``float``.
 
-    `data` has at least 32 bytes before the first number and behind the last.
+    `data` has at least 32 bytes before the first number and after the last.
     """
     first = data[starts]
     minus, begins = None, starts
@@ -68,14 +68,14 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if longest <= _WORD:
         number = _short(data, words, (ends, digits, places), sure)
     else:
-        number = _whole(words, (ends, digits, places), sure)
+        number = _long_number(words, (ends, digits, places), sure)
     values = number.astype(np.float64)
     values /= power
     long = np.flatnonzero(sure & (digits > _EXACT)) if longest > _EXACT else digits[:0]
     if len(long):
         powers = power[long] if isinstance(power, np.ndarray) else np.full(len(long), power)
         values[long], sure[long] = _corrected(number[long], powers)
-        # A whole number that is no float is refused, also with zeros behind its point.
+        # An integer that no float represents is refused, also with zeros after the point.
         large = values[long] >= _INEXACT
         long, units = long[large], powers[large].astype(np.uint64)
         whole, fraction = np.divmod(number[long], units)
@@ -91,7 +91,7 @@ def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure
     here = words[ends - _WORD]
     if isinstance(behind, int) and behind >= _WORD:
         return _number(_digits(here, digits, sure))
-    # Where the point stands the byte before moves in.
+    # Remove the point: the byte before it takes its place.
     moved = data[ends - (_WORD + 1)].astype(np.uint64)
     moved |= here << _EIGHT
     if isinstance(behind, int) and behind <= 0:
@@ -103,11 +103,11 @@ def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure
     return _number(_digits(here, digits, sure))
 
 
-def _whole(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
-    """The same for more digits: those before the point and those behind it are read apart."""
+def _long_number(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
+    """The same for more digits: those before and after the point are parsed separately."""
     ends, digits, places = token
     if isinstance(places, int):
-        # All are written alike.
+        # All have the same number of decimals.
         behind: Ints | int = places
         power: Words | np.uint64 = _WHOLE_POWERS[places]
     else:
@@ -121,7 +121,7 @@ def _whole(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> W
 
 
 def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
-    """The whole number of so many digits that end in these places; there may be none."""
+    """The whole number of this many digits that end in these places; there may be none."""
     ends, digits = part
     number = None
     for place, scale in enumerate(_UNITS):
@@ -140,7 +140,7 @@ def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
 def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
     """The values of the last so many of eight digits, each in its byte; 0 in the others.
 
-    Where one is no digit, False is written.
+    Where one is not a digit, False is written.
     """
     word ^= _ZEROS
     if isinstance(count, int):
@@ -159,9 +159,9 @@ def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
 def _places(
     data: Bytes, words: Words, begins: Ints, ends: Ints
 ) -> tuple[Ints | int, Floats | float]:
-    """How many digits are behind the point of each number, and that power of ten.
+    """The number of digits after the point of each number, and that power of ten.
 
-    One for all where they are written alike, as in most files. Without a point it is `_NONE`.
+    A single one if all have the same, as in most files. Without a point it is `_NONE`.
     """
     if len(ends):
         token = data[begins[0] : ends[0]].tobytes()
@@ -173,21 +173,21 @@ def _places(
                 return alike, float(_POWERS[alike])
     from_begin = _first_point(data, words, begins, ends)
     found = np.where(from_begin < _NONE, ends - 1 - begins - from_begin, _NONE)
-    # A point behind the end is that of another field.
+    # A point after the end belongs to another field.
     found[found < 0] = _NONE
     power = _POWERS[np.where(found <= _LONGEST, found, 0)]
     return found, power
 
 
 def _first_point(data: Bytes, words: Words, begins: Ints, ends: Ints) -> Ints:
-    """How far behind its begin the first point of a token stands; `_NONE` if there is none."""
+    """Offset of the first point of a token; `_NONE` if there is none."""
     word = words[begins] ^ _POINTS
     # The highest bit of the first byte that is zero now, and of no byte before it.
     found = word - _ONES
     found &= ~word
     found &= _TOPS
     found &= ~found + _U(1)
-    # The exponent of a float says which bit it is.
+    # The exponent of a float gives the bit.
     exponent: Ints = found.astype(np.float64).view(np.int64) >> 52
     point: Ints = (exponent - 1023) >> 3
     missing = point < 0
@@ -232,7 +232,7 @@ def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:
     half = (bits & _EXPONENT).view(np.float64)
     half *= _HALF_UNIT
     left = np.abs(correction - (value - quotient))
-    # What is lost so far is far less than this; and below a power of two floats lie closer.
+    # The error so far is far less than this; and below a power of two floats are closer.
     margin = np.abs(correction, out=correction)
     margin += half
     margin *= _MARGIN

@@ -13,10 +13,10 @@ from typing import Any
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
-from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
-from rankgauge.formats.rows import Rows, by_query, rank_number
+from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
@@ -26,7 +26,15 @@ _DECIMAL = re.compile(r"\d+\.0+")
 
 
 def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
-    """Read a table with a header, whose columns are separated as usual, or else as it shows."""
+    """Read a table with a header; the separator is the usual one, or detected from the header."""
+    (table,) = _pieces(lines, rows, usual)
+    return table
+
+
+def _pieces(  # noqa: C901 - one kind of row after another
+    lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str
+) -> Iterator[PairTable]:
+    """Read as :func:`_read`, one table each time that the rows are full."""
     name = rows.name
     start = list(itertools.islice(lines, 1))
     first = "".join(decoded_line(line, name, number) for number, line in start)
@@ -34,8 +42,16 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
     found = _cells_of(itertools.chain(start, lines), rows, by)
     _, header = next(found, (0, None))
     if header is None:
-        return rows.table()  # which says that there is none
+        rows.table()  # which raises the error
+        return
     columns, places = _header(header, rows)
+
+    def table() -> PairTable:
+        made = rows.table(columns, (query + 1, doc + 1, value + 1))
+        if by != usual:
+            made = made.with_notes(f"{name}: read with {by!r} between the columns")
+        return made.with_notes(*_spreadsheet_warnings(rows))
+
     query, doc, value = places
     rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
     ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
@@ -51,20 +67,25 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
                 rows.add(number, row[query], row[doc], grade)
                 if ranks:
                     rows.ranks.append(rank_number(row[rank]))
-    table = rows.table(columns, (query + 1, doc + 1, value + 1))
-    if by != usual:
-        table = table.said(f"{name}: read with {by!r} between the columns")
+                if rows.full:
+                    yield table()
+                    rows.clear()
+    if rows.ended:
+        return
+    last = table()
     if unrated:
-        table = table.said(f"{name}: {unrated} lines without a rating are not judged")
-    return table.said(*_spreadsheet_warnings(rows))
+        last = last.with_notes(f"{name}: {unrated} lines without a rating are not judged")
+    yield last
 
 
 read_csv = partial(_read, usual=",")
 read_tsv = partial(_read, usual="\t")
+csv_pieces = partial(_pieces, usual=",")
+tsv_pieces = partial(_pieces, usual="\t")
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
-    """Whether a row has the cells of the header; else it is blank, or refused."""
+    """Whether a row has as many cells as the header; other rows are blank or refused."""
     if len(row) == len(header):
         return True
     if not "".join(row).strip():
@@ -117,7 +138,7 @@ def _strict(texts: Iterable[str], by: str) -> Any:
 
 
 def _delimiter(header: str, layout: Layout, usual: str) -> str:
-    """What separates columns: what the format says, or else what splits a header of ours."""
+    """The separator: that of the format, or the one that splits the header into known columns."""
     for by in (usual, ",", ";", "|", "\t"):
         if columns_of(header.split(by), layout) is not None:
             return by
@@ -150,24 +171,30 @@ def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
 
 
 def _lines(
-    table: PairTable,
+    tables: Iterable[PairTable],
     layout: Layout,
     _tag: str = "",
     *,
     by: str,
     header: tuple[str, str, str] | None = None,
-) -> Iterator[str]:
+) -> Iterator[bytes | str]:
     """A table with a header, query by query."""
     parts: list[str] = []
     # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
     sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
     writer = csv.writer(sink, delimiter=by, lineterminator="\r\n")
     writer.writerow(header or layout.columns)
-    for query, docs in by_query(table):
-        writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
-        yield "".join(parts)
+    yield parts.pop()
+    for query, table, rows in by_query(tables):
+        lines = None
+        if layout is RUN:
+            writer.writerow((query, ""))
+            lines = score_lines(table, rows, (parts.pop()[:-1], by, "\n"))
+        if lines is None:
+            docs = text_pairs(table, rows)
+            writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
+        yield lines or "".join(parts)
         parts.clear()
-    yield "".join(parts)
 
 
 csv_lines = partial(_lines, by=",")
@@ -227,7 +254,7 @@ def named_cells(
             else:
                 yield number, dict(zip(header, cells, strict=False))
     except FormatError as error:
-        # Behind a fault of the file itself there is nothing more.
+        # After a fault of the file itself, nothing more is read.
         if on_error is None:
             raise
         on_error(error)

@@ -11,7 +11,7 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.registry import FORMATS, load
 from rankgauge.formats.trec import is_line, places_of
 
-# What trec_eval calls its measures; -Z puts a Z before the name.
+# Names of measures in the output of trec_eval; -Z prefixes a Z.
 _MEASURE = (
     rb"Z?(runid|num_\w+|map\w*|gm_\w+|P_\w+|recall_\w+|iprec_at_recall_[\d.]+|ndcg\w*|Rndcg\w*|"
     rb"bpref\w*|recip_rank|Rprec\w*|success_\w+|set_\w+|infAP|11pt_avg|relative_P\w*|relstring\w*|"
@@ -23,7 +23,7 @@ _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\
 
 def guess_format(first: bytes, layout: Layout) -> str:
     """The format of judgments or of a run that begins with this line."""
-    # Looked at only where the line may be one of the old formats: they are slow to load.
+    # QueryDetails at only where the line may be one of the old formats: they are slow to load.
     fields = first.split(None, 3)
     if layout is not RUN and (
         len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]
@@ -44,7 +44,7 @@ def has_header(first: bytes, layout: Layout) -> bool:
     """Whether this line between tabs is a header, so that cells are not read by their place."""
     if is_header(first, layout):
         return True
-    # A line of the right width that has no number is a header in words we do not know.
+    # A line of the right width without a number is a header with unknown names.
     cells = first.split(b"\t")
     return places_of(cells, layout) is not None and not is_line(cells, layout)
 
@@ -55,13 +55,13 @@ def is_header(line: bytes, layout: Layout) -> bool:
 
 
 def first_object(first: bytes) -> Any:
-    """The value of a first line of JSON; None if it is no JSON by itself."""
+    """The value of a first line of JSON; None if it is not JSON by itself."""
     import json
 
     try:
         return json.loads(first)
     except (ValueError, RecursionError):
-        return None  # an object of many lines, or broken: the reader says so
+        return None  # an object of several lines, or broken: the reader reports it
 
 
 def _has_columns(cells: list[bytes], layout: Layout) -> bool:
@@ -83,14 +83,14 @@ def _is_row(first: bytes, layout: Layout) -> bool:
 
 
 def is_doubtful(first: bytes) -> bool:
-    """Whether the line may be one of something else: cheap, and wrong at times."""
+    """Whether the line may belong to another kind of file: cheap, sometimes wrong."""
     if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
         return True
     return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
 
 
 def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> None:
-    """Refuse a file that begins with a line of something else."""
+    """Refuse a file that begins with a line of another kind of file."""
     if is_doubtful(first) or first.count(b"\t") == 1:
         what, fix = _taken_for(first, layout)
         if what:

@@ -1,7 +1,7 @@
-"""Judgments that say more of a document than its grade: rows with further columns.
+"""Special judgments: rows with columns beyond query, document and grade.
 
-A :class:`Wide` says what such rows look like; :func:`wide_rows` makes columns of them, whatever
-they came in: a file, a mapping of columns, a data frame, rows.
+A :class:`Wide` declares such rows; :func:`wide_rows` makes columns of them from any source: a file,
+a mapping of columns, a data frame, rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _Cells: TypeAlias = tuple[dict[str, list[Any]], list[int] | None]
 class Wide(NamedTuple):
     """What rows of one kind look like."""
 
-    words: str  # what they are, in a sentence
+    words: str  # their meaning, in a sentence
     # The fields of a line in TREC format; one that starts with ``-`` is passed over.
     fields: tuple[str, ...]
     # Of each further column the names it may have in a table, best first.
@@ -82,7 +82,7 @@ class WideRows(NamedTuple):
 
 
 def row_place(rows: WideRows, *places: int) -> str:
-    """Where these rows stand, for a message."""
+    """Location of these rows, for a message."""
     if rows.lines is None:
         return rows.source
     return f"{rows.source}, lines " + " and ".join(str(int(rows.lines[row])) for row in places)
@@ -157,7 +157,7 @@ def _number(cell: bytes) -> Any:
 
 
 def _names(names: Iterable[Any], wide: Wide) -> dict[str, Any] | None:
-    """The name of each column by what it holds; None if they are not all there."""
+    """The name of each column by its content; None if one is missing."""
     given = list(names)
     own = columns_of(given, JUDGMENTS)
     if own is None:
@@ -196,7 +196,7 @@ def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
 
 
 def _library_rows(source: str) -> Iterator[Any]:
-    """The judgments of a dataset of ir_datasets, with all that they say."""
+    """The judgments of a dataset of ir_datasets, with all of their columns."""
     from rankgauge.formats.datasets import FETCHED, got_from, ir_dataset
 
     data = ir_dataset(source.removeprefix(_LIBRARY), None)
@@ -397,8 +397,8 @@ def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
     return " ".join("0" if field.startswith("-") else next(cells) for field in wide.fields) + "\n"
 
 
-def subtopics_said(path: str, lines: Sequence[int]) -> str:
-    """What to do about lines of one pair that may be judgments by subtopic; else empty."""
+def subtopic_advice(path: str, lines: Sequence[int]) -> str:
+    """The fix for repeated pairs that may be judgments by subtopic; else empty."""
     found = _seconds(path, lines)
     if len(set(found)) < len(lines):
         return ""

@@ -4,7 +4,7 @@ It reads files with the same number of fields on every line, separated by blanks
 declines every other file, and then the plain reader of ``trec.py`` reads the whole of it: same
 values, same errors, same numbers of lines.
 
-Positions of blanks make a grid of so many fields a line. Where more than one blank separates
+Positions of blanks make a grid of this many fields a line. Where more than one blank separates
 fields, both edges of every field are looked for.
 """
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import Layout
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.lines import AROUND, Text, read_into
@@ -37,9 +38,10 @@ _WORD = 8
 _SPARE = 1 << 10
 _SHORT = 1 << 16
 _KEPT = 31 << 20
-# So many words of a query are looked at in every row: there is room for them behind the text.
+# This many words of a query are looked at in every row: the buffer has room for them after the
+# text.
 _WORDS_OF_ALL = 3
-# Ids up to so many are looked up one by one.
+# Ids up to this many are looked up one by one.
 _FEW = 1 << 9
 # The first n of eight bytes.
 _FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
@@ -53,8 +55,8 @@ def quick_table(
     """Read a whole text; None where its lines differ in their number of fields."""
     data = text.data
     start, stop = AROUND + skip, AROUND + text.size
-    # Empty lines at the end say nothing, and the last line need not end.
-    stop = _said_until(data, start, stop)
+    # Empty lines at the end are ignored, and the last line need not end with a line feed.
+    stop = _text_end(data, start, stop)
     if stop < 0:
         return None
     rows = _Rows(stop - start, ranks=ranks)
@@ -66,47 +68,44 @@ def quick_table(
     return _named(rows.table(data, line, rows.count), rows, name) if taken else None
 
 
-def quick_blocks(
-    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int | None = None
-) -> Iterator[PairTable | None]:
-    """Read a text in tables of whole queries; ends with None for a text that needs another reader.
+class UnevenLinesError(Exception):
+    """The lines do not have the same number of fields."""
 
-    Such a text has a query in two places, or lines that are not alike. A table is valid until the
-    next is asked for: its memory is used again. Its lines have no numbers, unless asked for.
+
+def quick_pieces(
+    stream: BinaryIO,
+    start: bytes,
+    name: str,
+    layout: Layout,
+    *,
+    line: int | None = None,
+    size: int | None = None,
+) -> Iterator[tuple[PairTable, bool]]:
+    """Read a text in tables of consecutive lines, each with whether it is the last.
+
+    A table is valid until the next is asked for: its memory is used again. Its lines have no
+    numbers, unless the number of the first is given.
+
+    Raises:
+        UnevenLinesError: Position from which another reader continues, after the lines of the last
+            table.
     """
-    data = np.zeros(len(start) + _BLOCK + 2 * AROUND, dtype=np.uint8)
+    data = np.zeros(len(start) + (size or _BLOCK) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     lines = _Lines(data, layout, ranks=line is not None)
     rows = _Rows(len(data), ranks=lines.ranks)
-    size = AROUND + len(start)
-    seen: set[bytes] = set()
+    end = AROUND + len(start)
     ended = False
     while not ended:
-        size, ended = _filled(stream, lines, size, rows)
-        if size < 0 or not rows.grouped:
-            yield None
-            return
-        # The last query may go on.
-        count = rows.count if ended else rows.last[0]
-        if count:
+        end, rest, ended = _filled(stream, lines, end, rows)
+        if end < 0 or not (rows.count or ended):
+            raise UnevenLinesError
+        if rows.count:
             # A view, since the table makes its arrays read-only.
-            table = _named(rows.table(data.view(), line, count), rows, name)
-            line = None if line is None else line + count
-            names = table.queries.tolist()
-            if not seen.isdisjoint(names):
-                yield None
-                return
-            seen.update(names)
-            yield table
-        elif not ended:
-            # One query fills it all: it needs more room.
-            data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
-            lines = _Lines(data, layout, ranks=line is not None)
-            rows = _Rows(len(data), ranks=lines.ranks)
-            continue
-        rest = rows.last[1]
-        data[AROUND : AROUND + size - rest] = data[rest:size].copy()
-        size += AROUND - rest
+            yield _named(rows.table(data.view(), line, rows.count), rows, name), ended
+            line = None if line is None else line + rows.count
+        data[AROUND : AROUND + end - rest] = data[rest:end].copy()
+        end += AROUND - rest
         rows.clear()
 
 
@@ -129,6 +128,7 @@ class _Lines:
 
 def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
     while start < stop:
+        check_stopped()
         end = _last_line(lines.data, start, min(start + _PIECE, stop))
         if end <= start or not lines.take(start, end, rows):
             return False
@@ -136,46 +136,49 @@ def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
     return True
 
 
-def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, bool]:
-    """Read on until memory or the text ends; its end (-1: declined), and whether it is all."""
+def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, int, bool]:
+    """Read on until memory or the text ends.
+
+    Returns its end (-1: declined), how far it was read into rows, and whether it is all.
+    """
     data = lines.data
     room = len(data) - AROUND
     taken = AROUND
-    # What was left of the last block comes first.
+    # The remainder of the last piece comes first.
     while True:
-        stop = _said_until(data, taken, _last_line(data, taken, size))
+        stop = _text_end(data, taken, _last_line(data, taken, size))
         if stop > taken:
             stop = _next_line(data, stop)
             if not _taken(lines, taken, stop, rows):
-                return -1, True
+                return -1, taken, True
             taken = stop
         if size >= room:
-            return size, False
+            return size, taken, False
         # With what is left of the last line it makes one piece; a longer line is not taken.
         ahead = _PIECE - (size - taken)
         if ahead <= 0:
-            return -1, True
+            return -1, taken, True
         read = read_into(stream, data[size : min(size + ahead, room)])
         if read is None:
-            return -1, True
+            return -1, taken, True
         if not read:
             break
         size += read
-    stop = _said_until(data, taken, size)
+    stop = _text_end(data, taken, size)
     if stop > taken:
         data[stop] = _LINE
         if not _taken(lines, taken, stop + 1, rows):
-            return -1, True
-    return (size if rows.count else -1), True
+            return -1, taken, True
+    return size, size, True
 
 
-def _said_until(data: _Bytes, start: int, stop: int) -> int:
-    """Where the text ends, without the white space at its end; -1 if there is nothing else."""
+def _text_end(data: _Bytes, start: int, stop: int) -> int:
+    """End of the text without trailing white space; -1 if it is all white space."""
     while stop > start:
         first = max(start, stop - _LOOK)
-        said = len(data[first:stop].tobytes().rstrip(_SPACE))
-        if said:
-            return first + said
+        length = len(data[first:stop].tobytes().rstrip(_SPACE))
+        if length:
+            return first + length
         stop = first
     return -1
 
@@ -210,7 +213,7 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
 
 
 def _named(table: PairTable, rows: _Rows, name: str) -> PairTable:
-    return table.said(source=name) if rows.ascii else as_read(table, name)
+    return table.with_notes(source=name) if rows.ascii else as_read(table, name)
 
 
 @dataclass(frozen=True)
@@ -236,11 +239,10 @@ class _Rows:
     """Columns of rows, filled piece by piece, in memory that is used again.
 
     Attributes:
-        count: How many rows there are.
+        count: Number of rows.
         ascii: Whether all that was read is ASCII.
-        queries: The queries of the rows, numbered as they came.
+        queries: The queries of the rows, numbered in order of appearance.
         grouped: Whether the rows of each query are consecutive.
-        last: The first row of the last query, and where it starts in the text.
         ranked: Whether every row has a rank that is a number.
     """
 
@@ -263,9 +265,10 @@ class _Rows:
         self.queries = Numbering()
         self._names = None if self._core is None else self._core.numbering()
         self.grouped = True
-        self.last = (0, 0)
-        self._last = b""
         self._newest = 0
+        if not self._starts.flags.writeable:
+            # They were reordered, and belong to a table now.
+            self._starts = np.empty(0, dtype=np.int64)
 
     def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
         """Add the lines of this span of the text, unless one has another shape."""
@@ -276,7 +279,7 @@ class _Rows:
         found = self._scratch.grid(text, shape.width)
         if found is None:
             return False
-        # From here on places count from a little before the text, where numbers are looked at.
+        # From here on positions count from a little before the text, where numbers are parsed.
         base = start - AROUND
         near, words = data[base:], words[base:]
         if (near[found.starts(0)] == _COMMENT).any():
@@ -297,7 +300,7 @@ class _Rows:
             self._add_ranks(near, words, found, shape.rank)
         queries = found.starts(shape.query)
         spans = (queries, found.ends(shape.query) - queries)
-        self._numbers[here] = self._numbered(near, words, spans, base)
+        self._numbers[here] = self._numbered(near, words, spans)
         self.count = here.stop
         self.ascii = self.ascii and int(text.max()) < _ASCII
         return True
@@ -313,12 +316,10 @@ class _Rows:
         )  # fmt: skip
         if found is None:
             return False
-        rows, grouped, plain, last, at = found
+        rows, grouped, plain, *_ = found
         self.count += rows
         self.grouped &= grouped
         self.ascii &= plain
-        if last >= 0:
-            self.last = (last, at)
         return True
 
     def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
@@ -334,7 +335,7 @@ class _Rows:
             self._ranks[self.count : self.count + len(read)] = read
 
     def _make_room(self, more: int) -> None:
-        """Let so many rows follow; the total is guessed from the part that was read."""
+        """Let so many rows follow; the total is estimated from the part that was read."""
         wanted = self.count + more
         if wanted <= len(self._starts):
             return
@@ -345,21 +346,13 @@ class _Rows:
             new[: self.count] = old[: self.count]
             setattr(self, name, new)
 
-    def _numbered(
-        self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray], base: int
-    ) -> IntArray:
+    def _numbered(self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray]) -> IntArray:
         """The number of each row's query."""
         starts, lengths = spans
-        first = near[starts[0] : starts[0] + lengths[0]].tobytes()
         heads = _heads(words, starts, lengths)
         codes = self.queries.of(Ids(near.view(), starts[heads], lengths[heads]))
         self.grouped &= int(codes[0]) >= self._newest and bool((codes[1:] > codes[:-1]).all())
         self._newest = int(codes[-1])
-        last = int(heads[-1])
-        if last or first != self._last:
-            at = int(starts[last])
-            self.last = (self.count + last, at + base)
-            self._last = near[at : at + int(lengths[last])].tobytes()
         return np.repeat(codes, np.diff(np.append(heads, len(starts))))
 
     def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:
@@ -377,7 +370,7 @@ class _Rows:
             ranks = self._ranks[:count] if self.ranked else None
             values = self._values[:count]
             return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
-        # Numbers of two bytes are put in order without comparing any.
+        # Numbers of two bytes are sorted without comparing any.
         small = np.uint16 if len(names) <= _SHORT else np.int32
         order = np.argsort(numbers.astype(small), kind="stable")
         offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
@@ -408,7 +401,7 @@ class Numbering:
         return Ids.of(list(itertools.islice(self._number_of, count)))
 
     def of(self, ids: Ids) -> IntArray:
-        """The number of each of these ids; a new one for whatever was not seen."""
+        """The number of each of these ids; a new one for each unseen id."""
         if len(ids) <= _FEW:
             return self._one_by_one(ids)
         codes, sure = self._by_hash(ids)
@@ -443,7 +436,7 @@ class Numbering:
 class _Grid:
     """(lines, fields) where fields end, and start, in the text, counted from `AROUND` before it.
 
-    Without starts, each field starts one byte behind the end of the one before.
+    Without starts, each field starts one byte after the end of the previous one.
     """
 
     closed: IntArray
@@ -500,7 +493,7 @@ class _Scratch:
 
 
 def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
-    """The fields of lines with more than one blank between, before or behind them."""
+    """The fields of lines with more than one blank between, before or after them."""
     here, before = blank[AROUND:], blank[AROUND - 1 : -1]
     starts = np.flatnonzero(~here & before)
     if not len(starts) or len(starts) % width:
@@ -523,7 +516,7 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
 
 
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
-    """These numbers; None if one of them is none, or not finite."""
+    """The parsed numbers; None if one of them is not a number or not finite."""
     values, sure = decimals(data, words, starts, ends)
     if sure.all():
         return values
@@ -551,14 +544,14 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
             word &= _FIRST[np.clip(left, 0, _WORD)]
         new[1:] |= word[1:] != word[:-1]
     if longest > _WORD * _WORDS_OF_ALL:
-        _tell_long_apart(new, words, starts, lengths)
+        _mark_long_queries(new, words, starts, lengths)
     return np.flatnonzero(new)
 
 
-def _tell_long_apart(
+def _mark_long_queries(
     new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
 ) -> None:
-    """Mark long queries that differ from the row before only behind the words of all."""
+    """Mark long queries that differ from the previous row only after the compared words."""
     rows = np.flatnonzero(~new)
     number = _WORDS_OF_ALL
     while True:

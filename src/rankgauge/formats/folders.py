@@ -42,7 +42,7 @@ _QUERIES = (
 )
 _FOLDER = "qrels"
 _SPLIT = "test"
-# What shows that an archive holds a collection.
+# Names that mark an archive as a collection.
 _TEXTS = ("corpus.", "queries.", "documents.")
 _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
 
@@ -93,7 +93,7 @@ def _root(archive: Archive) -> str:
     """The folder of the highest files that look like parts."""
     members = [PurePosixPath(name) for name in archive.members]
     known = [path for path in members if path.name.startswith(_PARTS)]
-    # Of judgments alone: beside the folder that holds them.
+    # Of judgments alone: next to the folder that holds them.
     known = known or [path.parent for path in members if path.parent.name == _FOLDER]
     if not known:
         return ""
@@ -140,7 +140,7 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
 
 
 def queries_in(files: FileSet) -> str | None:
-    """The name of the file of queries, if there is one."""
+    """The name of the file of queries, if any."""
     return next((name for name in _QUERIES if name in files.names), None)
 
 
@@ -162,7 +162,7 @@ def documents_in(
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource | Grades, str]:
-    """The file of judgments of a folder, or the grades beside its questions; and a note on it."""
+    """The file of judgments of a folder, or the grades next to its questions; and a note on it."""
     folder = Path(os.fsdecode(path))
     files = files_in_folder(folder.parent if folder.resolve().name == _FOLDER else folder)
     found = _judgments(files, split)

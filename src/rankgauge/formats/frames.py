@@ -31,10 +31,11 @@ def from_columns(
     columns: Columns | None = None,
     source: str = "",
     on_error: OnError | None = None,
+    before: int = 0,
 ) -> PairTable:
     """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
     names, source = columns or Columns(*layout.columns), source or layout.name
-    blame = blame_row(source)
+    blame = blame_row(source, before=before)
     query_ids = _ids(queries, names.query, source)
     doc_ids = _ids(docs, names.doc, source)
     numbers = _column(values, names.value, source)
@@ -54,13 +55,15 @@ def from_columns(
     )
 
 
-def blame_row(source: str, unit: str = "row") -> Blame:
-    """Makes errors that name a row."""
-    return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {row + 1}", fix=fix)
+def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
+    """Makes errors that name a row, counted after the rows already read."""
+    return lambda row, what, fix: InputError(
+        what, where=f"{source}, {unit} {before + row + 1}", fix=fix
+    )
 
 
 def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
-    """A column of ids, which are still to be looked at one by one unless they are packed."""
+    """A column of ids, which are checked one by one unless they are packed."""
     from rankgauge.formats.arrow import packed
 
     ids = packed(values)
@@ -81,7 +84,7 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
             f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
             where=source, fix="pass one column: array[:, 0]",
         )  # fmt: skip
-    # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
+    # Only a list shows the masked values of an array. Importing numpy.ma would cost time.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
 
@@ -90,7 +93,7 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
     """A series of a library: numbers as an array if none is missing, anything else as a list."""
     kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
     if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
-        # An array of pyarrow that is not in chunks refuses what it would have to copy.
+        # An unchunked array of pyarrow refuses conversions that need a copy.
         array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
         # Whole numbers with gaps come as floats.
         if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
@@ -125,7 +128,7 @@ def is_frame(data: object) -> bool:
     except TypeError:
         return hasattr(data, "__arrow_c_stream__") and hasattr(data, "schema")
     except nw.exceptions.NarwhalsError:
-        return True  # it is one, with a fault that is told when it is read
+        return True  # it is one; its fault is reported when it is read
     return True
 
 
@@ -136,8 +139,9 @@ def from_frame(
     *,
     columns: Columns | None = None,
     on_error: OnError | None = None,
+    before: int = 0,
 ) -> PairTable:
-    """A data frame of any library that narwhals knows."""
+    """A data frame of any library that narwhals knows; `before`: rows before, for messages."""
     source = source or layout.name
     chosen = columns
 
@@ -151,8 +155,9 @@ def from_frame(
 
     queries, docs, values = frame_columns(data, source, choose).values()
     return from_columns(
-        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error
-    )
+        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error,
+        before=before,
+    )  # fmt: skip
 
 
 def frame_columns(
@@ -178,6 +183,11 @@ def frame_columns(
             f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}"
         ) from None
     return {name: frame[name] for name in chosen}
+
+
+def is_null(value: object) -> bool:
+    """Whether a cell has no value: None, or the NaN of data frames."""
+    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
 
 
 def listed(values: Any) -> list[Any]:

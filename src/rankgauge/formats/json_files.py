@@ -14,7 +14,7 @@ from rankgauge.formats.frames import from_columns, short
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.mappings import from_mapping
 from rankgauge.formats.numbers import number_text, plain_number
-from rankgauge.formats.rows import Rows, by_query, rank_number
+from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 from rankgauge.formats.search_tools import shaped
 
 Lines = Iterable[tuple[int, bytes]]
@@ -26,12 +26,12 @@ _JSON = {
     bool: "true or false",
     type(None): "null",
 }
-# The names of what holds the documents of a query, as search tools and their clients write them.
+# Keys of the documents of a query, as search tools and their clients write them.
 _INNER = {
     "run": ("results", "hits", "ranking", "docs", "documents", "ctxs", "passages"),
     "judgments": ("judgments", "judgements", "ratings", "qrels"),
 }
-# A document among those of a query may be called just this.
+# Names of the id of a document within a query.
 _IDS = ("id", "_id")
 _PAIR = 2
 # As json.dumps, which makes a new encoder each time that it is asked for other characters.
@@ -40,9 +40,28 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
     """Read one JSON object a line, with a query, a document and a number in each."""
+    (table,) = json_line_pieces(lines, rows)
+    return table
+
+
+def json_line_pieces(  # noqa: C901 - one shape of an object after another
+    lines: Lines, rows: Rows
+) -> Iterator[PairTable]:
+    """Read as :func:`read_json_lines`, one table each time that the rows are full."""
     columns: Columns | None = None
     nested: Nested | None = None
+
+    def table() -> PairTable:
+        if len(rows.ranks) != len(rows.lines):
+            rows.ranks.clear()
+        if nested is not None:
+            return rows.table(nested.columns).with_notes(nested.note())
+        return rows.table(columns)
+
     for number, value in _objects_of(lines, rows):
+        if rows.full:
+            yield table()
+            rows.clear()
         columns = columns or columns_of(value, rows.layout)
         if columns is None:
             nested = nested or Nested.of(value, rows.name, rows.layout)
@@ -54,18 +73,19 @@ def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
             what, fix = wrong_columns(value, rows.layout)
             rows.refuse(number, what.replace("columns", "keys", 1), fix)
             continue
-        try:
-            rows.add(number, *(value[name] for name in columns.read))
-        except KeyError as error:
-            rows.refuse(number, f"there is no {error}", f"give {error} in every line")
-            continue
+        _add_object(value, number, rows, columns)
+    if not rows.ended:
+        yield table()
+
+
+def _add_object(value: Mapping[str, Any], number: int, rows: Rows, columns: Columns) -> None:
+    try:
+        rows.add(number, *(value[name] for name in columns.read))
+    except KeyError as error:
+        rows.refuse(number, f"there is no {error}", f"give {error} in every line")
+    else:
         if rows.with_ranks and "rank" in value and not columns.has_ranks:
             rows.ranks.append(rank_number(value["rank"]))
-    if len(rows.ranks) != len(rows.lines):
-        rows.ranks.clear()
-    if nested is not None:
-        return rows.table(nested.columns).said(nested.note())
-    return rows.table(columns)
 
 
 def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -105,7 +125,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     found = shaped(value, layout, name)
     if found is not None:
         table = from_mapping(found.rankings, layout, name, on_error=rows.on_error)
-        return table.said(*found.notes)
+        return table.with_notes(*found.notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return _of_objects(value, rows)
     if not isinstance(value, dict):
@@ -130,16 +150,16 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
         raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
     parts = list(itertools.chain.from_iterable(map(nested.rows, given)))
     if not parts:
-        return rows.table()  # which says that there is none
+        return rows.table()  # which raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
     table = from_columns(
         queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
     )
-    return table.said(nested.note())
+    return table.with_notes(nested.note())
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:
-    """What a JSON file holds; no key occurs twice in one object of it."""
+    """The content of a JSON file; no key occurs twice in an object."""
     data = b"".join(line for _, line in lines)
     fix = f"give {wanted}"
     if not data.strip():
@@ -179,11 +199,11 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Nested:
-    """Reads rows that hold all documents of a query: ``{"query_id": "q1", "results": [...]}``.
+    """Reads rows with all documents of a query: ``{"query_id": "q1", "results": [...]}``.
 
     Attributes:
-        columns: The names that are read; those of ours where documents have no names.
-        inner: The name of what holds the documents.
+        columns: The names that are read; our own names if documents have none.
+        inner: The key of the documents.
     """
 
     def __init__(self, name: str, layout: Layout, query: str, inner: str) -> None:
@@ -195,7 +215,7 @@ class Nested:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], name: str, layout: Layout) -> Nested | None:
-        """The reader of rows like this first one; None if it holds no documents."""
+        """The reader for rows like the first one; None if it has no documents."""
         inner = next(
             (key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None
         )
@@ -223,7 +243,7 @@ class Nested:
         return ((query, doc, number) for doc, number in pairs)
 
     def note(self) -> str:
-        """What is to be said of the rows."""
+        """The notes on the rows."""
         return f"{self._name}: the documents of each query are those in {self.inner!r}"
 
     def _listed(self, query: Any, held: list[Any], line: int) -> list[tuple[Any, Any]]:
@@ -238,7 +258,7 @@ class Nested:
             )  # fmt: skip
         if self._layout is not RUN:
             return [(doc, 1) for doc in held]
-        # Only their order says how good they are: two rows of a query would mix theirs.
+        # Only their order ranks them: two rows of a query would mix their orders.
         if short(query) in self._ordered:
             raise self._fault(
                 line, f"query {short(query)} has two lists of documents", "give one, best first"
@@ -276,22 +296,31 @@ class Nested:
         return FormatError(what, path=self._name, line=line, fix=fix)
 
 
-def json_by_query(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def json_by_query(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """A JSON object, query id to document id to number, query by query."""
     before = "{"
-    for query, docs in by_query(table, whole=True):
-        numbers = {doc: plain_number(value, layout) for doc, value in docs}
-        yield f"{before}{_json(query)}: {_json(numbers)}"
+    for query, table, rows in by_query(tables, whole=True):
+        lines = score_lines(table, rows, ('"', '": ', ", ")) if layout is RUN else None
+        if lines:
+            numbers = f"{{{lines[:-2].decode()}}}"
+        else:
+            pairs = text_pairs(table, rows)
+            numbers = _json({doc: plain_number(value, layout) for doc, value in pairs})
+        yield f"{before}{_json(query)}: {numbers}"
         before = ",\n"
     yield "{}\n" if before == "{" else "}\n"
 
 
-def json_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def json_lines(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[bytes | str]:
     """One JSON object a row, query by query."""
     query_key, doc_key, value_key = map(_json, layout.columns)
-    for query, docs in by_query(table):
+    for query, table, rows in by_query(tables):
         start = f"{{{query_key}: {_json(query)}, {doc_key}: "
         middle = f", {value_key}: "
-        yield "".join(
-            [f"{start}{_json(d)}{middle}{number_text(value, layout)}}}\n" for d, value in docs]
+        lines = None
+        if layout is RUN:
+            lines = score_lines(table, rows, (f'{start}"', f'"{middle}', "}\n"))
+        yield lines or "".join(
+            f"{start}{_json(doc)}{middle}{number_text(value, layout)}}}\n"
+            for doc, value in text_pairs(table, rows)
         )

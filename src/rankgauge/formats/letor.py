@@ -18,13 +18,13 @@ def begins_letor(line: bytes) -> bool:
 def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
     """Read judgments; the document is the first word of the comment, or its ``docid =``."""
     for number, line in lines:
-        said, _, comment = line.partition(b"#")
-        fields = said.split(None, 2)
+        features, _, comment = line.partition(b"#")
+        fields = features.split(None, 2)
         if not fields:
             continue
         doc = _document(comment)
-        if not begins_letor(said) or not fields[1][4:] or not doc:
-            bare = begins_letor(said) and not doc
+        if not begins_letor(features) or not fields[1][4:] or not doc:
+            bare = begins_letor(features) and not doc
             what = "there is no document behind #" if bare else "the line has no query: qid:1"
             rows.refuse(number, what, "give lines such as: 2 qid:1 1:0.5 # d1", text=line)
             continue
@@ -36,7 +36,7 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             continue
         rows.add(number, fields[1][4:], doc, grade)
     said_of = f"{rows.name}: read as LETOR judgments: the document is the text after #"
-    return rows.table().said(said_of, source=rows.name)
+    return rows.table().with_notes(said_of, source=rows.name)
 
 
 def _document(comment: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Bytes of a file or of standard input, line by line, whatever they are packed in."""
+"""Bytes of a file or of standard input, line by line, compressed or not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.threads import check_stopped
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing, format_named
 
@@ -32,7 +33,7 @@ _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
 # How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
 _NAMED_COLUMNAR = format_named("parquet").suffixes + format_named("arrow").suffixes
-# How files start that are no text, what they are, and what to do about it.
+# First bytes of files that are not text, the kind of file, and the fix.
 _STRANGE = (
     (b"\xff\xfe", *_UTF16),
     (b"\xfe\xff", *_UTF16),
@@ -59,7 +60,7 @@ _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
 _BREAKS = (b"\n", b"\r")
 _PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
-# What reading raises, of files and of what is packed.
+# Exceptions of reading, of files and of decompression.
 _FAULTS = (BrokenPackError, OSError)
 _PART = 1 << 18
 _SHOWN = 80
@@ -151,7 +152,7 @@ def is_zip(start: bytes) -> bool:
 
 
 def archive_of(stream: BinaryIO, source: Source) -> Archive:
-    """The archive that is open; what is no file of its own is read into memory."""
+    """The open archive; a stream without a file is read into memory."""
     from rankgauge.formats.archives import Archive
 
     name = source_name(source)
@@ -166,7 +167,7 @@ def all_of(stream: BinaryIO, name: str) -> bytes:
 
 
 def beginning(stream: BinaryIO, name: str, size: int) -> bytes:
-    """So many bytes of a stream; as :func:`all_of`."""
+    """Read this many bytes of a stream; as :func:`all_of`."""
     try:
         return stream.read(size)
     except _FAULTS as error:
@@ -188,7 +189,7 @@ def start_of(stream: BinaryIO) -> bytes:
     try:
         return cast("io.BufferedReader", stream).peek(2 * _TAR_AT)[: 2 * _TAR_AT]
     except _FAULTS:
-        return b""  # who reads it says so
+        return b""  # the reader reports the error
 
 
 def refuse(start: bytes, name: str) -> None:
@@ -249,6 +250,7 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
     number, line, whole = 0, b"", True
     try:
         for raw in stream:
+            check_stopped()
             if raw.isspace() and raw.count(b"\n") > 1:
                 line = raw
                 yield number + 1, raw
@@ -295,11 +297,11 @@ class Text:
     """A whole text in memory."""
 
     data: npt.NDArray[np.uint8]  # its bytes, with `AROUND` spare ones before and behind
-    size: int  # how many there are
+    size: int  # their number
     fault: Exception | None = None  # what reading it raised, before its end was reached
 
     def lines(self) -> Iterator[bytes]:
-        """Its lines, and then the fault that met the one who read it."""
+        """Its lines, then the error met while reading, if any."""
         whole = self.data[AROUND : AROUND + self.size].tobytes()
         if self.fault is not None:
             whole = whole[: whole.rfind(b"\n") + 1]
@@ -308,8 +310,8 @@ class Text:
             raise self.fault
 
 
-def gathered(stream: BinaryIO, start: bytes) -> Text:
-    """The rest of a stream, behind what was read of it."""
+def rest_of_stream(stream: BinaryIO, start: bytes) -> Text:
+    """The rest of a stream after the lines already read."""
     data = np.zeros(_room(stream) + len(start) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     size = len(start)
@@ -330,7 +332,7 @@ def gathered(stream: BinaryIO, start: bytes) -> Text:
 
 
 def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
-    """Fill this room, how far; short only at the end. None if reading fails before it."""
+    """Fill the buffer and return the size, short only at the end; None if reading fails."""
     size = 0
     try:
         while size < len(room):
@@ -347,7 +349,7 @@ def _read_some(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
     """Read some bytes into this room, how many; 0 at the end."""
     if is_plain_file(stream):
         return cast("io.BufferedReader", stream).readinto(room.data)
-    # As little at a time as reading by lines takes: what is read before a fault must be the same.
+    # The same block size as reading by lines: both must read the same bytes before an error.
     part = getattr(stream, "read1", stream.read)(_PACKED)
     room[: len(part)] = np.frombuffer(part, dtype=np.uint8)
     return len(part)
@@ -362,7 +364,7 @@ def _room(stream: BinaryIO) -> int:
 
 
 def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:
-    """The error for one of `_FAULTS`, met behind this line."""
+    """The error for one of `_FAULTS`, met after this line."""
     if not isinstance(error, BrokenPackError):
         reason = getattr(error, "strerror", None) or error
         return InputError(f"cannot be read on from line {number + 1}: {reason}", where=name)

@@ -55,7 +55,7 @@ def from_mapping(
 
 
 def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
-    """Whether this came as a list of pairs, in an order that may mean something; or empty."""
+    """Whether this is a list of pairs, whose order may matter; or empty."""
     _, numbers = part
     return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
 
@@ -121,7 +121,7 @@ def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
 
 
 def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
-    """The documents of one query, whatever they came in, and their numbers."""
+    """The documents of one query, from any container, and their numbers."""
     if isinstance(value, Mapping):
         return value, value.values()
     pairs = labelled(value, where)
@@ -138,7 +138,7 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
                 fix=f"write pairs only, or document ids only, or {{document: {layout.value}}}",
             )
         return [doc for doc, _ in docs], [number for _, number in docs]
-    # A bare list says its order: the first document gets the highest score. In judgments, grade 1.
+    # A plain list is a ranking: the first document gets the highest score. In judgments, grade 1.
     return docs, range(len(docs), 0, -1) if layout is RUN else [1] * len(docs)
 
 
@@ -159,7 +159,7 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
 
 
 def is_list(value: object) -> bool:
-    """Whether it gives one entry after the other: it is no text, no mapping and no table."""
+    """Whether it is a sequence of entries: neither text, nor a mapping, nor a table."""
     plain = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     # An array of no dimension calls itself iterable.
     return plain and not hasattr(value, "columns") and getattr(value, "ndim", 1) != 0
@@ -177,11 +177,11 @@ def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
     if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
         return None
     labels, values = listed(index), listed(value)
-    if not all(_is_whole(label) for label in labels):
+    if not all(_is_integer(label) for label in labels):
         return labels, values
     if any(isinstance(entry, str | bytes | tuple | list) for entry in values):
         return None
-    if values and all(_is_whole(entry) for entry in values):
+    if values and all(_is_integer(entry) for entry in values):
         raise InputError(
             "a series has whole numbers as labels and as values, and either could be the ids",
             where=where,
@@ -190,7 +190,7 @@ def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
     return (labels, values) if values else None
 
 
-def _is_whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -236,7 +236,7 @@ def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping
 
 def _numbered(rows: Mapping[Any, Any]) -> bool:
     """Whether the keys are the numbers of rows, as numbers or as JSON writes them."""
-    return all(_is_whole(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
+    return all(_is_integer(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
 
 
 def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:

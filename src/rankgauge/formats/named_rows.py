@@ -1,4 +1,4 @@
-"""Rows with named parts, from whatever holds them: files, data frames, columns, objects."""
+"""Rows with named parts from any source: files, data frames, columns, objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
         containers: Keys of a JSON object that may hold the list of rows.
 
     Raises:
-        InputError: If it holds no rows; the message names the line or the row.
+        InputError: If there are no rows; the message names the line or the row.
     """
     if isinstance(source, str | os.PathLike):
         yield from _of_file(source, source_name(source), containers)
@@ -135,9 +135,9 @@ def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
         lists[str(key)] = listed(column)
     lengths = {key: len(column) for key, column in lists.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {said}", where=name,
+            f"the columns are not of equal length: {text}", where=name,
             fix="give every column one entry for each record",
         )  # fmt: skip
     for number, row in enumerate(zip(*lists.values(), strict=True), 1):

@@ -15,7 +15,7 @@ from rankgauge.core.pair_table import FloatArray
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 
 _SHOWN = 40
-# A number with a comma, which means one thing here and another there.
+# A number with a comma, whose meaning depends on the locale.
 _COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 _EXACT = 2**53
 _WORD, _HALF = 8, 32
@@ -35,7 +35,7 @@ def is_lost(value: Any, number: float) -> bool:
     """Whether a whole number, perhaps as text, became another as a 64-bit float.
 
     From 2^53 on not every whole number has a float of its own: two scores would tie. Numbers with a
-    fraction are rounded, as everywhere; in text, one of zeros is none.
+    fraction are rounded, as everywhere; in text, a fraction of zeros does not count.
     """
     if not _EXACT <= abs(number) < math.inf or isinstance(value, float):
         return False
@@ -55,19 +55,19 @@ def number_text(value: float, layout: Layout) -> str:
 
 
 def plain_number(value: float, layout: Layout) -> float | int:
-    """The number itself; a grade that is whole as a whole number, but for the zero with a sign."""
+    """The number itself; a whole grade as an integer, except for -0."""
     whole = layout is JUDGMENTS and value.is_integer() and abs(value) < _EXACT
     return int(value) if whole and (value or math.copysign(1, value) > 0) else value
 
 
 def is_missing(value: Any) -> bool:
-    """Whether there is no number: None, an empty text, or NA of pandas."""
+    """Whether the value is missing: None, an empty text, or NA of pandas."""
     empty = isinstance(value, str | bytes) and not value.strip()
     return empty or value is None or type(value).__name__ == "NAType"
 
 
 def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
-    """What is wrong with a number that is none, or is not finite, and the fix."""
+    """The problem of a value that is not a finite number, and the fix."""
     if is_missing(value):
         return f"the {layout.value} is missing", layout.fix
     lost = lost_number(value, layout)

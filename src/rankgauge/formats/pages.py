@@ -99,7 +99,7 @@ def _row(page: str, text: str) -> TextRow:
         return TextRow(page, named, text, {})
     front = _FRONT.match(text)
     body = text if front is None else text[front.end() :]
-    said = None if front is None else _FRONT_TITLE.search(front["front"])
+    heading = None if front is None else _FRONT_TITLE.search(front["front"])
     first = _HEADING.match(body)
     if first is not None:
         body = body[first.end() :]
@@ -107,5 +107,5 @@ def _row(page: str, text: str) -> TextRow:
         first = _LATER.search(_FENCED.sub("", body))
     # Signs at the end of a heading close it.
     headed = first["title"].rstrip(" \t#") if first else ""
-    title = said["title"].strip("\"'") if said else headed
+    title = heading["title"].strip("\"'") if heading else headed
     return TextRow(page, title or named, body, {})

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, MissingExtra
+from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_frame
@@ -25,11 +26,12 @@ _ROWS = 1 << 20
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
 # Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
 _AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
-# What a row takes in memory at the least: two places in the bytes of ids, and a number.
+# Least memory of a row: two offsets of ids, and a number.
 _ROW = 40
-# Below so many bytes a row, a file says the same again and again, and may be short only so.
+# A file with fewer bytes a row repeats its values, or declares rows that it lacks.
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
+_BUFFER = 1 << 20
 _PLAIN = (
     "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
     "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
@@ -48,7 +50,7 @@ def read_columnar(
     stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
 ) -> PairTable:
     """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
-    held, size, start = _held(stream, name)
+    held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
         import pyarrow  # noqa: ICN001, F401 - whether it is there
@@ -64,9 +66,71 @@ def read_columnar(
     return table
 
 
+def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
+    """Read such a file in tables of this many consecutive rows."""
+    held, size, start = _in_memory(stream, name)
+    choice = _Choice(name, layout)
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra(
+            "reading a file of columns in pieces needs pyarrow, which is not installed",
+            where=name, fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
+    before = 0
+    try:
+        batches = (_parquet_batches if start.startswith(_PARQUET) else _ipc_batches)(
+            held, (size, start), choice, rows
+        )
+        for batch in batches:
+            # Text may not be UTF-8, and declared lengths may be wrong.
+            batch.validate(full=True)
+            table = pa.Table.from_batches([batch])
+            yield from_frame(table, layout, name, columns=choice.columns, before=before)
+            before += batch.num_rows
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise _broken(name, error) from None
+    if not before:
+        fix = f"give rows of {', '.join(layout.columns)}"
+        raise FormatError("there is no row to read", path=name, fix=fix)
+
+
+def _parquet_batches(
+    held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int
+) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(held) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        columns = choice.of(schema.names, [str(kind) for kind in schema.types])
+        choice.small_enough(_ROW * metadata.num_rows, told[0])
+    if isinstance(held, io.BytesIO):
+        held.seek(0)
+    # Without a buffer the column of a group of rows is read at once, however large it is.
+    with parquet.ParquetFile(
+        held, metadata=metadata, read_dictionary=[columns.query], pre_buffer=False,
+        buffer_size=_BUFFER,
+    ) as file:  # fmt: skip
+        for batch in file.iter_batches(rows, columns=list(columns.read), use_threads=False):
+            if batch.num_rows:
+                yield batch
+
+
+def _ipc_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    size, start = told
+    made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+    for batch in _batches(held, size, choice, made):
+        for first in range(0, batch.num_rows, rows):
+            yield batch.slice(first, rows)
+
+
 def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
     """Read all columns of such a file, nested ones too, a mapping for each row."""
-    held, size, start = _held(stream, name)
+    held, size, start = _in_memory(stream, name)
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -98,14 +162,14 @@ def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
 
 
 def _check_size(plain: int, size: int, name: str) -> None:
-    """Refuse what becomes far more than its bytes can say."""
+    """Refuse a file that decompresses to far more than its bytes can hold."""
     if too_many(size, plain):
         raise exploded(name, (size, plain), "with pyarrow or polars", claimed=True)
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
     """The names of all columns of such a file; as :func:`read_columnar`."""
-    held, _, start = _held(stream, name)
+    held, _, start = _in_memory(stream, name)
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -125,7 +189,7 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
         raise _broken(name, error) from None
 
 
-def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
+def _in_memory(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
     """The path of the file or its bytes, how many they are, and the first of them."""
     path = getattr(stream, "name", None)
     if is_plain_file(stream) and isinstance(path, str | bytes):
@@ -142,9 +206,10 @@ class _Choice:
     def __init__(self, name: str, layout: Layout) -> None:
         self.name, self._layout = name, layout
         self.columns: Columns | None = None
+        self.schema: Any = None  # of an Arrow file, restricted to them
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """The columns among these, whose types are named beside."""
+        """The columns among these, with their types."""
         columns = columns_of(names, self._layout)
         if columns is None:
             what, fix = wrong_columns(names, self._layout)
@@ -155,11 +220,11 @@ class _Choice:
                     f"two columns are called {column!r}", path=self.name,
                     fix="give each its own name",
                 )  # fmt: skip
-            self._fitting(column, kinds[names.index(column)])
+            self._check_type(column, kinds[names.index(column)])
         self.columns = columns
         return columns
 
-    def _fitting(self, column: str, kind: str) -> None:
+    def _check_type(self, column: str, kind: str) -> None:
         inner = kind.removeprefix("dictionary<values=")
         if inner.startswith(_PLAIN):
             return
@@ -176,8 +241,8 @@ class _Choice:
 
 def _broken(name: str, error: BaseException) -> FormatError:
     """The error for a file that a library does not read."""
-    said = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
-    return FormatError(f"the file cannot be read: {said}", path=name, fix=_AGAIN)
+    message = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
+    return FormatError(f"the file cannot be read: {message}", path=name, fix=_AGAIN)
 
 
 def _source(held: _Held) -> Any:
@@ -209,18 +274,18 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
     from pyarrow import parquet
 
     with parquet.ParquetFile(held) as file:
-        schema, told = file.schema_arrow, file.metadata
+        schema, footer = file.schema_arrow, file.metadata
         columns = choice.of(schema.names, [str(kind) for kind in schema.types])
-        groups = map(told.row_group, range(told.num_row_groups))
+        groups = map(footer.row_group, range(footer.num_row_groups))
         plain = sum(group.total_byte_size for group in groups)
-        choice.small_enough(max(plain, _ROW * told.num_rows), size)
-        # Where there are so few bytes, documents are said again and again, too. (What the file
-        # tells of single columns is not asked for: where it is broken, pyarrow would abort.)
-        short = list(columns[:2] if size < _SAID_AGAIN * told.num_rows else columns[:1])
+        choice.small_enough(max(plain, _ROW * footer.num_rows), size)
+        # Files this small repeat documents, too. (Metadata of single columns is not read: on a
+        # broken file, pyarrow would abort.)
+        short = list(columns[:2] if size < _SAID_AGAIN * footer.num_rows else columns[:1])
     if isinstance(held, io.BytesIO):
         held.seek(0)
-    # An id that is in many rows is held once.
-    with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
+    # An id of many rows is stored once.
+    with parquet.ParquetFile(held, metadata=footer, read_dictionary=short) as file:
         table = file.read(columns=list(columns.read))
     # Text may not be UTF-8.
     table.validate(full=True)
@@ -228,7 +293,7 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
 
 
 def _claimed(source: Any) -> int:
-    """Bytes that the packed columns of an Arrow stream say they become.
+    """Declared decompressed bytes of the columns of an Arrow stream.
 
     Each of them says so in its first eight bytes; pyarrow takes as much memory before it looks
     whether there is so much to unpack.
@@ -242,7 +307,7 @@ def _claimed(source: Any) -> int:
             for at in _packed_buffers(memoryview(message.metadata)):
                 total += max(0, *struct.unpack_from("<q", body, at))
     except (pa.ArrowException, OSError, MemoryError, struct.error):
-        pass  # who reads it says so
+        pass  # the reader reports the error
     return total
 
 
@@ -255,7 +320,7 @@ def _packed_buffers(head: memoryview) -> list[int]:
         return int(struct.unpack_from(kind, head, at)[0])
 
     def place(table: int, field: int) -> int:
-        """Where a field of a table stands; 0 if it is left out."""
+        """Position of a field of a table; 0 if it is absent."""
         fields = table - number("<i", table)
         if _FIELDS + 2 * field >= number("<H", fields):
             return 0
@@ -283,9 +348,22 @@ def _packed_buffers(head: memoryview) -> list[int]:
 def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
     import pyarrow as pa
 
+    batches = []
+    for batch in _batches(held, size, choice, made):
+        # Its lengths and offsets are not yet validated: trusting them could crash.
+        batch.validate(full=True)
+        choice.small_enough(batch.nbytes, size)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=choice.schema if not batches else None)
+
+
+def _batches(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Iterator[Any]:
+    """The batches of an Arrow file or stream, with the columns that are read."""
+    import pyarrow as pa
+
     with _source(held) as file:
         if made is pa.ipc.open_file:
-            file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
+            file.seek(_AHEAD)  # a stream follows, then a footer
         choice.small_enough(_claimed(file), size)
     with _source(held) as file, made(file) as reader:
         schema = reader.schema
@@ -293,16 +371,13 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
         columns = choice.of(names, [str(kind) for kind in schema.types])
     options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns.read])
     with _source(held) as file, made(file, options=options) as reader:
-        batches, taken = [], 0
+        taken = 0
+        choice.schema = reader.schema
         count = getattr(reader, "num_record_batches", None)
         for batch in reader if count is None else map(reader.get_batch, range(count)):
             taken += batch.num_rows
             choice.small_enough(_ROW * taken, size)
-            # What it says of lengths and places was not looked at before: to trust it is to crash.
-            batch.validate(full=True)
-            choice.small_enough(batch.nbytes, size)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, schema=reader.schema if not batches else None)
+            yield batch
 
 
 def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
@@ -335,12 +410,12 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
 
 
 def _kind(kind: Any) -> str:
-    """A type of polars in the words of Arrow, as far as they matter."""
-    said = str(kind).lower()
-    return "string" if said.startswith(("categorical", "enum")) else said
+    """A type of polars as the Arrow name, as far as needed."""
+    name = str(kind).lower()
+    return "string" if name.startswith(("categorical", "enum")) else name
 
 
-def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO) -> None:
+def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream: BinaryIO) -> None:
     """Write three columns: query and document as text, the number as 64-bit float."""
     try:
         import pyarrow as pa
@@ -352,7 +427,8 @@ def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO)
 
     kinds = (pa.string(), pa.string(), pa.float64())
     schema = pa.schema(list(zip(layout.columns, kinds, strict=True)))
-    batches = (pa.record_batch(list(columns), schema=schema) for columns in _columns(table, pa))
+    columns = itertools.chain.from_iterable(_columns(table, pa) for table in tables)
+    batches = _groups((pa.record_batch(list(part), schema=schema) for part in columns), pa)
     if form == "arrow":
         with pa.ipc.new_file(stream, schema) as writer:
             for batch in batches:
@@ -365,14 +441,28 @@ def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO)
             writer.write_batch(batch, row_group_size=_ROWS)
 
 
+def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
+    """The same rows in batches of this many, so that the file does not depend on the tables."""
+    kept: list[Any] = []
+    for batch in batches:
+        kept.append(batch)
+        while sum(map(len, kept)) >= _ROWS:
+            whole = pa.Table.from_batches(kept).combine_chunks()
+            kept = whole.slice(_ROWS).to_batches()
+            yield from whole.slice(0, _ROWS).to_batches()
+    if kept:
+        yield from pa.Table.from_batches(kept).combine_chunks().to_batches()
+
+
 def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Query, document and number of so many rows at a time."""
+    """Query, document and number of this many rows at a time."""
     names = _texts(table.queries, pa)
     numbers = table.query_numbers()
     for start in range(0, len(table), _ROWS):
         here = slice(start, start + _ROWS)
         queries = names.take(pa.array(numbers[here]))
-        yield queries, _texts(table.docs.take(here), pa), pa.array(table.values[here])
+        # A copy: pyarrow would keep the memory of the table, which is used again.
+        yield queries, _texts(table.docs.take(here), pa), pa.array(table.values[here].copy())
 
 
 def _texts(ids: Ids, pa: Any) -> Any:
@@ -386,6 +476,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        id_texts(ids)  # says which one is no text
+        id_texts(ids)  # raises an error for the one that is not text
         raise
     return column

@@ -1,4 +1,4 @@
-"""Files of questions that name the relevant documents beside each, and plain files of queries."""
+"""Files of questions that name the relevant documents next to each, and plain files of queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RELEVANT = (
     "relevant", "expected", "relevant_documents", "relevant_docs", "relevant_ids",
     "expected_documents", "expected_docs", "doc_ids", "doc_id",
 )  # fmt: skip
-# Where queries have ids of their own, these are fields of them.
+# If queries have ids, these are their fields.
 _WEAK = ("documents", "document", "docs", "doc", "sources", "source", "files", "file")
 _GRADES = ("grade", "relevance", "score")
 # An id column of a question must not be mistaken for that of a document.
@@ -56,10 +56,10 @@ def read_questions(
     Such a file is CSV, TSV or JSON lines with a column for the question (``question``, ``query``,
     ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
     with ``;`` between them, in JSON also a list or a mapping of id to grade; or one line for each
-    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may be beside them; questions
+    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may be next to them; questions
     without an id are counted from q1.
     """
-    # Standard input cannot be looked at first.
+    # Standard input cannot be inspected first.
     names = _names(source) if source.path else ()
     torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
     if _column(names, _ASKED) is None and (
@@ -150,7 +150,7 @@ class _Answers:
 
     def _documents_of(self, number: int, given: Any) -> dict[str, float]:
         if isinstance(given, str):
-            # An id may hold the sign that is between ids.
+            # An id may contain the separator of ids.
             whole = given.strip()
             parts = [whole] if whole in self._documents else _SEPARATOR.split(whole)
             given = [part.strip() for part in parts]
@@ -207,7 +207,7 @@ def _relevant(row: Container[str]) -> str | None:
 
 
 def _names(source: TextSource) -> tuple[str, ...]:
-    """The names of the columns or keys; none where there are none, or no row below them."""
+    """The names of the columns or keys; none if there are none, or no row below them."""
     form = format_of(source.name)
     if form not in DELIMITERS:
         return tuple(next((row for _, row in named_rows(source, Faults())), ()))

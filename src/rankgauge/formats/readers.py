@@ -7,19 +7,18 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.detection import guess_format, has_header, is_doubtful, refuse_lookalike
-from rankgauge.formats.fast_trec import quick_blocks, quick_table
+from rankgauge.formats.detection import guess_format, has_header, refuse_lookalike
+from rankgauge.formats.fast_trec import quick_table
 from rankgauge.formats.lines import (
     AROUND,
     Source,
     Text,
     archive_of,
-    gathered,
     is_columnar,
     is_content,
     is_zip,
@@ -27,6 +26,7 @@ from rankgauge.formats.lines import (
     opened,
     opened_bytes,
     refuse,
+    rest_of_stream,
     source_name,
     start_of,
 )
@@ -45,16 +45,16 @@ from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, re
 if TYPE_CHECKING:
     from rankgauge.formats.texts import TextSource
 
-# Lines looked at for the first with content: they are kept, and a line takes memory.
+# Lines searched for the first one with content: they stay in memory.
 _HEAD = 1 << 12
 # The formats of fields without names, between blanks and tabs; or, as cells, between tabs.
-_CELLS = "cells"
-_FIELDS = ("trec", _CELLS, *THIRD_COLUMNS)
+CELLS = "cells"
+FIELDS = ("trec", CELLS, *THIRD_COLUMNS)
 # The formats of tables of questions, and what their first line has.
 _NAMED = ("csv", "tsv", "jsonl")
 _QUESTION = re.compile(rb"(^|[\t,\"])\s*(question|query)\s*([\t,\"]|$)", re.IGNORECASE)
 _TAB, _BLANK = 9, 32
-_DATASETS = ("ir_datasets:", "hf:")
+DATASETS = ("ir_datasets:", "hf:")
 
 
 def read_table(
@@ -70,9 +70,9 @@ def read_table(
 
     With `on_error` the rows that do not fit are reported and left out.
     """
-    source, form = _path_and_format(source, layout, form)
+    source, form = path_and_format(source, layout, form)
     # Without pathlib, here and below: loading it takes longer than to read a small file.
-    if isinstance(source, str) and source.startswith(_DATASETS) and not os.path.exists(source):  # noqa: PTH110
+    if isinstance(source, str) and source.startswith(DATASETS) and not os.path.exists(source):  # noqa: PTH110
         from rankgauge.formats.datasets import read_dataset
 
         return read_dataset(source, layout, split)
@@ -83,20 +83,20 @@ def read_table(
             raise InputError("this is a folder", where=source_name(source), fix="name a file in it")
         chosen, note = judgments_in_folder(source, split)
         if isinstance(chosen, Mapping):
-            return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
-        return read_judgments(chosen, form, on_error=on_error).said(note)
+            return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
+        return read_judgments(chosen, form, on_error=on_error).with_notes(note)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
 
             chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
             if isinstance(chosen, Mapping):
-                return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
+                return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
             with chosen.open() as member:
                 table = read_stream(
                     member, chosen.name, layout, form, ranks=ranks, on_error=on_error
                 )
-            return table.said(*([note] if note else []), source=chosen.name)
+            return table.with_notes(*([note] if note else []), source=chosen.name)
         if split is not None:
             raise InputError(
                 f"got split={split!r}, and this is one file", where=source_name(source),
@@ -113,10 +113,11 @@ def read_judgments(
     """Judgments from a file or from a member of an archive."""
     with source.open() as stream:
         table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
-    return table.said(source=source.name)
+    return table.with_notes(source=source.name)
 
 
-def _path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
+def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
+    """The path of a source, and its format if one is given."""
     if isinstance(source, InFormat):
         form = form or source.format
         source = source.path
@@ -139,14 +140,60 @@ def read_stream(
     on_error: OnError | None = None,
 ) -> PairTable:
     """Read an open file, such as a member of an archive; as :func:`read_table`."""
-    start = start_of(stream)
-    if is_columnar(start, name):
+    if is_columnar(start_of(stream), name):
         from rankgauge.formats.parquet import read_columnar
 
         return read_columnar(stream, name, layout, on_error)
-    refuse(start, name)
+    text = begin_text(stream, name, layout, form)
+    head, lines = text.head, text.lines
+    rows = Rows(name, layout, with_ranks=ranks, on_error=on_error)
+    if on_error is not None:
+        lines = _up_to_fault(lines, rows)
+    if text.form not in FIELDS:
+        return _read_named(itertools.chain(head, lines), rows, text.form, text.first)
+    separator = b"\t" if text.form == CELLS else None
+    if on_error is None and not text.cut:
+        table = _read_quickly(head, stream, rows, separator)
+    else:
+        table = read_trec(itertools.chain(head, lines), rows, separator)
+    if layout is RUN and text.width == 3:
+        return read_third_column(table, name, None if form == "trec" else form)
+    return table
+
+
+class TextStart(NamedTuple):
+    """The beginning of a text of judgments or a run."""
+
+    head: list[tuple[int, bytes]]  # the lines up to the first with content
+    lines: Iterator[tuple[int, bytes]]  # those after it
+    form: str  # the format
+
+    @property
+    def line(self) -> bytes:
+        """The first line with content."""
+        return self.head[-1][1] if self.head else b""
+
+    @property
+    def first(self) -> bytes:
+        """The same without white space around it."""
+        return self.line.strip()
+
+    @property
+    def width(self) -> int:
+        """Its fields."""
+        return width_of(self.first, self.form)
+
+    @property
+    def cut(self) -> bool:
+        """Whether a line ends with a lone carriage return: its rest may be among the lines."""
+        return any(line.endswith(b"\r") for _, line in self.head)
+
+
+def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -> TextStart:
+    """Read the beginning of a text, and find out its format."""
+    refuse(start_of(stream), name)
     lines = numbered_lines(stream, name)
-    head = list(_head(lines))
+    head = list(head_of(lines))
     number, line = head[-1] if head else (0, b"")
     first = line.strip()
     if b"\0" in first:
@@ -154,33 +201,20 @@ def read_stream(
             "the line holds a NUL byte: this is UTF-16 or no text at all", path=name,
             line=number, fix="save it as UTF-8 text",
         )  # fmt: skip
-    given = form
-    form = form or format_of(name) or guess_format(first, layout)
-    if form == "tsv" and not (has_header(first, layout) or _asks(first, layout)):
-        form = _CELLS
-    rows = Rows(name, layout, with_ranks=ranks, on_error=on_error)
-    if on_error is not None:
-        lines = _up_to_fault(lines, rows)
-    if form not in _FIELDS:
-        return _read_named(itertools.chain(head, lines), rows, form, first)
-    if given is None:
+    form = given or format_of(name) or guess_format(first, layout)
+    if form == "tsv" and not (has_header(first, layout) or asks(first, layout)):
+        form = CELLS
+    if form in FIELDS and given is None:
         refuse_lookalike(line, name, number, layout)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
         raise FormatError(
             f"got {len(first.split())} fields, wanted 3: {THIRD_COLUMNS[form]}", path=name,
             fix="name another format, or leave it out: name and first line mostly say it",
         )  # fmt: skip
-    separator = b"\t" if form == _CELLS else None
-    if on_error is None and not _is_cut(head):
-        table = _read_quickly(head, stream, rows, separator)
-    else:
-        table = read_trec(itertools.chain(head, lines), rows, separator)
-    if layout is RUN and _width(first, form) == 3:
-        return read_third_column(table, name, None if given == "trec" else given)
-    return table
+    return TextStart(head, lines, form)
 
 
-def _asks(first: bytes, layout: Layout) -> bool:
+def asks(first: bytes, layout: Layout) -> bool:
     """Whether a first line without the columns of judgments may name those of questions."""
     return (
         layout is not RUN
@@ -194,7 +228,7 @@ def _read_named(
     lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first: bytes
 ) -> PairTable:
     """Read rows with names; or, as judgments, questions with their relevant documents."""
-    if form in _NAMED and _asks(first, rows.layout):
+    if form in _NAMED and asks(first, rows.layout):
         from rankgauge.formats.questions import may_be_questions, read_questions
         from rankgauge.formats.texts import TextSource
 
@@ -208,52 +242,6 @@ def _read_named(
     return table
 
 
-def read_blocks(
-    source: Source, layout: Layout, *, ranks: bool = False
-) -> Iterator[PairTable | None]:
-    """Read a file in tables of whole queries; ends with None for a file that must be read whole.
-
-    Then `read_table` reads it, or says what is wrong with it. A table is valid until the next is
-    asked for.
-    """
-    source, given = _path_and_format(source, layout, None)
-    name = source_name(source)
-    if source == "-" or not os.path.isfile(source):  # noqa: PTH113
-        # What is no file of its own, such as a pipe, can be read once only.
-        yield None
-        return
-    with opened_bytes(source) as stream:
-        begin = start_of(stream)
-        if is_zip(begin) or is_columnar(begin, name):
-            yield None
-            return
-        refuse(begin, name)
-        head = list(_head(numbered_lines(stream, name)))
-        number, start = head[-1] if head else (0, b"")
-        form = given or format_of(name) or guess_format(start.strip(), layout)
-        three = form in _FIELDS and _width(start, form) == 3
-        if (
-            not start
-            or b"\0" in start
-            or _is_cut(head)
-            or (form != "trec" and not three)
-            or (given is None and is_doubtful(start))
-        ):
-            yield None
-            return
-        third = None if given == "trec" else given
-        for block in quick_blocks(stream, start, name, layout, line=number if ranks else None):
-            found = block
-            if block is not None and three and layout is RUN:
-                try:
-                    found = read_third_column(block, name, third)
-                except FormatError:
-                    found = None
-            yield found
-            if found is None:
-                return
-
-
 def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tuple[int, bytes]]:
     """The lines; where compressed data ends early, that is reported as the last fault."""
     try:
@@ -262,20 +250,16 @@ def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tup
         rows.report(error)
 
 
-def _width(line: bytes, form: str) -> int:
-    return len(line.rstrip(b"\r\n").split(b"\t") if form == _CELLS else line.split())
-
-
-def _is_cut(head: list[tuple[int, bytes]]) -> bool:
-    """Whether a line ends with a lone carriage return: its rest may be in the iterator of lines."""
-    return any(line.endswith(b"\r") for _, line in head)
+def width_of(line: bytes, form: str) -> int:
+    """The fields of a line."""
+    return len(line.rstrip(b"\r\n").split(b"\t") if form == CELLS else line.split())
 
 
 def _read_quickly(
     head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
-    """Read fields as whole arrays if all lines are alike, else line by line."""
-    text = gathered(stream, b"".join(line for _, line in head))
+    """Read fields as whole arrays if all lines have the same fields, else line by line."""
+    text = rest_of_stream(stream, b"".join(line for _, line in head))
     found = None
     if head and text.fault is None:
         before, number = sum(len(line) for _, line in head[:-1]), head[-1][0]
@@ -283,7 +267,7 @@ def _read_quickly(
             text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks
         )
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
-        # From the start: only the plain reader says what is wrong with which line.
+        # From the start: only the plain reader reports the line of an error.
         return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)
     return found
 
@@ -295,8 +279,8 @@ def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
     return not (data == _BLANK).any() and int((data == _TAB).sum()) == tabs
 
 
-def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the first with content, or so many that nobody wrote them by hand."""
+def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The lines up to the first with content, or up to a limit."""
     for number, line in lines:
         yield number, line
         if number == _HEAD or is_content(line):

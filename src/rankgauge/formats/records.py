@@ -1,7 +1,7 @@
-"""Records that carry a ranking and its judgments together, in whatever shape they come.
+"""Records that have a ranking and its judgments together, in any shape.
 
-A reader of shapes: it finds the parts of each record by their names, and says where a wrong one
-stands. What the parts mean for a measure is decided in :mod:`rankgauge.data.records`.
+Finds the parts of each record by name, and reports the location of errors. Their meaning for
+measures is decided in :mod:`rankgauge.data.records`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.frames import frame_columns, is_frame, listed, short
+from rankgauge.formats.frames import frame_columns, is_frame, is_null, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name, start_of
 from rankgauge.formats.mappings import is_list, labelled
@@ -31,11 +31,11 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "grades": ("relevance_scores", "relevance_grades"),
     "scores": ("retrieval_scores", "scores"),
 }
-# What people write beside these parts; nothing is read from it.
+# Common further keys of records; they are ignored.
 _BESIDE = ("query", "query_text", "question", "question_text", "retriever")
 _PART_OF = {name: part for part, names in FIELDS.items() for name in names}
 _KNOWN = (*_PART_OF, *_BESIDE)
-# As near as a misspelling is; `retrieved_at` beside `retrieved` is a key of its own.
+# As near as a misspelling is; `retrieved_at` next to `retrieved` is a key of its own.
 _NEAR = 0.86
 _PAIR, _TRIPLE = 2, 3
 _SHOWN = 5
@@ -64,8 +64,8 @@ class RecordRows:
     """All records of a source."""
 
     rows: tuple[Record, ...]  # the records; at least one
-    source: str  # what they came from, for messages
-    notes: tuple[str, ...] = ()  # what the reader has to say
+    source: str  # their source, for messages
+    notes: tuple[str, ...] = ()  # notes of the reader
 
 
 def read_records(source: Any) -> RecordRows:
@@ -86,7 +86,7 @@ def read_records(source: Any) -> RecordRows:
 
 
 def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Each record as it came, with its place."""
+    """Each original record, with its position."""
     if isinstance(source, str | os.PathLike):
         return _from_file(source, name)
     if isinstance(source, Mapping):
@@ -108,7 +108,7 @@ def _numbered(rows: Iterable[Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
     with opened(source) as stream:
-        # Records are mostly one a line; a list says that it is one.
+        # Usually one record a line; else a list.
         begins = start_of(stream).removeprefix(b"\xef\xbb\xbf").lstrip()
         lines = numbered_lines(stream, name)
         if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
@@ -183,9 +183,9 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
             )  # fmt: skip
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {said}", where=name,
+            f"the columns are not of equal length: {text}", where=name,
             fix="give every column one entry for each query",
         )  # fmt: skip
     for number, row in enumerate(zip(*columns.values(), strict=True), start=1):
@@ -193,7 +193,7 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
 
 
 def _is_ranking(column: object) -> bool:
-    """Whether it holds the documents of one query, not those of many."""
+    """Whether it has the documents of one query, not of many."""
     if isinstance(column, Mapping):
         return True
     return isinstance(column, Sequence | np.ndarray) and any(
@@ -202,7 +202,7 @@ def _is_ranking(column: object) -> bool:
 
 
 def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
-    """The parts of one record, each with the name it had; what is None is not there."""
+    """The parts of one record, each with its name; None counts as missing."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(
             f"got {raw!r:.60} where a record was wanted", where=place, fix=f"write {_EXAMPLE}"
@@ -218,7 +218,7 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
         part = _PART_OF.get(key) if isinstance(key, str) else None
         if part is None:
             _other_key(key, place, unread)
-        elif not _is_missing(value):
+        elif not is_null(value):
             if part in parts:
                 raise InputError(
                     f"{parts[part][0]!r} and {key!r} are two names of the same thing", where=place,
@@ -231,10 +231,6 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
     if wanted:
         raise _without(wanted, named, place)
     return parts
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
 
 
 def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
@@ -253,14 +249,14 @@ def _of_object(raw: object) -> dict[str, Any]:
     """The attributes of an object: of a data class, a named tuple, a model, or any other."""
     names = [*getattr(raw, "_fields", ()), *getattr(raw, "__slots__", ())]
     names += [name for name in getattr(raw, "__dict__", {}) if not name.startswith("_")]
-    # Properties stand in none of these lists.
+    # Properties are in none of these lists.
     names += [name for name in _PART_OF if hasattr(raw, name)]
     found = {name: getattr(raw, name, None) for name in dict.fromkeys(names)}
     return {name: value for name, value in found.items() if not callable(value)}
 
 
 def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
-    """A key that is none of ours: an error if it is one misspelt, else kept for a note."""
+    """An unknown key: an error if it is a misspelt one, else recorded for a note."""
     if key in _BESIDE or str(key) in unread:
         return
     near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
@@ -273,7 +269,7 @@ def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
 
 
 def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputError:
-    there = [str(key) for key, value in named.items() if not _is_missing(value)]
+    there = [str(key) for key, value in named.items() if not is_null(value)]
     empty = [key for key in named if key in _PART_OF and key not in there]
     hints = []
     for want in wanted:
@@ -298,7 +294,7 @@ def _record(parts: Parts, place: str) -> Record:
     if "grades" in parts:
         grades = _graded(*parts["grades"], place)
     if "relevant" in parts:
-        # No grade beside `relevant`: none were given.
+        # No grade next to `relevant`: none were given.
         grades = grades or None
         key, value = parts["relevant"]
         if not isinstance(value, Mapping) and labelled(value, place) is None:
@@ -309,14 +305,14 @@ def _record(parts: Parts, place: str) -> Record:
                 fix=f"give {key!r} as a list of document ids",
             )  # fmt: skip
         else:
-            # A mapping under this name holds grades.
+            # A mapping under this name has grades.
             grades = _graded(key, value, place)
     query = parts["id"][1] if "id" in parts else None
     return Record(place, query, docs, scores, relevant, grades)
 
 
 def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
-    """The retrieved documents, and their scores if there are any."""
+    """The retrieved documents, and their scores if any."""
     key, value = parts["retrieved"]
     docs: list[Any]
     scores: list[Any] | None = None
@@ -358,7 +354,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
 
 
 def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
-    """Its entries, whatever they came in."""
+    """Its entries, from any container."""
     if not is_list(value):
         raise InputError(
             f"{key!r} is {short(value)}, wanted a list{' of document ids' * ids}", where=place,
@@ -371,7 +367,7 @@ def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
     pairs: list[Any]
     labels = labelled(value, place)
     if isinstance(value, Mapping):
-        # Data frames fill what a row does not have with None.
+        # Data frames fill missing cells with None.
         pairs = [(doc, grade) for doc, grade in value.items() if grade is not None]
     elif labels is not None:
         pairs = list(zip(*labels, strict=True))

@@ -6,8 +6,8 @@ in ``docs/reference/formats.md`` follow from it.
 
 Readers of lines have the signature ``(lines, rows) -> PairTable``: `lines` are pairs of number and
 bytes, `rows` is an empty :class:`~rankgauge.formats.rows.Rows`. Writers have the signature
-``(table, layout, tag) -> Iterator[bytes | str]``. Both are named as ``"module:function"`` in this
-package, and imported when they are needed.
+``(table, layout, tag) -> Iterator[bytes | str]``. Readers of pieces yield tables of consecutive
+rows. All are named as ``"module:function"`` in this package, and imported when they are needed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ class Format:
     """One format of files."""
 
     name: str  # what `format=` and ``--format`` call it
-    example: str  # what a file of it looks like, in Markdown
+    example: str  # an example of a file, in Markdown
     known_by: str  # how a file of it is recognized, in Markdown
-    reads: tuple[Content, ...] = ()  # what is read from it
-    writes: tuple[Content, ...] = ()  # what is written in it
+    reads: tuple[Content, ...] = ()  # kinds of content read from it
+    writes: tuple[Content, ...] = ()  # kinds of content written in it
     suffixes: tuple[str, ...] = ()  # the endings of its files
     reader: str = ""  # reads its lines; empty where the general readers of TREC and columns do
+    pieces: str = ""  # reads its lines a part at a time, where that is possible
     writer: str = ""  # writes judgments or a run; empty where the general writer of columns does
     begins: str = ""  # whether a file with this first line is one, where the name does not say it
     named: bool = True  # whether it can be named to a reader, as `format=`
@@ -65,12 +66,14 @@ FORMATS = (
     Format(
         "csv", example="a header and cells between commas (also `;` and `\\|`)",
         known_by="`.csv`, or the header", reads=_ALL, writes=_ALL, suffixes=(".csv",),
-        reader="delimited:read_csv", writer="delimited:csv_lines", columns=True,
+        reader="delimited:read_csv", pieces="delimited:csv_pieces", writer="delimited:csv_lines",
+        columns=True,
     ),
     Format(
         "tsv", example="a header and cells between tabs; without a header, the fields of TREC",
         known_by="`.tsv`, or the header", reads=_ALL, writes=_ALL, suffixes=(".tsv",),
-        reader="delimited:read_tsv", writer="delimited:tsv_lines", columns=True,
+        reader="delimited:read_tsv", pieces="delimited:tsv_pieces", writer="delimited:tsv_lines",
+        columns=True,
     ),
     Format(
         "json", example='`{"q1": {"d1": 2}}`, columns, rows, or the JSON of a search tool',
@@ -82,6 +85,7 @@ FORMATS = (
         "jsonl", example='`{"query_id": "q1", "doc_id": "d1", "score": 12.5}`, an object a line',
         known_by="`.jsonl`, `.ndjson`, or the first line", reads=_ALL, writes=_ALL,
         suffixes=(".jsonl", ".ndjson"), reader="json_files:read_json_lines",
+        pieces="json_files:json_line_pieces",
         writer="json_files:json_lines", columns=True,
     ),
     Format(
@@ -176,7 +180,7 @@ _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 class Packing(NamedTuple):
     """A way to compress one file; ``formats/compression.py`` reads and writes it."""
 
-    name: str  # what it is called
+    name: str  # its name
     suffix: str  # the ending of its files
     starts: tuple[bytes, ...]  # the first bytes of its files
     program: str  # the program that unpacks (``-d``) and checks (``-t``) them
@@ -226,20 +230,20 @@ def ending(name: str) -> str:
 
 
 def target_format(name: str) -> str | None:
-    """The format that the name of a file to be written stands for; None if none."""
+    """The format of a file to be written, by its name; None if unknown."""
     form = _BY_SUFFIX.get(ending(name))
     return None if form is None else form.name
 
 
 def format_of(name: str) -> str | None:
-    """The format that the name of a file to be read stands for; None if none."""
+    """The format of a file to be read, by its name; None if unknown."""
     form = target_format(name)
     return form if form is not None and _BY_NAME[form].named else None
 
 
 @dataclass(frozen=True)
 class InFormat(os.PathLike[str]):
-    """A file together with its format, wherever a path may be.
+    """A file together with its format, accepted wherever a path is.
 
     Args:
         path: The file; ``-`` is standard input.

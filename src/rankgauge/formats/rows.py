@@ -7,11 +7,12 @@ row, leave it out, and go on: so a check finds all faults of a file that an eval
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rankgauge.core import native
 from rankgauge.core.ids import Blame, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
@@ -19,7 +20,7 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-# Rows that are written at once: their Python objects take far more memory than they.
+# Rows written together: their Python objects take far more memory than the text.
 _AT_ONCE = 1 << 16
 
 
@@ -27,7 +28,7 @@ class RowFault(NamedTuple):
     """A row that was left out."""
 
     error: InputError  # what an evaluation raises for it
-    line: int = 0  # its line, 0 where there are none
+    line: int = 0  # its line, 0 if there are none
     query: str = ""  # its query, as far as it is known
     document: str = ""  # its document
     # Whether all that is wrong is a score or grade that is missing or not finite.
@@ -47,8 +48,10 @@ class Rows:
         *,
         with_ranks: bool = False,
         on_error: OnError | None = None,
+        most: int | None = None,
     ) -> None:
         self.name, self.layout, self.on_error = name, layout, on_error
+        self._most, self._begun = most, False
         self.with_ranks = with_ranks and layout is RUN
         self.lines: list[int] = []
         self.queries: list[Any] = []
@@ -62,6 +65,22 @@ class Rows:
         self.queries.append(query)
         self.docs.append(doc)
         self.values.append(value)
+
+    @property
+    def full(self) -> bool:
+        """Whether a file that is read in pieces has rows for one."""
+        return self._most is not None and len(self.lines) >= self._most
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows of the file were given in pieces."""
+        return self._begun and not self.lines
+
+    def clear(self) -> None:
+        """Forget the rows, which were given as a piece."""
+        self._begun = True
+        for column in (self.lines, self.queries, self.docs, self.values, self.ranks):
+            column.clear()
 
     def refuse(
         self,
@@ -86,7 +105,7 @@ class Rows:
         """Raise this error of a row, or report it; as :meth:`refuse`."""
         if self.on_error is None:
             raise error
-        query, doc = map(_shown, ids)
+        query, doc = map(_text, ids)
         self.on_error(RowFault(error, error.line, query, doc, not_finite))
 
     def table(
@@ -122,7 +141,7 @@ class Rows:
             if error is None:
                 kept.append(row)
             else:
-                query, doc = _shown(self.queries[row]), _shown(self.docs[row])
+                query, doc = _text(self.queries[row]), _text(self.docs[row])
                 value = self.values[row]
                 not_finite = is_missing(value) or (
                     isinstance(value, float) and not math.isfinite(value)
@@ -155,7 +174,7 @@ def _is_plain_id(value: Any) -> bool:
     return type(value) is bytes and bool(value) and b"\0" not in value
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return show_id(value) if isinstance(value, bytes) else str(value)
 
 
@@ -188,7 +207,7 @@ def table_of(
         names = ", ".join(map(repr, columns.beside))
         notes.append(f"{source}: not read, though it could be meant, too: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
-    return finite(table.said(*notes, source=source), layout, on_error)
+    return finite(table.with_notes(*notes, source=source), layout, on_error)
 
 
 def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
@@ -215,11 +234,11 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
     return PairTable.of_rows(
         kept.queries.take(kept.query_numbers()), kept.docs, kept.values,
         lines=kept.lines, ranks=kept.ranks,
-    ).said(*table.notes, source=table.source)  # fmt: skip
+    ).with_notes(*table.notes, source=table.source)  # fmt: skip
 
 
 def rank_number(value: Any) -> float:
-    """A rank beside a score, as text or as a number; NaN where it is none."""
+    """A rank next to a score, as text or as a number; NaN where it is none."""
     try:
         return read_number(value.encode() if isinstance(value, str) else str(value).encode())
     except ValueError:
@@ -227,17 +246,37 @@ def rank_number(value: Any) -> float:
 
 
 def by_query(
-    table: PairTable, *, whole: bool = False
-) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """Each query with its documents and their numbers, as text."""
-    ends = table.offsets.tolist()
-    for number, query in enumerate(id_texts(table.queries)):
-        start, stop = ends[number], ends[number + 1]
-        step = max(stop - start, 1) if whole else _AT_ONCE
-        for first in range(start, max(stop, start + 1), step):
-            rows = slice(first, min(first + step, stop))
-            docs = id_texts(table.docs.take(rows), table.docs)
-            yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
+    tables: Iterable[PairTable], *, whole: bool = False
+) -> Iterator[tuple[str, PairTable, slice]]:
+    """Each query as text, with its table and its rows there; of very many rows some at a time."""
+    for table in tables:
+        ends = table.offsets.tolist()
+        for number, query in enumerate(id_texts(table.queries)):
+            start, stop = ends[number], ends[number + 1]
+            step = max(stop - start, 1) if whole else _AT_ONCE
+            for first in range(start, max(stop, start + 1), step):
+                yield query, table, slice(first, min(first + step, stop))
+
+
+def text_pairs(table: PairTable, rows: slice) -> Iterator[tuple[str, float]]:
+    """The documents of these rows as text, with their numbers."""
+    docs = id_texts(table.docs.take(rows), table.docs)
+    return zip(docs, table.values[rows].tolist(), strict=True)
+
+
+def score_lines(
+    table: PairTable, rows: slice | IntArray, around: tuple[str, str, str], rank: int = 0
+) -> bytes | None:
+    """A line of each row, by the compiled core; None without it, or if an id may need quotes.
+
+    Text is before the document, between it and the score, and after the score. The rank of the
+    first row, if not 0, and those that follow are between document and score.
+    """
+    if native.core is None:
+        return None
+    before, between, after = (text.encode() for text in around)
+    docs, scores = table.docs.take(rows), np.ascontiguousarray(table.values[rows])
+    return native.core.row_lines(*docs.columns(), scores, before, between, after, rank)
 
 
 def id_texts(ids: Ids, column: Ids | None = None) -> list[str]:

@@ -18,7 +18,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.frames import short
 from rankgauge.formats.numbers import number_text, read_number
-from rankgauge.formats.rows import by_query
+from rankgauge.formats.rows import by_query, text_pairs
 
 _SHOWN = 3
 _INDEX = "documents"
@@ -72,8 +72,8 @@ class Shaped:
             )  # fmt: skip
         return doc
 
-    def said(self) -> Shaped:
-        """The same, with notes on what was counted."""
+    def with_notes(self) -> Shaped:
+        """The same, with notes on the counts."""
         names = sorted(set(self.indices.values()))
         if len(names) > 1:
             some = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if names[_SHOWN:] else "")
@@ -84,7 +84,7 @@ class Shaped:
 
 
 def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
-    """Judgments or a run in the document of a known tool; None if it is none of these."""
+    """Judgments or a run in the document of a known tool; None for other documents."""
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
@@ -96,7 +96,7 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
                 f"this is {judgments}: it holds judgments, wanted {layout.words}", path=name,
                 fix="give the judgments first, then the run",
             )  # fmt: skip
-        return reader(value, layout, Shaped(name)).said()
+        return reader(value, layout, Shaped(name)).with_notes()
     return None
 
 
@@ -220,7 +220,7 @@ def _case(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
 
 
 def _groups(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What holds queries and their relevant documents: in topics, in groups, or a query itself."""
+    """The objects with queries and their relevant documents: topics, groups, or a query itself."""
     for topic in (value, *_dicts(value.get("topics"))):
         for group in (topic, *_dicts(topic.get("query_groups"))):
             if "relevant_documents" in group:
@@ -261,7 +261,7 @@ def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
         yield _id(one, "document_id", where), one.get("gain")
 
 
-# ---- what holds no ids of queries
+# ---- formats without query ids
 
 
 def _is_search(value: Mapping[str, Any]) -> bool:
@@ -281,7 +281,7 @@ def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
 
 
 _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
-# What tells a document, what reads it, and what it is where it holds judgments only.
+# The key that identifies a document, its reader, and its name if it has judgments only.
 _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] = (
     (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
     (_is_response, _response, ""),
@@ -336,27 +336,30 @@ def _shown(key: Any) -> str:
 # ---- writers
 
 
-def rank_eval_request(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def rank_eval_request(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """The body of a request of ``_rank_eval``."""
     # Elasticsearch wants a query; which one only the user knows.
     query = '"id": %s, "request": {"query": {"match_all": {}}}'
     rating = f'    {{"_index": "{_INDEX}", "_id": %s, "rating": %s}}'
     yield '{"requests": [\n'
-    yield from _rated_lists(table, layout, query, rating)
+    yield from _rated_lists(tables, layout, query, rating)
     yield '\n], "metric": {"dcg": {"k": 10, "normalize": true}}}\n'
 
 
-def opensearch_judgments(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+def opensearch_judgments(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
     """A judgment list as the workbench of OpenSearch imports it, ratings as text."""
     yield '{"name": "judgments", "description": "", "type": "IMPORT_JUDGMENT",\n'
     yield '"judgmentRatings": [\n'
-    yield from _rated_lists(table, layout, '"query": %s', '    {"docId": %s, "rating": "%s"}')
+    yield from _rated_lists(tables, layout, '"query": %s', '    {"docId": %s, "rating": "%s"}')
     yield "\n]}\n"
 
 
-def _rated_lists(table: PairTable, layout: Layout, query: str, rating: str) -> Iterator[str]:
+def _rated_lists(
+    tables: Iterable[PairTable], layout: Layout, query: str, rating: str
+) -> Iterator[str]:
     between = ""
-    for name, docs in by_query(table, whole=True):
+    for name, table, rows in by_query(tables, whole=True):
+        docs = text_pairs(table, rows)
         ratings = ",\n".join([rating % (_json(doc), number_text(v, layout)) for doc, v in docs])
         yield f'{between}  {{{query % _json(name)}, "ratings": [\n{ratings}\n  ]}}'
         between = ",\n"

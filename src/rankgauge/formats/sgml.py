@@ -24,7 +24,7 @@ _LONGEST_SECTION = 1 << 20
 # The beginning of a mark, where a part of a line ends.
 _CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
 _LONGEST_MARK = 8
-# What may be between documents beside comments and blanks: old files end with Ctrl-Z.
+# What may be between documents next to comments and blanks: old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
 _LONGEST_GAP = 1 << 16
@@ -88,7 +88,7 @@ _PART = re.compile(
 # What old topics write before each part.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _NAMES = {"desc": "description", "narr": "narrative"}
-# Of each name the tag that opens and the one that closes.
+# The opening and the closing tag of each name.
 _Tags: TypeAlias = dict[str, tuple[re.Pattern[str], re.Pattern[str]]]
 _FIX = "give <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
 _FIX_TOPIC = "give <top><num>1</num><title>...</title></top>, or JSON lines"
@@ -170,7 +170,7 @@ def _between(
 
 
 def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
-    """The whole of a document or topic, and the next one if that begins before it is closed."""
+    """A complete document or topic, and the next one if it begins before the first is closed."""
     kept = [begun.data]
     for token in tokens:
         if token.is_element and token.kind == begun.kind:
@@ -184,7 +184,7 @@ def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
 
 
 class _Tokens:
-    """The marks of a text and what is between them; it can be looked at ahead."""
+    """The tags of a text and the content between them, with lookahead."""
 
     def __init__(self, lines: Iterable[tuple[int, int, bytes]]) -> None:
         self._new = _tokens(lines)
@@ -201,7 +201,7 @@ class _Tokens:
     def section(self, first: _Token) -> list[bytes]:
         """The rest of the section that begins here with its end; nothing if it is not closed.
 
-        It is not if another begins behind the tag of a document, for then each document has its
+        It is not if another begins after the tag of a document, for then each document has its
         own, or if it is very long.
         """
         if first.offset < self._unclosed[first.kind]:
@@ -250,10 +250,10 @@ def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes
     at = data.find(b">") + 1 if closed and data.lstrip().startswith(b">") else 0
     while (blank := _BETWEEN.match(data, at)) is not None:
         at = blank.end()
-    said = data[at : at + _LONGEST_STRAY]
+    part = data[at : at + _LONGEST_STRAY]
     for token in gap:
-        if said and at < len(token.data):
-            yield token.number, token.offset + at, said
+        if part and at < len(token.data):
+            yield token.number, token.offset + at, part
             return
         at -= len(token.data)
 
@@ -285,7 +285,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
 
 
 def _without_sections(text: str) -> str:
-    """Without comments, and the content of CDATA as escaped text; what is not closed stays."""
+    """Without comments, and the content of CDATA as escaped text; unclosed sections stay."""
     made: list[str] = []
     unclosed: set[str] = set()
     at = 0
@@ -313,7 +313,7 @@ class _Part:
 
 
 def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
-    """What is between these tags, in order; one that is not closed is none.
+    """The content of these tags, in order; unclosed ones are ignored.
 
     One search for both tags would look to the end of the text for each that is not closed.
     """
@@ -353,7 +353,7 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
         bodies.append(_Part(unclosed.start(), len(rest), rest[unclosed.end() :]))
     titles: list[str] = []
     fields: dict[str, str] = {}
-    said: list[str] = []
+    parts: list[str] = []
     starts = [0, *(body.end for body in bodies)]
     ends = [*(body.start for body in bodies), len(rest)]
     for start, end in zip(starts, ends, strict=True):
@@ -361,15 +361,15 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
         if bodies:
             outside = _taken(outside, list(_parts(outside, _TITLE)), titles)
             outside = _without_elements(outside, fields, names)
-        said.append(outside)
+        parts.append(outside)
     inside = [body.text for body in bodies]
     # Without a title of its own a document has the first one in its text.
-    for texts in () if titles else (inside, said):
+    for texts in () if titles else (inside, parts):
         for at, one in enumerate(texts):
             if not titles:
                 texts[at] = _taken(one, list(itertools.islice(_parts(one, _TITLE), 1)), titles)
-    made = [_plain(said[0], names)]
-    for body, outside in zip(inside, said[1:], strict=True):
+    made = [_plain(parts[0], names)]
+    for body, outside in zip(inside, parts[1:], strict=True):
         made += [_plain(body, names), _plain(outside, names)]
     heading = " ".join(" ".join(_plain(title, names) for title in titles).split())
     return key, heading, "\n".join(filter(None, made)), fields
@@ -391,21 +391,21 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
     parts: dict[str, str] = {}
     for tag, end in zip(tags, ends, strict=True):
         word = _NAMES.get(tag[1].lower(), tag[1].lower())
-        said = " ".join(_plain(_LABEL.sub("", body[tag.end() : end]), names).split())
+        text = " ".join(_plain(_LABEL.sub("", body[tag.end() : end]), names).split())
         if word == "num" and parts.get(word):
             raise FormatError(
-                f"the topic has two numbers: {parts[word]} and {said}",
+                f"the topic has two numbers: {parts[word]} and {text}",
                 path=name, line=number, fix=_FIX_TOPIC,
             )  # fmt: skip
-        parts[word] = f"{parts.get(word, '')} {said}".strip()
+        parts[word] = f"{parts.get(word, '')} {text}".strip()
     key = parts.pop("num", "") or key
     wanted = next((w for w in ("title", "query", "question", "description") if parts.get(w)), None)
     if not key or wanted is None:
         lacks = "number" if not key else "title"
         raise FormatError(f"the topic has no {lacks}", path=name, line=number, fix=_FIX_TOPIC)
     asked = parts.pop(wanted)
-    for word, said in parts.items():
-        _join(fields, word, said)
+    for word, text in parts.items():
+        _join(fields, word, text)
     return key.strip(), "", asked, dict(fields)
 
 
@@ -453,16 +453,16 @@ def _without_elements(
     return _taken(text, found, [])
 
 
-def _join(fields: dict[str, str], word: str, said: str) -> None:
-    """Add what is said to a field, which may say something already; nothing if it is empty."""
-    if said:
-        fields[word] = f"{fields[word]}\n{said}" if fields.get(word) else said
+def _join(fields: dict[str, str], word: str, text: str) -> None:
+    """Append text to a field, which may have text already; ignore empty text."""
+    if text:
+        fields[word] = f"{fields[word]}\n{text}" if fields.get(word) else text
 
 
 def _tag_names(text: str) -> AbstractSet[str]:
     """The names of elements in a text: those of HTML and TREC, and those that it opens and closes.
 
-    All else is text: a comparison, a type with a parameter.
+    Everything else is text: a comparison, a type with a parameter.
     """
     tags = [(found[1], found[2].lower()) for found in _TAG.finditer(text)]
     opened = {word for slash, word in tags if not slash}
@@ -470,7 +470,7 @@ def _tag_names(text: str) -> AbstractSet[str]:
 
 
 def _plain(text: str, names: AbstractSet[str]) -> str:
-    """Without the tags of these names and empty elements, and with what entities stand for."""
+    """The text without these tags and empty elements, with entities resolved."""
 
     def blank(tag: re.Match[str]) -> str:
         return " " if tag[3] or tag[2].lower() in names else tag[0]

@@ -18,7 +18,7 @@ from rankgauge.formats.rows import Rows
 _SMART = 4
 _END = b"/"
 _SECTION = re.compile(r"^\.([A-Z])(?:[ \t]+(.*))?$", re.MULTILINE)
-# Sections that say something of a text; others, such as references, are not read.
+# Sections with text; others, such as references, are not read.
 _NAMES = {"A": "author", "B": "source", "K": "keywords", "N": "note"}
 
 
@@ -29,7 +29,7 @@ def begins_smart(line: bytes) -> bool:
 
 
 def begins_npl(line: bytes) -> bool:
-    """Whether this line holds a number and nothing else."""
+    """Whether this line is a number and nothing else."""
     return line.strip().isdigit()
 
 
@@ -45,8 +45,8 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             rows.refuse(number, what, fix, text=line)
             continue
         rows.add(number, fields[0], fields[1], 1.0)
-    said = f"{rows.name}: read as SMART judgments: a pair that is there is relevant (grade 1)"
-    return rows.table().said(said, source=rows.name)
+    message = f"{rows.name}: read as SMART judgments: a pair that is there is relevant (grade 1)"
+    return rows.table().with_notes(message, source=rows.name)
 
 
 def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
@@ -72,8 +72,10 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             "what begins here is not closed by a line with /", path=rows.name, line=begun,
             fix="write / behind the documents; judgments of TREC have lines such as: q1 0 d1 2",
         )  # fmt: skip
-    said = f"{rows.name}: read as rlv-ass judgments: a document that is named is relevant (grade 1)"
-    return rows.table().said(said, source=rows.name)
+    message = (
+        f"{rows.name}: read as rlv-ass judgments: a document that is named is relevant (grade 1)"
+    )
+    return rows.table().with_notes(message, source=rows.name)
 
 
 def begins_text(line: bytes) -> bool:
@@ -102,13 +104,13 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     ends = [one.start() for one in found[1:]] + [len(text)]
     parts: dict[str, str] = {}
     for one, end in zip(found, ends, strict=True):
-        said = f"{one[2] or ''} {text[one.end() : end]}"
-        parts.setdefault(one[1], " ".join(said.split()))
+        raw = f"{one[2] or ''} {text[one.end() : end]}"
+        parts.setdefault(one[1], " ".join(raw.split()))
     key, body = parts.get("I", ""), parts.get("W", "")
     if not key or (not body and not parts.get("T")):
         raise FormatError(
             f"there is no {'text: .W' if key else 'id: .I 1'}", path=name, line=number,
             fix="give sections such as .I 1, .T title, .W text, or JSON lines",
         )  # fmt: skip
-    fields = {_NAMES[letter]: said for letter, said in parts.items() if letter in _NAMES and said}
+    fields = {_NAMES[letter]: raw for letter, raw in parts.items() if letter in _NAMES and raw}
     return key, parts.get("T", ""), body, fields

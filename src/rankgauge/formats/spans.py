@@ -1,15 +1,17 @@
-"""Spans of OpenInference and OpenTelemetry as flat mappings, and what they say."""
+"""Spans of OpenInference and OpenTelemetry as flat mappings, and their content."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from rankgauge.formats.frames import listed
+from rankgauge.formats.frames import is_null, listed
 from rankgauge.formats.mappings import is_list
 
+# A row with its place.
+Row: TypeAlias = tuple[str, Mapping[str, Any]]
 # Names of a part, as exporters write them.
 TRACE = ("context.trace_id", "trace_id", "traceid")
 SPAN = ("context.span_id", "span_id", "spanid")
@@ -121,7 +123,7 @@ def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) 
     """The first value of an attribute; of a JSON object the part that has a known name."""
     for span in spans:
         value = span.get(key)
-        if value is None or value != value:  # noqa: PLR0124 - NaN in data frames
+        if is_null(value):
             continue
         text = str(value)
         if not text.lstrip().startswith("{"):
@@ -132,3 +134,51 @@ def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) 
             return text
         return next((str(held[name]) for name in names if held.get(name)), text)
     return None
+
+
+def records_of_spans(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield a record for each trace: question, answer, contexts, and ranking.
+
+    Question and answer are those of the span without a parent. The contexts are the documents that
+    a reranker returned last, or those of all retrievers, each once.
+    """
+    traces: dict[str, list[dict[str, Any]]] = {}
+    places: dict[str, str] = {}
+    for place, row in rows:
+        for span in spans_of(row):
+            trace = str(first_of(span, TRACE) or place)
+            traces.setdefault(trace, []).append(span)
+            places.setdefault(trace, place)
+    for trace, spans in traces.items():
+        record = _trace(spans)
+        if trace != places[trace]:
+            record["id"] = trace
+        yield places[trace], record
+
+
+def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    known = {first_of(span, SPAN) for span in spans} - {None}
+    roots = [span for span in spans if first_of(span, PARENT) not in known]
+    ordered = [*roots, *(span for span in spans if span not in roots)]
+    retrieved = [document for span in spans for document in _documents(span, RETRIEVED)]
+    reranked = [found for span in spans if (found := _documents(span, RERANKED))]
+    record: dict[str, Any] = {
+        "question": text_of(ordered, "input.value", QUESTION),
+        "answer": text_of(ordered, "output.value", ANSWER),
+        "contexts": _distinct(reranked[-1] if reranked else retrieved),
+    }
+    if reranked and all("id" in document for document in retrieved):
+        record["ranking"] = list(dict.fromkeys(document["id"] for document in retrieved))
+    return record
+
+
+def _documents(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
+    """The documents of a span without their scores."""
+    return [
+        {key: value for key, value in each.items() if key != "score"}
+        for each in documents_of(span, where)
+    ]
+
+
+def _distinct(documents: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    return list({tuple(sorted(each.items())): each for each in documents}.values())

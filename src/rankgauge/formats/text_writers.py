@@ -32,7 +32,7 @@ _LOSSLESS = "write JSON lines, which hold all of it, or count what is lost: --lo
 
 @dataclass(slots=True)
 class Profile:
-    """What texts have, found on the way through them."""
+    """Properties of texts, collected in one pass."""
 
     count: int = 0  # how many there are
     titles: bool = False  # whether one has a title
@@ -47,13 +47,13 @@ class Profile:
 
 
 @dataclass(slots=True)
-class Unheld:
-    """What a format could not hold as it is, counted; or the first of it raised."""
+class LossCounter:
+    """Counts content that a format cannot represent; without `lossy`, raises the first case."""
 
     form: str  # the format
     name: str  # the file that is written, for messages
     lossy: bool  # whether to count instead of to stop
-    counts: dict[str, int] = field(default_factory=dict)  # how often, by what it was
+    counts: dict[str, int] = field(default_factory=dict)  # counts by kind
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:
@@ -65,52 +65,54 @@ class Unheld:
         self.counts[what] = self.counts.get(what, 0) + 1
         self.first.setdefault(what, row.id)
 
-    def said(self) -> Iterator[str]:
-        """A sentence for each thing that was lost."""
+    def messages(self) -> Iterator[str]:
+        """A sentence for each kind of loss."""
         for what, count in self.counts.items():
             texts = "1 text" if count == 1 else f"{count} texts"
             yield f"{what} of {texts}, {self.first[what]!r} the first: {self.form} cannot hold it"
 
 
 def text_lines(
-    rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, Unheld]
+    rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, LossCounter]
 ) -> Iterator[bytes]:
     """The bytes of a file of texts, one text at a time."""
-    profile, unheld = of
+    profile, loss_counter = of
     write: Callable[[TextRow], str]
     if form == "jsonl":
         write = _json_line
     elif form == "trec":
         make = _topic if kind == "queries" else _document
-        write = partial(_marked, make=make, unheld=unheld)
+        write = partial(_marked, make=make, loss_counter=loss_counter)
     else:
-        table = _Table(form, profile, unheld)
+        table = _Table(form, profile, loss_counter)
         head = table.header()
         if head:
             yield head.encode()
         write = table.line
     first = True
     for row in rows:
-        line = _encoded(write(row), row, form, unheld)
+        line = _encoded(write(row), row, form, loss_counter)
         if first and mistaken_for(line[:32]):
-            raise _unwritable(row, f"the file would be taken for {mistaken_for(line[:32])}", unheld)
+            raise _unwritable(
+                row, f"the file would be taken for {mistaken_for(line[:32])}", loss_counter
+            )
         first = False
         yield line
 
 
-def _encoded(text: str, row: TextRow, form: str, unheld: Unheld) -> bytes:
+def _encoded(text: str, row: TextRow, form: str, loss_counter: LossCounter) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
         if form == "jsonl":  # only there is an escape for it
             return (json.dumps(_object(row), allow_nan=False) + "\n").encode()
-        unheld.add("a lone surrogate in the text", row)
+        loss_counter.add("a lone surrogate in the text", row)
         return text.encode("utf-8", "replace")
 
 
-def _unwritable(row: TextRow, why: str, unheld: Unheld) -> InputError:
+def _unwritable(row: TextRow, why: str, loss_counter: LossCounter) -> InputError:
     return InputError(
-        f"id {row.id!r} cannot be written: {why}", where=unheld.name,
+        f"id {row.id!r} cannot be written: {why}", where=loss_counter.name,
         fix="rename it, or write JSON lines",
     )  # fmt: skip
 
@@ -135,8 +137,8 @@ def _json_line(row: TextRow) -> str:
 class _Table:
     """Texts as lines of CSV or TSV."""
 
-    def __init__(self, form: str, profile: Profile, unheld: Unheld) -> None:
-        self._form, self._unheld = form, unheld
+    def __init__(self, form: str, profile: Profile, loss_counter: LossCounter) -> None:
+        self._form, self._counter = form, loss_counter
         self._fields = tuple(profile.fields)
         # A heading or a second id among the fields would be read as title or id.
         self._titled = profile.titles or bool(_TITLE_WORDS & profile.fields.keys())
@@ -167,16 +169,16 @@ class _Table:
         cells = [row.id, *([row.title] if self._titled else []), row.text]
         for name in row.fields:
             if not self._known.get(name):
-                self._unheld.add(f"the name of field {name!r}", row)
+                self._counter.add(f"the name of field {name!r}", row)
         cells += [self._cell(name, row) for name, known in self._known.items() if known]
         if self._form == "tsv":
             cells = self._unbroken(cells, row)
         elif any(len(cell) > _LONGEST_CELL for cell in cells):
-            self._unheld.add(f"a text of more than {_LONGEST_CELL} characters", row)
+            self._counter.add(f"a text of more than {_LONGEST_CELL} characters", row)
         line = self._joined(cells)
         bare = self._form == "tsv" and not self.header()
         if not line.strip() or (bare and (row.id != row.id.strip() or self._like_header(row))):
-            raise _unwritable(row, "it would be read as another line", self._unheld)
+            raise _unwritable(row, "it would be read as another line", self._counter)
         return line
 
     def _like_header(self, row: TextRow) -> bool:
@@ -189,15 +191,15 @@ class _Table:
             return value
         if value is None or (isinstance(value, Mapping | list) and not value):
             return ""  # as good as no value
-        self._unheld.add(f"that field {name!r} is no text", row)
+        self._counter.add(f"that field {name!r} is no text", row)
         return json.dumps(value, ensure_ascii=False)
 
     def _unbroken(self, cells: list[str], row: TextRow) -> list[str]:
         if not any(_BREAKS.search(cell) for cell in cells):
             return cells
         if _BREAKS.search(row.id):
-            raise _unwritable(row, "it holds a tab or a line break", self._unheld)
-        self._unheld.add("tabs and line breaks", row)
+            raise _unwritable(row, "it holds a tab or a line break", self._counter)
+        self._counter.add("tabs and line breaks", row)
         return [_BREAKS.sub(" ", cell) for cell in cells]
 
     def _joined(self, cells: list[str]) -> str:
@@ -209,22 +211,22 @@ class _Table:
         return line
 
 
-def _marked(row: TextRow, make: Callable[[TextRow], str], unheld: Unheld) -> str:
+def _marked(row: TextRow, make: Callable[[TextRow], str], loss_counter: LossCounter) -> str:
     """A document or topic of TREC; it is read again to see whether it is the same."""
     made = make(row)
     try:
         key, title, text, fields = sgml.parts_of(made.encode("utf-8", "replace"), "", 1)
     except FormatError as error:
-        raise _unwritable(row, error.what, unheld) from None
+        raise _unwritable(row, error.what, loss_counter) from None
     if key != row.id:
-        raise _unwritable(row, f"it would be read as {key!r}", unheld)
+        raise _unwritable(row, f"it would be read as {key!r}", loss_counter)
     if title != row.title:
-        unheld.add("the title" if not title else "blanks and line breaks", row)
+        loss_counter.add("the title" if not title else "blanks and line breaks", row)
     if text != row.text:
-        unheld.add("blanks and line breaks", row)
+        loss_counter.add("blanks and line breaks", row)
     for name in row.fields:
         if fields.get(name) != row.fields[name]:
-            unheld.add(f"field {name!r}", row)
+            loss_counter.add(f"field {name!r}", row)
     return made
 
 

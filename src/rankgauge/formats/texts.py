@@ -54,7 +54,7 @@ _BOM = b"\xef\xbb\xbf"
 _SHOWN = 5
 # How many times as long packed texts are, about.
 _PACKED = 4
-# Bytes of texts: what has less is held in memory.
+# Texts with fewer bytes stay in memory.
 _SMALL = 32 << 20
 
 # The number of the line, the byte where it begins, and it: a line, or cells, or a marked-up piece.
@@ -69,7 +69,7 @@ class TextRow:
     id: str  # its id as text, as ids are shown
     title: str  # its title, empty without one
     text: str  # the text itself, without the title
-    fields: Mapping[str, Any]  # everything else of it
+    fields: Mapping[str, Any]  # all other fields
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class TextSource:
     name: str  # its name for messages
     open: Callable[[], AbstractContextManager[BinaryIO]]  # opens it
     size: int | None = None  # bytes of it as it is kept, None where they are not known
-    path: str = ""  # the file that holds it, empty for standard input
+    path: str = ""  # its file, empty for standard input
 
     @classmethod
     def of(cls, source: Source) -> TextSource:
@@ -137,7 +137,7 @@ class Reader(Protocol):
         """Every text, in order; what does not fit is counted among the faults, or raised."""
 
     def at(self, offset: int) -> TextRow | None:
-        """The text at a place that :meth:`rows` has told."""
+        """The text at a position from :meth:`rows`."""
 
     def stamp(self) -> object:
         """Something that is another when the texts are others."""
@@ -221,7 +221,7 @@ class TextReader:
             except StopIteration:
                 return
             except FormatError as error:
-                # Behind a fault of the file itself there is nothing more: the pieces have ended.
+                # After a fault of the file itself, nothing more is read.
                 add_fault(error, faults)
                 if columns:
                     return  # without its header no line can be read
@@ -321,12 +321,12 @@ def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
 
 
 def _no_text(name: str) -> FormatError:
-    """The error for a file that holds nothing."""
+    """The error for an empty file."""
     return FormatError("there is no text to read", path=name, fix=f"give lines of {_EXAMPLE}")
 
 
 def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
-    """The text that an object holds under the usual names."""
+    """The text of an object under the usual names."""
     key = next((key for key in IDS if key in found), None)
     body = next((key for key in _TEXTS if key in found), None)
     if key is None or body is None:
@@ -389,7 +389,7 @@ def _text(value: Any, name: str, number: int) -> str:
 
 
 class Streamed(Mapping[str, T_co]):
-    """A mapping that holds one value at a time when it is gone through."""
+    """A mapping that keeps one value at a time in memory during iteration."""
 
     @abstractmethod
     def stream(self) -> Iterator[tuple[str, T_co]]:
@@ -422,9 +422,9 @@ class _Items(ItemsView[str, Any]):
 
 
 class HashIndex:
-    """Where each id stands: 16 bytes for each, whatever its length.
+    """Position of each id: 16 bytes for each, independent of its length.
 
-    A hash of 64 bits proposes places; whoever asks looks whether the id is there.
+    A 64-bit hash proposes positions; the caller compares the id.
     """
 
     def __init__(self, ids: Iterable[str]) -> None:
@@ -547,7 +547,7 @@ class StoredTexts(Streamed[TextRow]):
 
 
 def kept(reader: Reader, faults: Faults | None = None) -> Mapping[str, TextRow]:
-    """Texts: in memory if they are short or can be read only once, else where they are."""
+    """Return texts in memory if they are small or can be read only once, else in their file."""
     if reader.size is None or reader.size <= _SMALL:
         return {row.id: row for row in _each_once(reader, faults)}
     return StoredTexts(reader, faults)

@@ -3,7 +3,7 @@
 Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
 every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank beside a score is
+(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank next to a score is
 not read: the score decides.
 """
 
@@ -24,7 +24,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import is_content, mistaken_for, shorten
 from rankgauge.formats.numbers import lost_number, number_text, read_number
-from rankgauge.formats.rows import Rows
+from rankgauge.formats.rows import Rows, score_lines
 
 # The places of query, document and number, by the number of fields.
 _PLACES = {
@@ -32,13 +32,13 @@ _PLACES = {
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
-# The place of a rank beside the score.
+# The place of a rank next to the score.
 _RANKS = {"run": {6: 3, 5: 3}}
 # The formats of three columns, and what their third one is.
 THIRD_COLUMNS = {"msmarco": "query document rank", "trec3": "query document score"}
-# Rows that are written at once.
+# Rows written together.
 _AT_ONCE = 1 << 16
-# Lines that tell how many fields the others have, where some are broken.
+# Lines that decide the number of fields if some lines are broken.
 _LOOK = 1000
 
 
@@ -51,12 +51,12 @@ def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] |
 
 
 def rank_place(width: int, layout: Layout) -> int:
-    """The place of the rank beside a score among so many fields; -1 where there is none."""
+    """Position of the rank next to a score among this many fields; -1 if there is none."""
     return _RANKS.get(layout.name, {}).get(width, -1)
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
-    """Whether these are the fields of such a line: so many, and a number where it should be."""
+    """Whether these are the fields of such a line: the right number, with a number in its place."""
     places = places_of(fields, layout)
     return places is not None and not math.isnan(_number(fields[places[2]]))
 
@@ -65,14 +65,22 @@ def read_trec(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> PairTable:
     """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`."""
-    name, layout = rows.name, rows.layout
+    (table,) = trec_pieces(lines, rows, separator)
+    return table
+
+
+def trec_pieces(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
+) -> Iterator[PairTable]:
+    """Read as :func:`read_trec`, one table each time that the rows are full."""
+    layout = rows.layout
     lines, width, places = _usual_fields(lines, rows, separator)
     longer = 0
     for number, line in lines:
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
         if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
             continue
-        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_goes_on(parts):
+        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_has_blank(parts):
             longer += 1
             parts = parts[:_RUN]
         if len(parts) != width:
@@ -93,13 +101,22 @@ def read_trec(
         rows.add(number, parts[query], parts[doc], value)
         if rows.with_ranks and (rank := rank_place(width, layout)) >= 0:
             rows.ranks.append(_number(parts[rank]))
+        if rows.full:
+            yield _table_of(rows, places, 0)
+            rows.clear()
+    if not rows.ended:
+        yield _table_of(rows, places, longer)
+
+
+def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTable:
     if not rows.lines:
-        fix = f"give lines such as: {layout.example}"
-        raise FormatError("there is no line to read", path=name, fix=fix)
+        fix = f"give lines such as: {rows.layout.example}"
+        raise FormatError("there is no line to read", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        table = table.said(f"{name}: {longer} lines go on behind the tag: what follows is not read")
-    return as_read(table, name)
+        text = f"{rows.name}: {longer} lines go on behind the tag: what follows is not read"
+        table = table.with_notes(text)
+    return as_read(table, rows.name)
 
 
 _Lines: TypeAlias = Iterable[tuple[int, bytes]]
@@ -125,7 +142,7 @@ def _usual_fields(
     return itertools.chain(head, lines), width, fitting[width]
 
 
-def _tag_goes_on(parts: Sequence[bytes]) -> bool:
+def _tag_has_blank(parts: Sequence[bytes]) -> bool:
     """Whether a blank is in the tag alone: with one in an id, other fields would be numbers."""
     return (
         parts[1].upper() == b"Q0"
@@ -139,9 +156,9 @@ def as_read(table: PairTable, name: str) -> PairTable:
     """The table with its source, and a note on ids that are not UTF-8."""
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
-        return table.said(source=name)
-    said = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
-    return table.said(said, source=name)
+        return table.with_notes(source=name)
+    text = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
+    return table.with_notes(text, source=name)
 
 
 def _number(field: bytes) -> float:
@@ -165,7 +182,7 @@ def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
-    """What is wrong with a line of so many fields, and the fix."""
+    """What is wrong with a line of this many fields, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
         return f"got {got}, wanted {width} as before", "fix the line, or remove it"
@@ -194,13 +211,13 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         return table
     strange = _uncounted(table)
     if strange is None or form == "msmarco":
-        said = f"{name}: the third column is read as a rank: documents are in that order"
+        text = f"{name}: the third column is read as a rank: documents are in that order"
         if form is None:
-            said = (
+            text = (
                 f"{name}: the third column counts 1 to n in every query, so it is read as a rank "
                 "(--format trec3 reads it as a score)"
             )
-        return replace(table, values=-table.values).said(said)
+        return replace(table, values=-table.values).with_notes(text)
     count = int(table.offsets[strange + 1] - table.offsets[strange])
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
@@ -225,47 +242,65 @@ def _uncounted(table: PairTable) -> int | None:
     return int(np.searchsorted(table.offsets, missed[0], side="right")) - 1
 
 
-def trec_lines(table: PairTable, layout: Layout, tag: str = "") -> Iterator[bytes]:
+def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> Iterator[bytes]:
     """A file in TREC format, query by query; runs best score first, with their rank."""
-    queries = table.queries.tolist()
-    _refuse_blanks(table.queries, "query id")
-    for query in queries:
+    tags = tag.encode("utf-8", "replace").split() or [b"run"]
+    # Bytes as Latin-1 characters: joining text is faster.
+    end = f" {b'_'.join(tags).decode('latin-1')}\n"
+    for order, table in enumerate(tables):
+        _refuse_queries(table.queries, first=not order)
+        for number, query in enumerate(table.queries.tolist()):
+            rows = np.arange(table.offsets[number], table.offsets[number + 1])
+            if layout is RUN:
+                rows = rows[np.argsort(-table.values[rows], kind="stable")]
+            # A query with very many documents is written in parts, to save memory.
+            for first in range(0, len(rows), _AT_ONCE):
+                part, named = rows[first : first + _AT_ONCE], query.decode("latin-1")
+                if layout is RUN:
+                    yield _run_lines(table, part, (f"{named} Q0 ", end), first + 1)
+                else:
+                    yield _judgment_lines(table, part, named)
+
+
+def _refuse_queries(queries: Ids, *, first: bool) -> None:
+    _refuse_blanks(queries, "query id")
+    for query in queries.tolist():
         if query.startswith(b"#"):
             raise _unwritable(query, "query id", "such a line is a comment")
-    if queries and mistaken_for(queries[0] + b" "):
-        said = f"the file would be taken for {mistaken_for(queries[0] + b' ')}"
-        raise _unwritable(queries[0], "query id", said)
-    tags = tag.encode("utf-8", "replace").split() or [b"run"]
-    # Bytes as the characters of the same numbers: text is put together quicker.
-    end = f" {b'_'.join(tags).decode('latin-1')}\n"
-    for number, query in enumerate(queries):
-        rows = np.arange(table.offsets[number], table.offsets[number + 1])
-        if layout is RUN:
-            rows = rows[np.argsort(-table.values[rows], kind="stable")]
-        named = query.decode("latin-1")
-        # A query with very many documents is not written at once: that would take much memory.
-        for first in range(0, len(rows), _AT_ONCE):
-            part = rows[first : first + _AT_ONCE]
-            pairs = zip(_doc_texts(table, part), table.values[part].tolist(), strict=True)
-            if layout is RUN:
-                numbered = enumerate(pairs, first + 1)
-                lines = [f"{named} Q0 {d} {at} {value!r}{end}" for at, (d, value) in numbered]
-            else:
-                lines = [f"{named} 0 {d} {number_text(value, layout)}\n" for d, value in pairs]
-            yield "".join(lines).encode("latin-1")
+        if first and mistaken_for(query + b" "):
+            text = f"the file would be taken for {mistaken_for(query + b' ')}"
+            raise _unwritable(query, "query id", text)
+        first = False
 
 
-def msmarco_lines(table: PairTable, *_: object) -> Iterator[bytes]:
+def _run_lines(table: PairTable, rows: IntArray, around: tuple[str, str], first: int) -> bytes:
+    start, end = around
+    if start.isascii() and end.isascii():
+        lines = score_lines(table, rows, (start, " ", end), first)
+        if lines is not None:
+            return lines
+    pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
+    ranked = enumerate(pairs, first)
+    text = "".join([f"{start}{doc} {rank} {value!r}{end}" for rank, (doc, value) in ranked])
+    return text.encode("latin-1")
+
+
+def _judgment_lines(table: PairTable, rows: IntArray, query: str) -> bytes:
+    pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
+    lines = [f"{query} 0 {doc} {number_text(value, JUDGMENTS)}\n" for doc, value in pairs]
+    return "".join(lines).encode("latin-1")
+
+
+def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
     """A run of MS MARCO: ``query TAB document TAB rank``."""
-    _refuse_blanks(table.queries, "query id")
-    rows = ranked_rows(table)
-    for query, start, stop in zip(
-        table.queries.tolist(), table.offsets[:-1].tolist(), table.offsets[1:].tolist(), strict=True
-    ):
-        docs = _doc_texts(table, rows[start:stop])
-        named = query.decode("latin-1")
-        lines = [f"{named}\t{doc}\t{rank}\n" for rank, doc in enumerate(docs, 1)]
-        yield "".join(lines).encode("latin-1")
+    for table in tables:
+        _refuse_blanks(table.queries, "query id")
+        rows, ends = ranked_rows(table), table.offsets.tolist()
+        for number, query in enumerate(table.queries.tolist()):
+            docs = _doc_texts(table, rows[ends[number] : ends[number + 1]])
+            named = query.decode("latin-1")
+            lines = [f"{named}\t{doc}\t{rank}\n" for rank, doc in enumerate(docs, 1)]
+            yield "".join(lines).encode("latin-1")
 
 
 def ranked_rows(table: PairTable) -> IntArray:

@@ -28,7 +28,7 @@ from rankgauge.formats.registry import (
     target_format,
 )
 
-# Names of what is no text: under them nobody would look for lines.
+# Names of what is not text: under them nobody would look for lines.
 _NOT_WRITTEN = frozenset(
     {
         ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
@@ -40,7 +40,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a name that says another kind of file than can be written."""
+    """Refuse a file name of a kind that cannot be written."""
     name = source_name(target)
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
@@ -55,45 +55,67 @@ def write_table(
     table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
     """Write a file: the whole of it or, if something fails, nothing."""
+    write_tables([table], target, layout, tag, form=form)
+
+
+def write_tables(
+    tables: Iterable[PairTable],
+    target: Source,
+    layout: Layout,
+    tag: str = "",
+    *,
+    form: str | None = None,
+) -> None:
+    """Write tables with different queries as one file, as :func:`write_table`."""
     name = source_name(target)
     form = form or (None if target == "-" else target_format(name)) or "trec"
     option("format", form, TARGET_FORMATS)
     if form not in {"parquet", "arrow"}:
         with written(target) as stream:
             # Not every packer can write lines.
-            for chunk in pair_lines(table, layout, form, name=name, tag=tag):
+            for chunk in pair_lines(tables, layout, form, name=name, tag=tag):
                 stream.write(chunk)
         return
     from rankgauge.formats.parquet import write_columns
 
-    _refuse_unheld(table, layout, format_named(form), name)
     packing = packing_of(name)
     if packing is not None:
         fix = f"leave {packing.suffix} off the name"
         raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
     with written(target) as stream:
-        write_columns(table, layout, form, stream)
+        write_columns(
+            _checked_tables(tables, layout, format_named(form), name), layout, form, stream
+        )
 
 
 def pair_lines(
-    table: PairTable, layout: Layout, form: str, *, name: str, tag: str = ""
+    tables: Iterable[PairTable], layout: Layout, form: str, *, name: str, tag: str = ""
 ) -> Iterator[bytes]:
     """The bytes of a text file of judgments or of a run, piece by piece."""
     declared = format_named(form)
-    _refuse_unheld(table, layout, declared, name)
+    held = _checked_tables(tables, layout, declared, name)
     if form == "opensearch" and ".csv" in name.lower():
         declared = format_named("quepid")
-    chunks: Iterable[bytes | str] = load(declared.writer)(table, layout, tag)
+    chunks: Iterable[bytes | str] = load(declared.writer)(held, layout, tag)
     return (chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
 
 
-def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) -> None:
+def _checked_tables(
+    tables: Iterable[PairTable], layout: Layout, form: Format, name: str
+) -> Iterator[PairTable]:
+    """Yield the tables; refuse those that the format cannot represent."""
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
             f"{form.name} holds {holds}, got {got}",
             fix="choose another format, such as trec, csv, json or parquet",
         )
+    for table in tables:
+        _refuse_losses(table, layout, form, name)
+        yield table
+
+
+def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) -> None:
     empty = np.flatnonzero(np.diff(table.offsets) == 0)
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
@@ -111,7 +133,7 @@ def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) ->
 def _refuse_grades(table: PairTable, form: Format) -> None:
     """Refuse grades that are not whole where only whole ones fit; rounding would change them."""
     values = table.values
-    # A zero with a sign is no whole number, either: it would lose the sign.
+    # A zero with a sign is not a whole number, either: it would lose the sign.
     beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
     bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
     if not len(bad):
@@ -182,7 +204,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
         raise InputError(
             "there is something already", where=str(target), fix="name a new folder, or empty it"
         )
-    # Beside the target, so that the last step is one rename.
+    # Next to the target, so that the last step is one rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         for name, chunks in parts.items():

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
-from rankgauge.data.run import Run
+from rankgauge.data.run import Run, joined_run, sure_blocks
+from rankgauge.data.subsets import of_queries
 
 # Rows of all runs that are aligned at once: small enough for the cache.
-_ROWS = 1 << 17
+_ROWS = 1 << 15
 # A key holds the number of the query in its block above so many bits of the hash of a document.
 _HASH_BITS = 48
 _QUERIES = 1 << (64 - _HASH_BITS)
@@ -50,14 +53,16 @@ class Alignment:
         for first, stop in _cut(sizes * len(runs)):
             pairs = np.arange(self.offsets[first], self.offsets[stop])
             query = np.repeat(np.arange(stop - first), sizes[first:stop])
-            rows = self.rows[pairs][:, runs]
-            kept = np.flatnonzero((rows >= 0).any(axis=1))
-            pairs, rows, query = pairs[kept], rows[kept], query[kept]
+            rows = self.rows[self.offsets[first] : self.offsets[stop]]
+            if len(runs) < rows.shape[1]:
+                rows = rows[:, runs]
+                kept = np.flatnonzero((rows >= 0).any(axis=1))
+                pairs, rows, query = pairs[kept], rows[kept], query[kept]
             found = rows >= 0
             yield Block(
                 pairs=pairs,
                 rows=rows,
-                rank=np.where(found, rows - self.starts[first:stop, runs][query] + 1, 0),
+                rank=(rows - (self.starts[first:stop, runs] - 1)[query]) * found,
                 found=found,
                 query=query,
                 retrieved=self.retrieved[first:stop, runs],
@@ -88,6 +93,75 @@ class Block:
     def sizes(self) -> IntArray:
         """(Q,) how many different documents each query has."""
         return np.bincount(self.query, minlength=len(self.retrieved))
+
+
+class _Queue:
+    """Queries of a run that were read and not taken yet, the last in memory that is used again."""
+
+    def __init__(self, source: Any) -> None:
+        self._blocks = sure_blocks(source)
+        self._parts: list[Run] = []
+        self.ended = False
+
+    def read(self) -> None:
+        """Read a block."""
+        if self._parts:
+            last = self._parts.pop()
+            self._parts += [replace(last, table=last.table.compact())] * bool(len(last))
+        block = next(self._blocks, None)
+        self.ended = block is None
+        self._parts += [] if block is None else [block]
+
+    @property
+    def queries(self) -> list[bytes]:
+        """Their ids, in the order of the file."""
+        return [query for part in self._parts for query in part.query_index]
+
+    def take(self, queries: Collection[bytes]) -> Run:
+        """Take these queries out, those that are there."""
+        taken = []
+        for place, part in enumerate(self._parts):
+            inside = np.array([query in queries for query in part.query_index], dtype=bool)
+            if inside.all():
+                taken.append(part)
+                self._parts[place] = Run.of({})
+                continue
+            taken.append(replace(part, table=of_queries(part.table, np.flatnonzero(inside))))
+            left = of_queries(part.table, np.flatnonzero(~inside))
+            self._parts[place] = replace(part, table=left)
+        last = self._parts[-1:]
+        self._parts = [part for part in self._parts[:-1] if len(part)] + last
+        return joined_run([part for part in taken if len(part)] or [Run.of({})])
+
+
+def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
+    """Some queries of all runs at a time, in order of first appearance; of files as little as can.
+
+    A block is good until the next is asked for. Files whose queries are in different orders stay
+    in memory until both have been read.
+
+    Raises:
+        NotInBlocksError: If one of the files must be read whole.
+    """
+    queues = [_Queue(source) for source in sources]
+    for place, lead in enumerate(queues):
+        others = queues[place + 1 :]
+        while True:
+            ahead = lead.queries
+            if not ahead:
+                if lead.ended:
+                    break
+                lead.read()
+                continue
+            known = [None if one.ended else {*one.queries} for one in others]
+            ready = takewhile(lambda query: all(k is None or query in k for k in known), ahead)  # noqa: B023
+            some = dict.fromkeys(ready)
+            if some:
+                yield [one.take(some) for one in queues]
+                continue
+            for one, there in zip(others, known, strict=True):
+                if there is not None and ahead[0] not in there:
+                    one.read()
 
 
 def align(runs: Sequence[Run]) -> Alignment:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -19,9 +20,12 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import Run, named_runs
+from rankgauge.data.run import NotInBlocksError, Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.fusion.alignment import Alignment, Block, align
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.lines import Source
+from rankgauge.formats.writers import write_tables
+from rankgauge.fusion.alignment import Alignment, Block, align, query_blocks
 
 # Far above any scale, and sums of products of two are still numbers.
 _MOST = 1e100
@@ -56,12 +60,12 @@ class Fusion:
     phi: float | None = None
 
     def __str__(self) -> str:
-        said = [] if self.norm is None else [f"norm={self.norm}"]
+        parts = [] if self.norm is None else [f"norm={self.norm}"]
         if self.weights is not None:
-            said.append("weights=" + "/".join(f"{weight:g}" for weight in self.weights))
-        said += [f"k={self.k:g}"] if self.k is not None else []
-        said += [f"phi={self.phi:g}"] if self.phi is not None else []
-        return self.method + (f"({', '.join(said)})" if said else "")
+            parts.append("weights=" + "/".join(f"{weight:g}" for weight in self.weights))
+        parts += [f"k={self.k:g}"] if self.k is not None else []
+        parts += [f"phi={self.phi:g}"] if self.phi is not None else []
+        return self.method + (f"({', '.join(parts)})" if parts else "")
 
     @classmethod
     def of(cls, method: str, runs: Sequence[str], given: Mapping[str, Any]) -> Fusion:
@@ -73,7 +77,7 @@ class Fusion:
             given: ``norm``, ``weights``, ``k``, ``phi``; None for what is not given.
 
         Raises:
-            UnknownName: For a method or a norm nobody knows.
+            UnknownName: For an unknown method or norm.
             InputError: For a value that is not possible, or a parameter the method does not read.
         """
         name = find_method(method)
@@ -103,8 +107,8 @@ class Fusion:
     def settings(self) -> dict[str, Any]:
         """The parameters that are read, as plain values."""
         words = ("method", "norm", "weights", "k", "phi")
-        said = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
-        return said | ({} if self.weights is None else {"weights": list(self.weights)})
+        values = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
+        return values | ({} if self.weights is None else {"weights": list(self.weights)})
 
 
 def fuse(
@@ -173,7 +177,7 @@ def fuse(
         name: What the fused run is called; the method if left out.
 
     Raises:
-        UnknownName: For a method, norm or policy nobody knows.
+        UnknownName: For an unknown method, norm or policy.
         InputError: With fewer than two runs, a document twice in a ranking, or a parameter that
             the method does not read.
 
@@ -187,6 +191,70 @@ def fuse(
     given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
     how = Fusion.of(method, names, given)
     return fuse_aligned(align(named), how, name=how.method if name is None else name, runs=names)
+
+
+def fuse_files(
+    runs: Mapping[str, Any] | Iterable[Any],
+    path: Source,
+    method: str = "rrf",
+    *,
+    norm: str | None = None,
+    weights: Mapping[str, float] | Iterable[float] | None = None,
+    k: float | None = None,
+    phi: float | None = None,
+    ties: Order = "trec",
+    name: str | None = None,
+) -> tuple[Fusion, int]:
+    """Fuse runs into a file, as :func:`fuse` and :func:`write_run`, some queries at a time.
+
+    Neither the runs nor their fusion are then in memory as a whole.
+
+    Args:
+        runs: At least two, as for :func:`fuse`.
+        path: The file to write, as for :func:`write_run`.
+        method: One of `FUSION_METHODS`.
+        norm: What is done to scores first.
+        weights: A number >= 0 for each run.
+        k: The rank constant of ``rrf``.
+        phi: The persistence of ``rbc``.
+        ties: Order of documents with equal scores within each run.
+        name: What the fused run is called; the method if left out.
+
+    Returns:
+        How they were fused, and the number of queries.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from rankgauge import sample_path
+        >>> target = pathlib.Path(tempfile.mkdtemp()) / "hybrid.run"
+        >>> how, queries = fuse_files([sample_path("runs/bm25.run")] * 2, target)
+        >>> str(how), queries
+        ('rrf(k=60)', 30)
+    """
+    order_of(ties)
+    named = named_sources(runs)
+    names = [one for one, _ in named]
+    how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
+    called = how.method if name is None else name
+
+    def write(sources: Sequence[Any]) -> int:
+        count = 0
+
+        def tables() -> Iterator[PairTable]:
+            nonlocal count
+            for parts in query_blocks(sources):
+                best = [ranked(part, ties=ties) for part in parts]
+                made = fuse_aligned(align(best), how, name=called, runs=names)
+                count += len(made)
+                yield made.table
+
+        write_tables(tables(), path, RUN, called)
+        return count
+
+    with suppress(NotInBlocksError, InputError):
+        return how, write([source for _, source in named])
+    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    return how, write([Run.of(source) for _, source in named])
 
 
 def find_method(method: Any) -> str:
@@ -362,10 +430,13 @@ class _Task:
 
 
 def _rrf(task: _Task) -> FloatArray:
-    found = task.block.found
-    ranks = task.block.rank + float(task.how.k or 0)
-    high, low = quotient(np.where(found, task.weights, 0.0), np.where(found, ranks, 1.0))
-    return total(high, low)
+    ranks = np.arange(1, task.block.rank.max(initial=1) + 1) + float(task.how.k or 0)
+    # Rank 0 stands for a document that is missing.
+    high, low = (
+        np.pad(terms, ((1, 0), (0, 0))) for terms in quotient(task.weights, ranks[:, None])
+    )
+    columns = np.arange(len(task.weights))
+    return total(high[task.block.rank, columns], low[task.block.rank, columns])
 
 
 def _isr(task: _Task) -> FloatArray:

@@ -194,7 +194,7 @@ def tune_fusion(
     Raises:
         InputError: If there is nothing to choose from, or too few queries for the folds.
         MismatchError: If judgments and runs have no query in common.
-        UnknownName: For a method, measure or parameter nobody knows.
+        UnknownName: For an unknown method, measure or parameter.
 
     Example:
         >>> qrels = {f"q{n}": {"d1"} for n in range(6)}
@@ -341,9 +341,9 @@ def _fixed(truth: Qrels, train: Any) -> _Split:
     chosen = [query for query in judged if query in given]
     others = [query for query in judged if query not in given]
     if not chosen or not others:
-        said = "none of the queries to train on is judged" if not chosen else "no query is left"
+        text = "none of the queries to train on is judged" if not chosen else "no query is left"
         raise InputError(
-            said if not chosen else f"{said} to be fused: all that are judged are trained on",
+            text if not chosen else f"{text} to be fused: all that are judged are trained on",
             where="train",
             fix=f"give some, but not all, of the {len(judged)} judged queries",
         )
@@ -409,13 +409,13 @@ class _Search:
         known = dict.fromkeys(query for run in self.runs for query in run.query_ids)
         used = {query for fold in folds for query in (*fold.train, *fold.test)}
         rest = tuple(query for query in known if query not in used)
-        said = ""
+        text = ""
         if rest:
             trained = {query for fold in folds for query in fold.train}
             everything = [query for query in self.rows if show_id(query) in trained]
             overall = self.candidates[self.best(everything)]
             parts.append((overall, rest))
-            said = (
+            text = (
                 f"{many(len(rest), 'query')} without judgments: fused by {overall}, the best on "
                 f"{many(len(everything), 'query')}"
             )
@@ -431,7 +431,7 @@ class _Search:
             "runs": [run.name for run in self.runs],
         }
         table = _joined(tables, list(known))
-        return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), said
+        return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), text
 
     def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
         """A run by the measure, over these queries in the order of the judgments."""

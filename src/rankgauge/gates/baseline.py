@@ -139,7 +139,7 @@ class BaselineQuery:
 class Baseline:
     """The values of a run, with evidence that another run may be compared with it.
 
-    Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file beside
+    Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file next to
     the code, one line a query, sorted, so that its changes can be reviewed like code.
 
     Attributes:
@@ -303,7 +303,7 @@ class Baseline:
         return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
-        """What is above the lines, but for the fingerprints."""
+        """What is above the lines, except for the fingerprints."""
         noise = self.noise
         # Only of answers: the file of a run stays as it was.
         settings = {"settings": dict(self.settings)} if self.settings else {}
@@ -515,8 +515,8 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     policies = evaluation.policies
     declared = measure.declaration
     words = measure.arguments
-    said = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
-    said += [
+    parts = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
+    parts += [
         repr(declared.bounds),
         declared.better,
         declared.mean,
@@ -524,10 +524,10 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
         policies.ties,
     ]
     # Unusual ones only: a baseline of the usual ones keeps its fingerprint.
-    said += [policies.unjudged] if policies.unjudged != "not relevant" else []
-    said += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
-    said += [evaluation.profile.name] if evaluation.profile is not None else []
-    return _sha256(_json(said))[:_SHORT]
+    parts += [policies.unjudged] if policies.unjudged != "not relevant" else []
+    parts += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
+    parts += [evaluation.profile.name] if evaluation.profile is not None else []
+    return _sha256(_json(parts))[:_SHORT]
 
 
 def _sha256(text: str) -> str:

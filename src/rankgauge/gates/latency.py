@@ -91,15 +91,15 @@ def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
     ratios = _drawn(times, share)
     upper, lower = np.quantile(ratios, [_LEVEL, 1 - _SURE]).tolist()
     verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"] = "INCONCLUSIVE"
-    said = f"a ratio above your limit of {limit:g} cannot be excluded; time more queries"
+    message = f"a ratio above your limit of {limit:g} cannot be excluded; time more queries"
     if upper < limit:
-        verdict, said = "PASS", f"a ratio above your limit of {limit:g} is excluded"
+        verdict, message = "PASS", f"a ratio above your limit of {limit:g} is excluded"
     elif lower > 1:
         verdict = "FAIL"
-        said = f"it is slower, and a ratio above your limit of {limit:g} cannot be excluded"
+        message = f"it is slower, and a ratio above your limit of {limit:g} cannot be excluded"
     return GateCheck(
         "latency", name, verdict,
-        f"{text}: the ratio is between {lower:.3f} and {upper:.3f}; {said}",
+        f"{text}: the ratio is between {lower:.3f} and {upper:.3f}; {message}",
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from rankgauge.data.run import Run, name_of, read_part, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
-from rankgauge.evaluation.result import Evaluation, settings_change
+from rankgauge.evaluation.result import Evaluation, calibration_finding, settings_change
 from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
@@ -231,19 +231,14 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
     """The verdicts of a judge that nobody compared with people decide no release."""
-    judge = evaluation.settings.get("judge")
-    known = judge if isinstance(judge, Mapping) else {}
-    calibrated = known.get("calibrated", ())
     for measure in () if allowed else evaluation.measures:
-        if measure.declaration.reads == "verdicts" and str(measure) not in calibrated:
+        found = calibration_finding(evaluation, measure)
+        if found is not None:
             raise InputError(
-                f"the judge of {measure} is not calibrated: "
-                f"{known.get('stamp', 'it is not known who judged')}",
-                where=f"run {evaluation.run_name!r}",
-                fix="compare it with labels of people (rankgauge answers calibrate) and evaluate "
-                "with the calibration; or gate all the same with --allow-uncalibrated "
+                found.message, where=f"run {evaluation.run_name!r}",
+                fix=f"{found.fix}; or gate all the same with --allow-uncalibrated "
                 "(allow_uncalibrated=True)",
-            )
+            )  # fmt: skip
 
 
 def _refused(name: str, why: str) -> GateCheck:
@@ -295,14 +290,14 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     mean, floor = new.mean(gated.measure), gated.floor or 0.0
     lower = gated.measure.declaration.better == "lower"
     short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE
-    said = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
+    message = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
     if math.isnan(mean):
-        short, said = True, "undefined in every query, so not within"
+        short, message = True, "undefined in every query, so not within"
     return GateCheck(
         kind="floor",
         name=str(gated.measure),
         verdict="FAIL" if short else "PASS",
-        sentence=f"{gated.measure} is {said} the floor of {floor:g} in the rules",
+        sentence=f"{gated.measure} is {message} the floor of {floor:g} in the rules",
         value=None if math.isnan(mean) else mean,
     )
 

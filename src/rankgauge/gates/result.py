@@ -171,12 +171,12 @@ class GateResult(Result):
     def sentences(self) -> list[str]:
         """The results of the checks, the worst first; contracts that hold are counted only."""
         kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
-        said = [
+        found = [
             f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")
             for check in sorted(self.checks, key=lambda c: -_SEVERITY[c.verdict])
             if check.kind != "contract" or check.verdict != "PASS"
         ]
-        return said + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
+        return found + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
 
     def next_step(self) -> str:
         """What to do after this verdict."""

@@ -244,7 +244,7 @@ def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place:
 
 
 def _path(table: Mapping[str, Any], key: str, place: _Place, folder: Path) -> str | None:
-    """A path beside the file of the rules."""
+    """A path next to the file of the rules."""
     value = table.get(key)
     if value is None:
         return None

@@ -181,7 +181,7 @@ def compare_saved(
                 f"the two evaluations share {shared} with a value of {own}", where="history",
                 fix="compare evaluations that share two queries or more",
             )  # fmt: skip
-    notes = (*_notes(first, second, found), design.in_words())
+    notes = (*_notes(first, second, found), design.describe())
     return HistoryComparison(before, after, tuple(found), tuple(differs), notes)
 
 

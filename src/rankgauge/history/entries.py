@@ -113,7 +113,7 @@ class HistoryEntry(Result):
 
     def _data(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return parts | {"time": self.time.isoformat(), "policies": self.policies.said()}
+        return parts | {"time": self.time.isoformat(), "policies": self.policies.describe()}
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
@@ -170,7 +170,7 @@ def pack(
         "settings": dict(settings),
         "run_settings": dict(evaluation.settings),
         "means": evaluation.mean(),
-        "policies": evaluation.policies.said(),
+        "policies": evaluation.policies.describe(),
         "counts": dict(evaluation.counts),
         "coverage": {str(k): share for k, share in evaluation.coverage.items()},
         "notes": list(evaluation.notes),
@@ -190,7 +190,7 @@ def pack(
 
 
 def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
-    """Refuse what JSON would change: tuples, keys that are no text, NaN."""
+    """Refuse what JSON would change: tuples, keys that are not text, NaN."""
     kept = {
         "the run's name": evaluation.run_name,
         "the settings of the run": dict(evaluation.settings),

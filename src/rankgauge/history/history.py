@@ -39,7 +39,7 @@ _VARIABLE = "RANKGAUGE_HISTORY"
 _PATIENCE = 30.0
 _LONGEST = 200
 _FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
-# So many ids fit into one question to any database.
+# This many ids fit into one question to any database.
 _AT_ONCE = 500
 
 

@@ -36,7 +36,7 @@ class TrendPoint:
     Attributes:
         entry: The evaluation.
         mean: The mean of the measure.
-        low: Lower end of its 95% interval over queries (t); NaN where there is none: a single
+        low: Lower end of its 95% interval over queries (t); NaN if there is none: a single
             query, weights, or a mean that is neither arithmetic nor a sum.
         high: Upper end.
         change: The difference to the evaluation before of the run of this name; None for the first,
@@ -81,12 +81,12 @@ class Trend(Result):
 
     @property
     def lows(self) -> tuple[float, ...]:
-        """The lower end of each interval; NaN where there is none."""
+        """The lower end of each interval; NaN if there is none."""
         return tuple(point.low for point in self.points)
 
     @property
     def highs(self) -> tuple[float, ...]:
-        """The upper end of each interval; NaN where there is none."""
+        """The upper end of each interval; NaN if there is none."""
         return tuple(point.high for point in self.points)
 
     @property
@@ -170,8 +170,8 @@ class Trend(Result):
         # "" in the column of numbers keeps it a column of numbers.
         empty = ("",) * between
         why = "; ".join(text.partition(" (")[0] for text in point.breaks)
-        said = "" if why == _OTHER_RUN else " not comparable "
-        return ("", "", *empty, "", said.center(_PLOT, "─"), why)
+        message = "" if why == _OTHER_RUN else " not comparable "
+        return ("", "", *empty, "", message.center(_PLOT, "─"), why)
 
     def data_table(self) -> Table:
         """One line an evaluation, in plain numbers, for programs."""

@@ -12,7 +12,7 @@ from rankgauge.judging.events import Presentation
 from rankgauge.judging.selection import next_documents
 from rankgauge.judging.state import ProjectState
 
-# A repeat comes after so many other tasks, when the first answer is no longer in mind.
+# A repeat comes after this many other tasks, when the first answer is no longer in mind.
 _REPEAT_AFTER = 10
 
 

@@ -50,14 +50,14 @@ class ProjectCopy(Result):
 
     def summary(self) -> str:
         """Return what was copied, in a sentence."""
-        said = f"{self.target}: a copy of {self.source}"
+        text = f"{self.target}: a copy of {self.source}"
         if self.rows:
-            said += f", {many(self.rows['questions'], 'question')}, " + many(
+            text += f", {many(self.rows['questions'], 'question')}, " + many(
                 self.rows["choices"], "choice"
             )
         if not self.secrets:
-            said += "; without the invitations of judges: invite them again"
-        return said
+            text += "; without the invitations of judges: invite them again"
+        return text
 
 
 def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:

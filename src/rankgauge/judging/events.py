@@ -169,8 +169,8 @@ class Source:
     Attributes:
         name: The name of the run, retriever or model.
         kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
-        rank: Its rank there, from 1; None where there is none.
-        score: Its score there; None where there is none.
+        rank: Its rank there, from 1; None if there is none.
+        score: Its score there; None if there is none.
         probability: Of a random draw, the probability with which the document was drawn.
     """
 

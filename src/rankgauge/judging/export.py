@@ -61,7 +61,7 @@ class JudgmentExport(Result):
     Attributes:
         judgments: The judgments; documents that were never shown are not in them.
         about: Guideline, criteria, scale, rule and counts, as `to_dict` gives them and as
-            :meth:`write` writes them beside the file.
+            :meth:`write` writes them next to the file.
         grades: Question to document to grade; of preferences the highest.
         texts: The text of each question.
     """
@@ -94,7 +94,7 @@ class JudgmentExport(Result):
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, and beside them ``TARGET.about.json``.
+        """Write the judgments, and next to them ``TARGET.about.json``.
 
         Args:
             target: The file, by whose name :func:`rankgauge.convert` chooses the format; ``-`` is
@@ -207,7 +207,7 @@ def export_judgments(
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
     grades, unsure = grades_of(found, rule)
     if not grades:
-        raise _nothing(project, rule)
+        raise _nothing_counted(project, rule)
     dropped = [each for each in unsure if drop_unsure and _contains(each, CUTS[0])]
     for each in dropped:
         del grades[each.question][each.document]
@@ -403,7 +403,7 @@ def _about(
     }
 
 
-def _nothing(project: JudgingProject, rule: Rule) -> InputError:
+def _nothing_counted(project: JudgingProject, rule: Rule) -> InputError:
     what = "grades" if rule == "grade" else "choices"
     return InputError(
         f"no {what} of people are counted yet", where=project.where,

@@ -94,7 +94,7 @@ class JudgmentImport(Result):
         row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged,
                len(self.skipped))  # fmt: skip
         more = len(self.skipped) - _SHOWN
-        notes = [f"skipped: {said}" for said in self.skipped[:_SHOWN]]
+        notes = [f"skipped: {reason}" for reason in self.skipped[:_SHOWN]]
         return Table(
             columns, (row,), notes=(*notes, *([f"and {more} more"] if more > 0 else [])), width=80,
             shortened=frozenset({0}),
@@ -102,9 +102,9 @@ class JudgmentImport(Result):
 
     def summary(self) -> str:
         """Return how many judgments of how many judges were added."""
-        said = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
+        text = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
         parts = ((self.changed, "changed"), (self.known, "known"), (len(self.skipped), "skipped"))
-        return ", ".join([said, *(f"{number} {what}" for number, what in parts if number)])
+        return ", ".join([text, *(f"{number} {what}" for number, what in parts if number)])
 
 
 def import_judgments(
@@ -407,7 +407,7 @@ class _Import:
 
     def _store(self, stored: Transaction, shown: Presentation, choice: Choice) -> None:
         before, known = self._latest.get(shown.id), self._presentations.get(shown.id)
-        if before is not None and _said(before) == _said(choice):
+        if before is not None and _answer(before) == _answer(choice):
             self._count("known")
             return
         if known is None:
@@ -502,7 +502,7 @@ class _Import:
         return FormatError(what, path=self.name, line=row.line, fix=fix)
 
 
-def _said(choice: Choice) -> tuple[Any, ...]:
+def _answer(choice: Choice) -> tuple[Any, ...]:
     return choice.outcome, choice.documents, choice.grades, choice.comment
 
 

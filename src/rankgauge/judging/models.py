@@ -120,7 +120,7 @@ def _ranking_request(question: Question, documents: Sequence[Document]) -> ChatR
                 "content": "Rank the documents by how well they answer the question: reply with "
                 f"the numbers of all of them, the best first. {_DATA}",
             },
-            {"role": "user", "content": _told(question, shown)},
+            {"role": "user", "content": _as_json(question, shown)},
         ],
         object_schema(ranking={"type": "array", "items": {"type": "integer"}}),
     )
@@ -324,7 +324,7 @@ def _requests(
         yield ChatRequest(
             [
                 {"role": "system", "content": f"{guideline}\n\n{_instruction(shown, settings)}"},
-                {"role": "user", "content": _told(questions[shown.question], documents)},
+                {"role": "user", "content": _as_json(questions[shown.question], documents)},
             ],
             _reply_schema(shown, settings),
         )
@@ -390,13 +390,15 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
 # ---- both
 
 
-def _told(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
+def _as_json(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
     """A question with numbered documents, as JSON: no text of a document can look like ours."""
-    told: dict[str, Any] = {"question": question.text}
+    content: dict[str, Any] = {"question": question.text}
     if question.need:
-        told["information need"] = question.need
-    told["documents"] = [{"number": number, **fields} for number, fields in enumerate(documents, 1)]
-    return json.dumps(told, ensure_ascii=False)
+        content["information need"] = question.need
+    content["documents"] = [
+        {"number": number, **fields} for number, fields in enumerate(documents, 1)
+    ]
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _distinct(numbers: Sequence[int], most: int) -> list[int]:

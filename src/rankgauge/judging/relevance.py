@@ -19,7 +19,7 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
 _ROWS = 8  # of a short table
-# From so many sets on, rates of "none" are compared with the model.
+# From this many sets on, rates of "none" are compared with the model.
 _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
 
@@ -217,7 +217,7 @@ def measure_relevance(
 ) -> Relevance:
     """Compute the relevance of documents from judgments.
 
-    For each document the share chosen / shown with a Wilson interval; beside it the probability
+    For each document the share chosen / shown with a Wilson interval; next to it the probability
     that it is preferred to none, from a Plackett-Luce model of all choices of the question, with a
     Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the status
     ``counted`` are in these numbers. Documents that nobody was shown stay unjudged.

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
 
-# Of so many sets of documents, drawn at random, the one is shown that would tell most.
+# Of this many sets of documents, drawn at random, the one is shown that would tell most.
 _SETS = 60
 # A document is resolved if the probability that it is relevant is outside these bounds, and if it
 # was shown so often.

@@ -473,7 +473,7 @@ def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
 
 
 def _is_lone(char: str) -> bool:
-    """Whether it is half of a surrogate pair, which is no character."""
+    """Whether it is half of a surrogate pair, which is not a character."""
     return "\ud800" <= char <= "\udfff"
 
 

@@ -334,7 +334,7 @@ def read_answers(source: Source) -> list[Answer]:
     (in CSV with ``;`` between them); ``id`` and ``question`` are needed.
 
     Raises:
-        FormatError: If a line is no answer.
+        FormatError: If a line is not an answer.
     """
     name, found = source_name(source), []
     for number, row in _records(source):
@@ -361,7 +361,7 @@ def read_votes(source: Source) -> list[VoteRow]:
     perhaps ``judge``, ``comment`` and ``time``.
 
     Raises:
-        FormatError: If a line is no vote.
+        FormatError: If a line is not a vote.
     """
     name, found = source_name(source), []
     for number, row in _records(source):
@@ -386,7 +386,7 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
         kind: Who voted: ``person``, ``application`` or ``model``.
 
     Raises:
-        FormatError: If a line is no vote or names an unknown answer; nothing is imported.
+        FormatError: If a line is not a vote or names an unknown answer; nothing is imported.
     """
     rows, answers, name = read_votes(source), project.answers(), source_name(source)
     for row in rows:

@@ -170,7 +170,7 @@ class ChatModel:
         """
         request = _checked(ChatRequest(messages, schema, sample))
         key = self._key(request)
-        kept = {} if refresh else self._kept({key: request})
+        kept = {} if refresh else self._cached({key: request})
         if kept:
             self._meter.add(Usage(cached=1))
             return kept[key]
@@ -248,7 +248,7 @@ class ChatModel:
                 yield place, one
 
         with self._meter.limited(max_cost):
-            kept = {} if refresh else self._kept(unique)
+            kept = {} if refresh else self._cached(unique)
             for key, reply in kept.items():
                 yield from delivered(key, reply)
             for key, result in self._ask_each({k: unique[k] for k in unique if k not in kept}):
@@ -267,7 +267,7 @@ class ChatModel:
             self._key(request): (request, tokens)
             for request, tokens in zip(requests, output_tokens, strict=True)
         }
-        kept = self._kept({key: request for key, (request, _) in expected.items()})
+        kept = self._cached({key: request for key, (request, _) in expected.items()})
         most = self._sampling["max_tokens"]
         total = Usage(cached=len(kept))
         for key, (request, tokens) in expected.items():
@@ -332,7 +332,7 @@ class ChatModel:
             | {"messages": request.messages, "schema": request.schema, "sample": request.sample}
         )
 
-    def _kept(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
+    def _cached(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
         """The replies in the cache that are valid."""
         found: dict[str, Reply] = {}
         if self._cache is None:
@@ -441,7 +441,7 @@ class ChatModel:
                     if error.retry_after:
                         self._pace.pause(min(error.retry_after, _LONGEST_WAIT))
                     # The account is empty: the status is that of a busy server.
-                    error.retryable &= "insufficient_quota" not in error.said
+                    error.retryable &= "insufficient_quota" not in error.body
                     raise
                 usage = reported_usage(content, estimate)
                 sent.tokens = usage.input_tokens + usage.output_tokens

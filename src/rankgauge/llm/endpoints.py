@@ -15,6 +15,7 @@ from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patie
 from rankgauge.llm.cache import ReplyCache, cache_key
 
 # What 32 bits can hold.
+_ATTEMPTS = 5  # at a server that is busy
 _MOST = 1e38
 
 
@@ -70,9 +71,9 @@ class ModelEndpoint:
 class EmbeddingEndpoint(ModelEndpoint):
     """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
 
-    Batches of documents are tried again where the server is busy; for queries an error is an error,
-    for whoever asks may want to know. Texts that are empty or blank are not sent, for many servers
-    refuse them: their vectors are 0.
+    Documents and batches of queries are sent again if the server is busy. A single query is sent
+    once: a benchmark times each call and repeats it itself. Texts that are empty or blank are not
+    sent, for many servers refuse them: their vectors are 0.
 
     Arguments for server, model and key are described by ``ModelEndpoint``.
 
@@ -132,15 +133,15 @@ class EmbeddingEndpoint(ModelEndpoint):
         Raises:
             EndpointError: If the server does not answer, or not with a vector for each text.
         """
-        return self._rows(texts, self._document_prompt, attempts=5)
+        return self._rows(texts, self._document_prompt, attempts=_ATTEMPTS)
 
     def encode_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A row for each text.
+        """A row for each text; several are sent again as documents are, a single one is not.
 
         Raises:
             EndpointError: If the server does not answer, or not with a vector for each text.
         """
-        return self._rows(texts, self._query_prompt, attempts=1)
+        return self._rows(texts, self._query_prompt, attempts=_ATTEMPTS if len(texts) > 1 else 1)
 
     def _rows(self, texts: Sequence[str], prompt: str, *, attempts: int) -> npt.NDArray[np.float32]:
         filled = [n for n, text in enumerate(texts) if text.strip()]
@@ -200,8 +201,8 @@ class EmbeddingEndpoint(ModelEndpoint):
             vector = row.get("embedding") if isinstance(row, Mapping) else None
             if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
                 raise self._refused("an embedding that is no list of finite numbers")
-            told = row.get("index", place)
-            placed[told if isinstance(told, int) else -1] = vector
+            index = row.get("index", place)
+            placed[index if isinstance(index, int) else -1] = vector
         if set(placed) != set(range(count)):
             raise self._refused(f"vectors that are not numbered from 0 to {count - 1}")
         return [placed[place] for place in range(count)]
@@ -215,5 +216,5 @@ def _tokens(content: Mapping[str, Any]) -> float:
     used = content.get("usage")
     if not isinstance(used, Mapping):
         return 0.0
-    told = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
-    return next((float(amount) for amount in told if _fits(amount)), 0.0)
+    counts = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
+    return next((float(amount) for amount in counts if _fits(amount)), 0.0)

@@ -44,7 +44,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def enter(self, tokens: int, wait: Callable[[float], None]) -> Sent:
-        """Wait until a request of so many tokens may be sent."""
+        """Wait until a request of this many tokens may be sent."""
         while True:
             with self._lock:
                 now = self._clock()

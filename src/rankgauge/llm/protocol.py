@@ -49,9 +49,9 @@ def request_body(
         if level is not None:
             body["response_format"] = response_format(request.schema, level)
         if level != "json_schema":
-            told, last = instruction(request.schema), messages[-1]
-            if told not in last["content"]:
-                body["messages"][-1] = {**last, "content": f"{last['content']}\n\n{told}"}
+            rule, last = instruction(request.schema), messages[-1]
+            if rule not in last["content"]:
+                body["messages"][-1] = {**last, "content": f"{last['content']}\n\n{rule}"}
     return body
 
 
@@ -60,14 +60,14 @@ def refused_parameter(error: EndpointError, body: Mapping[str, Any]) -> str | No
     if error.status not in _REFUSALS:
         return None
     try:
-        named = json.loads(error.said)["error"]["param"]
+        named = json.loads(error.body)["error"]["param"]
     except (ValueError, LookupError, TypeError):
         named = None
-    words = named if isinstance(named, str) else error.said
+    words = named if isinstance(named, str) else error.body
     if "response_format" in body and _FORMAT.search(words):
         return str(body["response_format"]["type"])
     for name in ("max_tokens", "temperature", "seed"):
-        if name in body and re.search(rf"\b{name}\b", words) and _REFUSED.search(error.said):
+        if name in body and re.search(rf"\b{name}\b", words) and _REFUSED.search(error.body):
             return name
     return None
 
@@ -78,10 +78,10 @@ def raise_error(content: Any, endpoint: Endpoint) -> None:
     if error and not content.get("choices"):
         code = error.get("code") if isinstance(error, Mapping) else None
         status = code if isinstance(code, int) and not isinstance(code, bool) else None
-        said = endpoint.quoted(json.dumps(error))
+        text = endpoint.quoted(json.dumps(error))
         raise EndpointError(
-            f"the server sent an error: {said}", where=f"POST {endpoint.shown} /{PATH}",
-            fix="see what the server says", status=status, retryable=status in RETRYABLE, said=said,
+            f"the server sent an error: {text}", where=f"POST {endpoint.shown} /{PATH}",
+            fix="see what the server says", status=status, retryable=status in RETRYABLE, body=text,
         )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def _values(text: str) -> Iterator[Any]:
     """The objects of a text that are not part of another.
 
     Raises:
-        InvalidReply: If one is cut off or is no JSON. A brace of prose or LaTeX is neither.
+        InvalidReply: If one is cut off or is not JSON. A brace of prose or LaTeX is neither.
     """
     decoder = json.JSONDecoder(
         object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite
@@ -121,7 +121,7 @@ def _no_number(name: str) -> Any:
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse what is no JSON schema.
+    """Refuse what is not a JSON schema.
 
     Raises:
         InputError: If it is none, or has a ``$ref``.

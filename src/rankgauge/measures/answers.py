@@ -1,8 +1,8 @@
 """Measures of generated answers: their identity. Values come from `rankgauge.answers`.
 
 A verdict says whether a text supports a claim (supported, contradicted, not stated) or whether a
-text is relevant. Where there is nothing to judge, a measure is undefined and left out of the mean;
-what is missing is counted and bounds the value. Measures of overlap and similarity need no
+text is relevant. Without anything to judge, a measure is undefined and left out of the mean;
+missing verdicts are counted and bound the value. Measures of overlap and similarity need no
 verdicts: they read the texts of answers.
 """
 

@@ -23,13 +23,13 @@ _MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
 
 @measure(trec="P_{k}", also=("Precision",), tie_mean="linear")
 def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
-    r"""Precision: the share of the first k ranks that hold a relevant document.
+    r"""Precision: the share of the first k ranks with a relevant document.
 
     $$ P@k = \frac{1}{k} \left| \{ i \le k : g_i \ge rel \} \right| $$
 
-    A ranking shorter than k is divided by k all the same.
+    A ranking shorter than k is still divided by k.
 
-    Use: what a reader sees on one page matters, and every query has at least k relevant documents.
+    Use: the documents on one page matter, and every query has at least k relevant documents.
     Beware: with R relevant documents it cannot pass R/k; it does not see order within the first k.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
@@ -39,13 +39,14 @@ def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
 @measure(trec="recall_{k}", also=("Recall",), tie_mean="linear")
 def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
-    r"""Recall: the share of the relevant documents that stand in the first k ranks.
+    r"""Recall: the share of the relevant documents that are in the first k ranks.
 
     $$ R@k = \frac{1}{R} \left| \{ i \le k : g_i \ge rel \} \right| $$
 
     Undefined without a relevant document.
 
-    Use: a later step (a reranker, a language model) reads the first k, and what is missing is lost.
+    Use: a later step (a reranker, a language model) reads the first k, and missing documents are
+    lost.
     Beware: it cannot reach 1 where k < R; it ignores order; it trusts the judgments to
     be complete.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
@@ -64,7 +65,7 @@ def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     Use: queries differ in R: 1 can be reached whether there are fewer than k relevant documents or
     more.
-    Beware: it divides by something else for every query: precision where R is above k, recall
+    Beware: the divisor differs between queries: precision where R is above k, recall
     where it is below.
     Source: trec_eval, measure relative_P; as R_cap in Thakur et al. (2021), BEIR, NeurIPS.
     """
@@ -140,7 +141,7 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R")
     $$ AP@k = \frac{1}{N} \sum_{i \le k,\; g_i \ge rel} P@i $$
 
     N is by default R, all relevant documents. Other tools divide by min(k,R), by k, or by the
-    number of relevant documents found (``retrieved``); the name says which.
+    number of relevant documents found (``retrieved``); shown in the name.
     Undefined without a relevant document.
 
     Use: the whole ranking matters and judgments are binary and fairly complete.
@@ -179,8 +180,8 @@ def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     $$ YAAP = \ln \frac{1 + S}{1 + R - S}, \qquad S = \sum_{i:\, g_i \ge rel} P@i $$
 
-    Orders the runs of one query as AP does; a query of which nothing relevant is found has a value
-    below 0. Undefined without a relevant document.
+    Orders the runs of one query as AP does; a query without a relevant document retrieved has a
+    value below 0. Undefined without a relevant document.
 
     Use: means over queries: neither the easy queries nor the hopeless ones are squeezed together
     at the end of the scale.
@@ -189,7 +190,7 @@ def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     """
     total, relevant = _precisions(run, None, rel), run.relevant(rel)
     odds = (1 + total) / np.maximum(1 + relevant - total, 1.0)
-    # Not np.log: its last bit may depend on where in memory a number stands.
+    # Not np.log: its last bit may depend on the memory address of a number.
     return _defined(np.array([math.log(ratio) for ratio in odds.tolist()]), relevant)
 
 
@@ -217,15 +218,15 @@ def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     n = \max(1, \lfloor m R + 0.9 \rfloor) $$
 
     The bare name stands for the ten multiples 0.2, 0.4 ... 2.0; at 1 it is Rprec. A ranking shorter
-    than n is divided by n all the same. Undefined without a relevant document.
+    than n is still divided by n. Undefined without a relevant document.
 
     Use: to see whether a run is better near the top (low multiples) or further down.
     Beware: the window differs from query to query; at m > 1 it cannot pass 1/m.
     Source: trec_eval, measure Rprec_mult.
     """
-    looked_at = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
-    found = run.among(run.hits(rel), looked_at)
-    return _defined(found / looked_at, run.relevant(rel))
+    depth = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
+    found = run.among(run.hits(rel), depth)
+    return _defined(found / depth, run.relevant(rel))
 
 
 @measure(trec="set_P", also=("SetPrecision",), tie_mean="same")
@@ -360,7 +361,7 @@ def RBP(
     rel: Level = 1,
     residual: bool = False,
 ) -> Values:
-    r"""Rank-biased precision: what a reader finds who goes on to the next rank with chance p.
+    r"""Rank-biased precision: relevance found by a reader who continues with probability p.
 
     $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$
 
@@ -383,13 +384,13 @@ def RBP(
 
 
 def _defined(values: Values, whole: IntArray) -> Values:
-    """The values, NaN where there is nothing that they could be a share of."""
+    """The values, NaN where the denominator is 0."""
     return np.where(whole > 0, values, np.nan)
 
 
-def _f_measure(found: Counts, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
+def _f_measure(found: Counts, relevant: IntArray, retrieved: IntArray, beta: float) -> Values:
     weight = beta * beta
-    divisor = weight * relevant + looked_at
+    divisor = weight * relevant + retrieved
     return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
 
 
@@ -412,7 +413,7 @@ def _interpolated(run: JudgedRun, recall: float, rel: Level, points: str) -> Val
 
 
 def _patience(run: JudgedRun, p: float, k: int | None) -> Values:
-    """p ** (rank - 1), by repeated multiplication: the same bits wherever a document stands."""
+    """p ** (rank - 1), by repeated multiplication: the same bits at every position."""
 
     def table(ranks: int) -> Values:
         powers = np.full(ranks + 2, p)

@@ -21,11 +21,11 @@ _FAMILIES = (
     "P", "R", "F", "Success", "RR", "AP", "nDCG", "SetP", "SetR", "SetF", "NumRet", "NumRel",
     "NumRelRet", "FirstRel", "Judged", "Beyond",
 )  # fmt: skip
-# Those that are measures here: Judged tells documents judged not relevant from those not judged.
+# Judged distinguishes documents judged not relevant from unjudged ones.
 _MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
 # Up to here a whole number is the same as a float.
 _EXACT = 2.0**53
-# A document without a judgment: no hit and no gain, whatever the gains are.
+# A document without a judgment: neither hit nor gain.
 UNJUDGED = -1.0
 
 Step: TypeAlias = tuple[float, float, float, float]

@@ -14,14 +14,14 @@ from rankgauge.measures.tie_means import expected_first
 
 @measure(better="neither", reads="judged", judged_only=False, tie_mean="linear")
 def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
-    r"""The share of the first k retrieved documents that stand in the judgments.
+    r"""The share of the first k retrieved documents that are judged.
 
     $$ Judged@k = \frac{|\{ i \le k : i \text{ in the judgments} \}|}{\min(k, n)} $$
 
     Undefined where nothing was retrieved.
 
-    Use: beside every other value: what is not judged counts as not relevant.
-    Beware: two systems can be compared only where it is alike for both.
+    Use: together with every other value: unjudged documents count as not relevant.
+    Beware: compare two systems only if it is similar for both.
     Source: Sakai (2007), Alternatives to bpref, SIGIR.
     """
     return judged_shares(run, [k])[:, 0]
@@ -30,17 +30,17 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
     """(Q, K) Judged@k for each of these depths; None stands for all that was retrieved."""
     known = np.stack([run.among(run.in_qrels, k) for k in depths], axis=1)
-    looked_at = np.stack([run.depth(k) for k in depths], axis=1)
-    return np.where(looked_at > 0, known / np.maximum(looked_at, 1), np.nan)
+    depth = np.stack([run.depth(k) for k in depths], axis=1)
+    return np.where(depth > 0, known / np.maximum(depth, 1), np.nan)
 
 
 @measure(trec="unj_{k}", better="lower", reads="judged", judged_only=False, tie_mean="linear")
 def Unjudged(run: JudgedRun, *, k: int) -> Values:
-    r"""The share of the first k ranks that hold a document nobody judged.
+    r"""The share of the first k ranks with an unjudged document.
 
     $$ Unjudged@k = \frac{1}{k} | \{ i \le k : i \text{ has no grade} \ge 0 \} | $$
 
-    Ranks below the end of a shorter ranking hold no document, and do not count.
+    Ranks below the end of a shorter ranking have no document, and do not count.
 
     Use: as a warning: where it is high, other values say little about this run.
     Beware: it is not 1 - Judged: that divides by what was retrieved, and takes a grade below 0
@@ -63,7 +63,7 @@ def NumRet(run: JudgedRun) -> Values:
     """How many documents were retrieved; the mean is the sum over queries.
 
     Use: to see at a glance whether runs have the same depth.
-    Beware: it is no measure of quality.
+    Beware: it does not measure quality.
     Source: trec_eval, measure num_ret.
     """
     return run.retrieved.astype(np.float64)
@@ -116,7 +116,8 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """How many of the first k were judged not relevant; the mean is the sum over queries.
 
-    Use: beside NumRelRet: what of the rest is known to be wrong, and not merely unjudged.
+    Use: together with NumRelRet: how many of the others are judged not relevant, and not merely
+    unjudged.
     Beware: few judgments make it small.
     Source: trec_eval, measure num_nonrel_judged_ret.
     """
@@ -132,7 +133,7 @@ def Utility(
     miss: float = 0,
     rel: Level = 1,
 ) -> Values:
-    r"""Set utility: a worth for each document found, for each other retrieved, for each missed.
+    r"""Set utility: weights for relevant documents retrieved, other retrieved ones, missed ones.
 
     $$ Utility = hit \cdot f + noise \cdot (n - f) + miss \cdot (R - f) $$
 
@@ -162,10 +163,10 @@ def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     $$ FirstRel = \min \{ i : g_i \ge rel \} $$
 
-    Undefined where none was retrieved; such a query is left out of the mean (and counted aloud),
+    Undefined where none was retrieved; such a query is left out of the mean (and reported),
     as no rank would be right for it.
 
-    Use: beside MRR, to see whether a value comes from many ranks 2 or from hits and misses.
+    Use: together with MRR, to see whether a value comes from many ranks 2 or from hits and misses.
     Beware: its mean is over the queries with a hit only: read it together with Success.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """

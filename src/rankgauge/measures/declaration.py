@@ -53,9 +53,9 @@ class Declaration(NamedTuple):
         doc: Its page: formula, when to use it, source.
         defaults: Its parameters with their defaults; `required` has those without.
         required: Parameters that must be given.
-        kernel: Values from what it reads: ``(data, *, parameters) -> (Q,) float64``, NaN where
-            undefined. None if the values come from elsewhere.
-        at: The parameter that is behind ``@``.
+        kernel: Function from its input to values: ``(data, *, parameters) -> (Q,) float64``, NaN
+            where undefined. None if the values come from elsewhere.
+        at: The parameter after ``@``.
         trec: Names of the same measure in trec_eval, with the parameters that they stand for;
             ``{k}`` stands for the cut-off.
         also: Other names that are read, with the parameters that they stand for.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The ideal ranking found step by step may be this much worse than the best, and no more.
 _GREEDY = math.e / (math.e - 1)
-# What only rounding sets apart is the same gain.
+# Gains that differ only by rounding are equal.
 _ALMOST = 1 - TOLERANCE
 # Two to the minus so many, added to 1, is 1.
 _BITS = 54
@@ -29,7 +29,7 @@ _DEEPEST = 10**6
 
 @measure(reads="subtopics", also=("alpha-DCG",))
 def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
-    r"""DCG with novelty: each further document of a subtopic is worth less than the one before it.
+    r"""DCG with novelty: each further document of a subtopic has a smaller gain.
 
     $$ \alpha DCG@k = \frac{1}{Z_k} \sum_{i \le k} \frac{n_i}{\log_2 (i + 1)}, \qquad
     n_i = \sum_{s:\, g_{is} \ge rel} (1 - \alpha)^{c_s(i)}, \qquad
@@ -47,7 +47,7 @@ def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -
     """
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) * _discounts(run), 0.0))
     steps = _steps(alpha, k)
-    return gained / (run.subtopics(rel) * _whole(alpha, discounts(np.arange(1, steps + 1))))
+    return gained / (run.subtopics(rel) * _full_gain(alpha, discounts(np.arange(1, steps + 1))))
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("alpha-nDCG", "a-nDCG"))
@@ -56,9 +56,9 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) 
 
     $$ \alpha nDCG@k = \frac{\alpha DCG@k}{\alpha DCG^*@k} $$
 
-    The ideal ranking takes at each rank the document that brings most there; of several the one
-    with the highest id. (To find the best ranking is NP-hard, and this one comes close.) Undefined
-    without a relevant document.
+    The ideal ranking takes at each rank the document with the largest gain there; of several the
+    one with the highest id. (Finding the best ranking is NP-hard; this approximation is close.)
+    Undefined without a relevant document.
 
     Use: queries mean several things, or have several sides, and a ranking should cover them early.
     Beware: a ranking may beat the ideal one, so values slightly above 1 are possible; alpha = 0
@@ -90,7 +90,7 @@ def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> V
     """
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
     steps = _steps(alpha, k)
-    return gained / (run.subtopics(rel) * _whole(alpha, 1 / np.arange(1, steps + 1)))
+    return gained / (run.subtopics(rel) * _full_gain(alpha, 1 / np.arange(1, steps + 1)))
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("nERR-IA",))
@@ -144,7 +144,7 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
     underspecified queries, ICTIR; normalised as ndeval of the TREC Web tracks.
     """
-    # What comes below is too little to change the sum, which is 1 at least.
+    # Later terms are too small to change the sum, which is at least 1.
     deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
     ideal = _ideal(run, alpha, rel, math.ceil(deep))
     powers = _powers(p, ideal.shape[1])
@@ -184,7 +184,7 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     The mean goes over the S subtopics with a relevant document. Undefined without one.
 
-    Use: beside a measure that rewards novelty.
+    Use: together with a measure that rewards novelty.
     Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
     every subtopic.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
@@ -213,7 +213,7 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
 
 def _share(gained: Values, best: Values) -> Values:
-    """A share of the best there is; NaN where that is nothing."""
+    """Share of the best possible value; NaN if that is 0."""
     return np.where(best > 0, gained / np.where(best > 0, best, 1.0), np.nan)
 
 
@@ -237,7 +237,7 @@ def _discounts(run: SubtopicRun) -> Values:
 
 
 def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
-    """(Q, I) what the documents of the ideal ranking bring, `k` of them at least if there are."""
+    """(Q, I) gains of the documents of the ideal ranking, at least `k` of them if available."""
     ranks = max(_LEAST, 1 << (min(k, run.pool.shape[1]) - 1).bit_length())
     return run.once(
         ("ideal", alpha, rel, ranks), lambda: _greedy(run.reaches(run.pool, rel), alpha, ranks)
@@ -246,7 +246,7 @@ def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
 
 def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
     """What each step brings: it takes the document that brings most, of several the first."""
-    # A subtopic behind the other: each a plain matrix of 1 and 0.
+    # Subtopics first: each a contiguous matrix of 1 and 0.
     left = np.moveaxis(pool, 2, 0).astype(np.float64)
     queries = np.arange(len(pool))
     taken = np.zeros((len(pool), pool.shape[2]), dtype=np.int64)
@@ -267,7 +267,7 @@ def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
 
 
 def _steps(alpha: float, k: int) -> int:
-    """How many of the first `k` ranks can add anything to what is divided by."""
+    """Number of the first `k` ranks that can add to the divisor."""
     if 0 < alpha < 1:
         k = min(k, math.ceil(_BITS / -math.log2(1 - alpha)) + 1)
     steps = 1 if alpha == 1 else k
@@ -279,13 +279,13 @@ def _steps(alpha: float, k: int) -> int:
     return steps
 
 
-def _whole(alpha: float, weights: Values) -> float:
-    """What a subtopic would bring that every document covers."""
+def _full_gain(alpha: float, weights: Values) -> float:
+    """Gain of a subtopic that every document covers."""
     return float(np.cumsum(_powers(1 - alpha, len(weights)) * weights)[-1])
 
 
 def _patience(run: SubtopicRun, p: float) -> Values:
-    """(Q, J) the chance to come to each rank; 0 where padded."""
+    """(Q, J) probability of reaching each rank; 0 where padded."""
     ranked = np.where(run.rank < UNRANKED, run.rank, 0)
     powers = np.append(0.0, _powers(p, int(ranked.max(initial=0))))
     return powers[ranked]

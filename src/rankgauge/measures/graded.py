@@ -16,12 +16,12 @@ from rankgauge.measures.declaration import measure
 # 2 ** grade must stay a number, also when many are added.
 _MAX_GRADE = 900
 _LN2 = math.log(2.0)
-# So many discounts are worth a table.
+# This many discounts are worth a table.
 _MANY = 2**20
 
 
 class _Scale(NamedTuple):
-    """What a document is worth: its gain, from which grade on, and how ranks discount it."""
+    """Weights of a document: its gain, the lowest grade that counts, and the discount by rank."""
 
     gain: Value = "linear"
     rel: Level | None = None
@@ -37,7 +37,7 @@ def DCG(
     rel: Level | None = None,
     b: float | None = None,
 ) -> Values:
-    r"""Discounted cumulative gain: the gains of the first k ranks, each worth less further down.
+    r"""Discounted cumulative gain: the sum of the gains of the first k ranks, discounted by rank.
 
     $$ DCG@k = \sum_{i \le k} \frac{gain(g_i)}{\log_2 (i + 1)} $$
 
@@ -97,7 +97,7 @@ def nDCG(
         best = _discounted(_best_first(_gains(run, scale)), b)
     whole = run.total(best[:, :k])
     value = found / np.where(whole > 0, whole, 1.0)
-    # With another ideal nothing may be gained from what was retrieved: a bad ranking, hence 0.
+    # With another ideal, the retrieved documents may have no gain: a bad ranking, hence 0.
     return np.where(judged[:, 0] > 0, value, np.nan)
 
 
@@ -161,7 +161,7 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
 
 @measure(trec="Rndcg", reads="grades")
 def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
-    r"""nDCG averaged over the ranks at which the ideal ranking comes to a lower gain.
+    r"""nDCG averaged over the ranks at which the gain of the ideal ranking decreases.
 
     $$ RnDCG = \frac{1}{|N|} \sum_{n \in N} nDCG@n $$
 
@@ -169,7 +169,7 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
     bring as much or more; and the end of the ranking, where at least two more documents than bring
     any gain were retrieved. Undefined where no judged document brings a gain.
 
-    Use: to look at nDCG where its expected value has no jump.
+    Use: nDCG at ranks where its expected value has no jump.
     Beware: the ranks differ from query to query, and so does their number.
     Source: trec_eval, measure Rndcg (called experimental there).
     """
@@ -197,7 +197,7 @@ def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
     where no judged document brings a gain.
 
     Use: one number for the whole course of nDCG, as AP is one for the course of precision.
-    Beware: nDCG at a rank above the first document found is never looked at.
+    Beware: nDCG at ranks above the first document found does not count.
     Source: trec_eval, measure ndcg_rel (called experimental there).
     """
     scale = _Scale(gain)
@@ -224,7 +224,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     g* are the judged documents by descending gain; past the last of them each rank costs 1.
     Undefined where no judged document brings a gain.
 
-    Use: the worth of a document should depend on what is above it, and not on its rank alone.
+    Use: the value of a document should depend on the documents above it, not on its rank alone.
     Beware: hardly used outside of trec_eval.
     Source: trec_eval, measure G (called experimental there).
     """
@@ -250,7 +250,7 @@ def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     n_i is the number of documents above rank i that are not relevant. Undefined without a relevant
     document.
 
-    Use: between AP and nDCG: what is lost depends on the wrong documents above, not on the rank.
+    Use: between AP and nDCG: the loss depends on the wrong documents above, not on the rank.
     Beware: hardly used outside of trec_eval.
     Source: trec_eval, measure binG (called experimental there).
     """
@@ -333,7 +333,7 @@ def _discount_behind(behind: Values, wanted: np.ndarray) -> Values:
     usual = wanted & (behind < _MANY) & (behind == np.rint(behind))
     discount = discounts(np.where(usual, behind, 0.0).astype(np.int64) + 1)
     rows, columns = np.nonzero(wanted & ~usual)
-    # Not np.log2: its last bit may depend on where in memory a number stands.
+    # Not np.log2: its last bit may depend on the memory address of a number.
     exact = [1 / math.log2(2 + far) for far in behind[rows, columns].tolist()]
     discount[rows, columns] = exact
     return discount
@@ -360,7 +360,7 @@ def _exponential(grades: Values) -> Values:
     whole = np.rint(grades)
     if (whole == grades).all():
         return np.ldexp(1.0, whole.astype(np.int32)) - 1
-    # Not np.exp2: its last bit may depend on where in memory a number stands.
+    # Not np.exp2: its last bit may depend on the memory address of a number.
     levels, places = np.unique(grades, return_inverse=True)
     worth = np.array([_gain_exponential(level) for level in levels.tolist()])
     return worth[places].reshape(grades.shape)

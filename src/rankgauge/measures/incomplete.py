@@ -1,4 +1,4 @@
-"""Measures for judgments that are known to be incomplete, or of which a sample was judged."""
+"""Measures for incomplete judgments and for judged samples."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def GMBpref(run: JudgedRun, *, rel: Level = 1) -> Values:
 
 @measure(trec="infAP", judged_only=False, monotone=False)
 def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
-    r"""Inferred average precision: AP estimated from a pool of which only a sample was judged.
+    r"""Inferred average precision: AP estimated from a judged sample of the pool.
 
     $$ infAP = \frac{1}{R} \sum_{i:\, g_i \ge rel} \left( \frac{1}{i} + \frac{i-1}{i} \cdot
     \frac{|pool_{<i}|}{i-1} \cdot \frac{rel_{<i} + \epsilon}{rel_{<i} + nonrel_{<i} + 2\epsilon}
@@ -65,7 +65,7 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     Counts are over the ranks above i. A grade below 0 means that a document was pooled and not
     judged; without such grades it is close to AP. Undefined without a relevant document.
 
-    Use: pools that were sampled, with -1 for what was left unjudged.
+    Use: sampled pools, with grade -1 for unjudged documents.
     Beware: an estimate per query is noisy; it is meant for means.
     Source: Yilmaz and Aslam (2006), Estimating average precision with incomplete and imperfect
     judgments, CIKM.
@@ -84,7 +84,7 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
 @measure(reads="samples", bounds=(0.0, math.inf), judged_only=False)
 def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
-    r"""Extended inferred AP: AP estimated from strata, of each of which a sample was judged.
+    r"""Extended inferred AP: AP estimated from strata with a judged sample of each.
 
     $$ xinfAP = \frac{1}{\hat R} \sum_{i:\, g_i \ge rel} \frac{N_{s(i)}}{J_{s(i)}}
     \left( \frac{1}{i} + \frac{1}{i} \sum_s N_s^{<i} \cdot
@@ -120,7 +120,7 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
 
 @measure(reads="samples", bounds=(0.0, math.inf), judged_only=False, also=("inferred nDCG",))
 def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
-    r"""Inferred nDCG: nDCG estimated from strata, of each of which a sample was judged.
+    r"""Inferred nDCG: nDCG estimated from strata with a judged sample of each.
 
     $$ infNDCG@k = \frac{1}{IDCG@k} \sum_s \frac{n_s}{j_s} \sum_{i \le k,\, s(i) = s}
     \frac{g_i}{\log_2 (i + 1)} $$
@@ -160,7 +160,7 @@ def _bpref(run: JudgedRun, rel: Level) -> Values:
 
 
 def _above(counted: BoolArray) -> IntArray:
-    """How many of them stand above each document."""
+    """Number of them above each document."""
     upto = np.cumsum(counted, axis=1, dtype=np.int64)
     return upto - counted
 

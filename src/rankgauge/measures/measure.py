@@ -18,11 +18,11 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
 _SMALLEST = 1e-5
-# Grades are looked at one by one up to here.
+# Grades are checked one by one up to this number.
 _SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
-# Words of other tools for the same thing.
+# Synonyms in other tools.
 _WORDS = {
     "dcg": "gain",
     "gains": "gain",
@@ -132,7 +132,7 @@ class Measure:
         """The measure itself, if nothing that it needs is missing.
 
         Raises:
-            UnknownName: Naming what is.
+            UnknownName: With the known parameters.
         """
         declared, bound = self.declaration, dict(self.params)
         for word in declared.required:
@@ -171,7 +171,7 @@ class Measure:
     def monotone(self) -> bool:
         """Whether a document of a higher grade further up never makes its value worse.
 
-        Then the orders by grade, ``best`` and ``worst``, are the ends of what it could be.
+        Then the orders by grade, ``best`` and ``worst``, give its bounds.
         """
         gain = dict(self.params).get("gain")
         return self.declaration.monotone and not (isinstance(gain, tuple) and not _rising(gain))
@@ -218,7 +218,7 @@ class Measure:
 
         Args:
             values: One value a query, NaN where undefined.
-            weights: One weight a query, such as its traffic. A sum has none.
+            weights: One weight a query, such as its traffic. A sum takes none.
             skip_undefined: Whether undefined values are left out; else they count 0, unless the
                 measure itself asks for leaving them out.
 
@@ -266,7 +266,7 @@ class Measure:
 
         Of a measure with a geometric mean they are differences of natural logarithms (floor 1e-5):
         the mean of these says which geometric mean is higher, a mean of plain differences does not.
-        What only rounding sets apart is 0.
+        A difference that is only rounding is 0.
 
         Example:
             >>> parse("RR").differences(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
@@ -324,7 +324,7 @@ def _refused(name: str, word: str, declared: Declaration) -> UnknownName:
 
 
 def _rising(pairs: Iterable[tuple[float, float]]) -> bool:
-    """Whether a higher whole grade is never worth less; one without a gain is worth itself."""
+    """Whether the gain never decreases with the grade; a grade without a gain is its own gain."""
     gains = dict(pairs)
     above = math.floor(max(gains)) + 1
     grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
@@ -354,8 +354,8 @@ def parse(text: str | Measure, dialect: str | None = None) -> Measure:
             does not have is read as without.
 
     Raises:
-        UnknownName: If nobody knows it (with the nearest names), it stands for two things, it lacks
-            what it needs, a parameter is out of its domain, or it is no measure of a run (with the
+        UnknownName: If it is unknown (with the nearest names), ambiguous, lacks a required
+            parameter, has a parameter out of its domain, or is not a measure of a run (with the
             reason).
 
     Example:
@@ -422,14 +422,14 @@ def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
     for name in names:
         parts = _plain(name)
         if parts is None:
-            # One of a list, such as the second of P.5,x: the others must not hide it.
+            # For one of a list, such as the second of P.5,x: the others must not hide the error.
             raise no_such_name(split_name(name))
         found += parts
     return tuple(found)
 
 
 def _plain(text: str) -> tuple[Measure, ...] | None:
-    """The measures of a name of ours or of trec_eval; None for a name that is neither."""
+    """The measures of a name of rankgauge or trec_eval; None for other names."""
     twin = _trec_twin(text.strip())
     if twin is not None:
         return _expanded(twin)
@@ -458,7 +458,7 @@ def _bound(text: str, name: str, params: Mapping[str, Value], spelled: ParsedNam
 
 
 def _trec_twin(text: str) -> Measure | None:
-    """The measure of a trec_eval name, None if it is none."""
+    """The measure of a trec_eval name; None for other names."""
     if text in TREC and not TREC[text][2] and text not in DECLARED:
         name, params, _ = TREC[text]
         return Measure(name)(**params)
@@ -482,7 +482,7 @@ def list_measures(reads: str = "") -> tuple[Measure, ...]:
     """Return every measure of rankings, without parameters, in the order of the catalogue.
 
     Args:
-        reads: Measures that are computed from something else than a run: ``verdicts``, or
+        reads: Measures that are not computed from a run: ``verdicts``, or
             the texts of ``answers``.
 
     Example:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The depth of the reference implementation.
 _FAR = 1000
 _MOST_RANKS = 10**6
-# The names of trec_eval for what is counted, and for whose preferences count.
+# The names of trec_eval for counts and scopes.
 _COUNTS = {"preferences": "simp", "pairs": "pair", "groups": "avgjg", "balanced": "avgjg_Rnonrel"}
 _SCOPES = {"all": "", "both": "_ret", "any": "_imp"}
 
@@ -94,7 +94,7 @@ def _balanced(run: PreferenceRun, scope: str) -> Values:
             "Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both"
         )
     kept, given = np.moveaxis(run.evened(), 2, 0)[2 * (scope == "both") :][:2]
-    # Of the groups that a query does not have nothing is said.
+    # Groups that a query does not have are NaN.
     there = np.arange(given.shape[1]) < run.groups()[:, None]
     shares = _mean_of_groups(run, kept, given)
     return np.where((there & (given == 0)).any(axis=1), np.nan, shares)
@@ -112,9 +112,9 @@ def _mean_of_groups(run: PreferenceRun, kept: IntArray, given: IntArray) -> Valu
     mean="sum", judged_only=False,
 )  # fmt: skip
 def NumPrefs(run: PreferenceRun) -> Values:
-    """How many preferences the judgments hold; the mean is the sum over queries.
+    """The number of preferences in the judgments; the mean is the sum over queries.
 
-    Use: beside Prefs, to see of how many it is a share.
+    Use: together with Prefs, for the denominator of its share.
     Beware: it depends on the judgments only.
     Source: measure prefs_num_prefs_poss of trec_eval.
     """
@@ -153,7 +153,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     1,000 if left out. It is divided by the overlap of I with itself, which is below 1 where few
     documents have a grade above 0 (``normalize=false``: not divided). Undefined where none has.
 
-    Use: grades stand for an order, such as one of preferences, and not for gains.
+    Use: grades express an order, such as preferences, and not gains.
     Beware: tools differ in the depth and in how they order documents of one grade that were not
     retrieved; where these get the score 0, as in ir_measures, negative scores change the value.
     Source: Clarke, Vtyurina and Smucker (2021), Assessing top-k preferences, TOIS 39; Clarke,
@@ -166,7 +166,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     below, upto, whole = _overlaps(p, k)
     wanted = run.judged & (run.grade > 0)
     ideal = run.once("ideal rank", lambda: _ideal_ranks(run))
-    # Both rankings hold a document from the lower of its two ranks on.
+    # Both rankings contain a document from the lower of its two ranks on.
     lower = np.minimum(np.maximum(run.rank, ideal), k + 1)
     found = run.total(np.where(wanted, below[lower], 0.0))
     relevant = run.count(run.ideal > 0)
@@ -185,10 +185,10 @@ def PairAcc(
     Pairs are made of the R relevant and the N documents judged not relevant. What is not in the
     first k (all ranks if left out) is below what is; a relevant document that is not there
     is above none. With ``among=retrieved`` pairs are made of the documents in the first k,
-    where what nobody judged counts as not relevant. Undefined without a pair.
+    where unjudged documents count as not relevant. Undefined without a pair.
 
-    Use: to see how well scores tell relevant documents from others, as in training.
-    Beware: it does not ask where in the ranking a pair stands; with positive judgments only there
+    Use: how well scores separate relevant documents from others, as in training.
+    Beware: the rank of a pair does not matter; with positive judgments only there
     is no pair. ir_measures calls it Accuracy, with the pairs of ``among=retrieved``.
     Source: Mann and Whitney (1947), On a test of whether one of two random variables is
     stochastically larger than the other, Annals of Mathematical Statistics 18: where all judged

@@ -1,7 +1,7 @@
 """How other tools and people write the measures: data, read where a plain name was not found.
 
-What a tool writes as we do (its case and joints apart), and the names of trec_eval that a measure
-declares itself, need no line here.
+Names that a tool writes as we do (except for case and separators), and the names of trec_eval that
+a measure declares itself, need no line here.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ class Spelling(NamedTuple):
     """One name of a tool."""
 
     name: str  # the name, without its cut-off
-    means: str = ""  # our measure, without its cut-off; empty if there is none
+    means: str = ""  # our measure, without its cut-off; empty without one
     bare: str = ""  # our measure where the tool is asked without a cut-off, if that is another one
-    why: str = ""  # why it is no measure here; or under which condition the numbers are the same
-    instead: str = ""  # what to do instead, of a name that is no measure here
+    why: str = ""  # why it is not a measure here; or under which condition the numbers are the same
+    instead: str = ""  # what to do instead, of a name that is not a measure here
     cut: bool = True  # whether the tool gives it a cut-off, where our measure takes one
 
 
 class Tool(NamedTuple):
     """The spellings of one tool."""
 
-    name: str  # what it is called, as a dialect
+    name: str  # its name as a dialect
     shown: str  # how it writes a name with its cut-off
-    spellings: tuple[Spelling, ...]  # its names, where they are not ours
+    spellings: tuple[Spelling, ...]  # its names that differ from ours
 
 
 _JUDGE = "give each judge's judgments by themselves"
@@ -294,7 +294,7 @@ FAMILIES: Mapping[str, str] = {
     "Rprec_mult": "0.20,0.40,0.60,0.80,1.00,1.20,1.40,1.60,1.80,2.00",
     "iprec_at_recall": "0.00,0.10,0.20,0.30,0.40,0.50,0.60,0.70,0.80,0.90,1.00",
 }
-# The sets of measures that trec_eval has a name for, without what is no measure.
+# The sets of measures that trec_eval has a name for, without what is not a measure.
 NICKNAMES: Mapping[str, tuple[str, ...]] = {
     "official": (
         "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank",
@@ -320,7 +320,7 @@ FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 class Implied(NamedTuple):
-    """A word of another tool whose one value says what is so here anyway."""
+    """A parameter of another tool with a single value, which is the behavior here."""
 
     value: str  # the value
     why: str  # why another one is not possible

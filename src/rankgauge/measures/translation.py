@@ -32,7 +32,7 @@ _AT = re.compile(r"(.*?[^ _])(?:[ _]at[ _]|[ _@-])([0-9]+)", re.IGNORECASE)
 _CUT = re.compile(r"(.*?[^0-9.@ _-])[.@ _-]?([0-9]+)")
 _LIST = re.compile(r"([A-Za-z0-9]\w*)\.([0-9.,=p-]*)")
 _NAUC = re.compile(r"nauc[_ ].*", re.IGNORECASE)
-# From so many letters on a name can be near another, and up to so many are looked at.
+# From this many letters on a name can be near another, and up to this many are looked at.
 _SHORTEST, _LONGEST_KEY = 3, 60
 # How near it has to be, and how much less near than the nearest the others may be.
 _NEAR, _SPREAD = 0.6, 0.15
@@ -68,7 +68,7 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
         if rest is not None:
             return rest
     for spelled in _readings(text):
-        found = _looked_up(text, spelled, tool)
+        found = _translated(text, spelled, tool)
         if found is not None:
             return (found,)
     return None
@@ -138,7 +138,7 @@ def _weighed(_name: str, given: str) -> tuple[str, ...]:
     return (f"SetF(beta={beta:.15g})",)
 
 
-def _worths(name: str, given: str) -> tuple[str, ...] | None:
+def _utility_weights(name: str, given: str) -> tuple[str, ...] | None:
     """``utility.1,-1,0,0``: the worths of hits, other documents and misses; the last has to be 0.
 
     It is that of documents neither relevant nor retrieved, which a run and judgments do not have.
@@ -159,7 +159,7 @@ _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
     "Rndcg": _gains,
     "rbp": _patience,
     "set_F": _weighed,
-    "utility": _worths,
+    "utility": _utility_weights,
     "iprec_at_recall": _levels,
 }
 
@@ -187,7 +187,7 @@ def _readings(text: str) -> Iterator[ParsedName]:
         yield ParsedName(at[1], params, at[2])
 
 
-def _looked_up(text: str, spelled: ParsedName, tool: str | None) -> str | None:
+def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     """Our name for what was taken apart; None if it is in no table."""
     key, params = plain_key(spelled.name), dict(spelled.params)
     for (of, word), names in FLAGS.items():
@@ -262,10 +262,10 @@ def _clash(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> Unk
         if row.means and _is_declared(row.means):
             name = _named(row.means, spelled.params, spelled.at)
             by_meaning.setdefault(name, []).append("everyday speech" if tool == "people" else tool)
-    said = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
+    message = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
     dialect = next(tool for tools in by_meaning.values() for tool in tools if tool in DIALECTS)
     return UnknownName(
-        f"{text!r} stands for different measures: {said}",
+        f"{text!r} stands for different measures: {message}",
         fix=f'write the one that is meant, or name the tool: parse(..., dialect="{dialect}")',
     )
 

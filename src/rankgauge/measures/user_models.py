@@ -22,7 +22,7 @@ from rankgauge.measures.declaration import Traits, measure
 
 # How far cwl_eval and the authors look.
 _FAR = 1000
-# Sums over ranks that have no closed form are tables of so many.
+# Sums over ranks that have no closed form are tables of this many.
 _MOST_RANKS = 10**6
 # From here on the series of the trigamma function is exact.
 _LARGE = 12
@@ -369,7 +369,7 @@ def _towards(goal: float) -> _Model:
 
     def model(path: _Path) -> _Leaps:
         gain = path.gain
-        # Never below 0, but for what rounding leaves of grades.
+        # Never below 0, except for what rounding leaves of grades.
         start = np.maximum(path.first + (2 * goal - 1) - path.before / path.unit - gain, 0.0)
         through, looks = _squared(start, path.ranks)
         # Over many ranks of gain 1 the chance stays what it is at the first of them.

@@ -17,12 +17,8 @@ if TYPE_CHECKING:
         Outlier as Outlier,
         QuestionCluster as QuestionCluster,
     )
-    from rankgauge.production.distinct_questions import (
-        DistinctQuestions as DistinctQuestions,
-        Traits as Traits,
-    )
+    from rankgauge.production.distinct_questions import Traits as Traits
     from rankgauge.production.drift import (
-        VERDICTS as VERDICTS,
         Detectable as Detectable,
         Distinction as Distinction,
         DriftReport as DriftReport,
@@ -59,10 +55,7 @@ if TYPE_CHECKING:
         LogImport as LogImport,
         import_log as import_log,
     )
-    from rankgauge.production.mappings import (
-        LogMapping as LogMapping,
-        read_mapping as read_mapping,
-    )
+    from rankgauge.production.mappings import LogMapping as LogMapping
     from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
     from rankgauge.production.monitor import (
         HealthWeek as HealthWeek,
@@ -78,16 +71,13 @@ if TYPE_CHECKING:
     )
     from rankgauge.production.personal_data import scrub as scrub
     from rankgauge.production.question_sets import (
-        PARTS as PARTS,
         EvaluationQuestion as EvaluationQuestion,
         QuestionSet as QuestionSet,
         SetRefresh as SetRefresh,
     )
     from rankgauge.production.sampling import (
-        QuestionGroup as QuestionGroup,
         QuestionSample as QuestionSample,
         SampledStratum as SampledStratum,
-        group_questions as group_questions,
         sample_questions as sample_questions,
     )
     from rankgauge.production.thresholds import (
@@ -99,8 +89,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "clusters": "Addition MarkingWord Outlier QuestionCluster",
-        "distinct_questions": "DistinctQuestions Traits",
-        "drift": "VERDICTS Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
+        "distinct_questions": "Traits",
+        "drift": "Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
         "measure_drift reweight",
         "clicks": "ImplicitJudgments implicit_judgments",
         "events": "COLUMNS KINDS Event",
@@ -109,14 +99,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "log_import": "Fault LogImport import_log",
-        "mappings": "LogMapping read_mapping",
+        "mappings": "LogMapping",
         "metrics": "METRICS OnlineMetric",
         "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",
         "online_result": "MetricChange OnlineMetrics OnlineValue",
         "personal_data": "scrub",
-        "question_sets": "PARTS EvaluationQuestion QuestionSet SetRefresh",
-        "sampling": "QuestionGroup QuestionSample SampledStratum group_questions sample_questions",
+        "question_sets": "EvaluationQuestion QuestionSet SetRefresh",
+        "sampling": "QuestionSample SampledStratum sample_questions",
         "thresholds": "Threshold ThresholdCheck",
     },
 )

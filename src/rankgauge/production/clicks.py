@@ -117,7 +117,7 @@ class ImplicitJudgments(Result):
         grades: (P,) grades; -1 where `drop_unsure` left the document unjudged.
         ranks: For each rank: rank, impressions, click rate, and by the position-based model
             examination with its interval (NaN for ``coec``).
-        about: Origin, rule and counts, as :meth:`write` writes them beside the judgments.
+        about: Origin, rule and counts, as :meth:`write` writes them next to the judgments.
     """
 
     judgments: Qrels
@@ -171,11 +171,11 @@ class ImplicitJudgments(Result):
         judged = int((self.grades >= 0).sum())
         return (
             f"{many(judged, 'document')} of {many(len(set(self.questions)), 'question')} judged by "
-            f"clicks ({self.model}); not judged by people"
+            f"clicks ({self.model}), not by people"
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, and beside them ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
+        """Write the judgments, and next to them ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
 
         An evaluation of TARGET reads from the former that its judgments come from clicks, and says
         so.
@@ -325,7 +325,7 @@ def implicit_judgments(
         f"{int(unsure.sum()):,} with an interval that contains {CUTS[0]:g}"
         + (": left unjudged" if drop_unsure else ": more clicks may make them relevant or not"),
         *_unused_notes(unused),
-        "clicks say what looks good in a list; check a sample by people before you gate by them",
+        "clicks show what looks good in a list; have people check a sample before you gate on them",
     ]
     about = {
         "origin": "clicks", "model": chosen, "rule": f"{_MODELS[chosen]}; {rule}",

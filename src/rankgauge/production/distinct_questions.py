@@ -79,7 +79,7 @@ class DistinctQuestions:
         texts: dict[str, str] = {}
         ids: dict[str, list[str]] = {}
         counts: dict[str, int] = {}
-        for name, text, count in _asked(given, where):
+        for name, text, count in _questions(given, where):
             key = normalized(text)
             if key:
                 texts.setdefault(key, " ".join(text.split()))
@@ -155,13 +155,13 @@ def normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _asked(given: Any, where: str) -> Iterator[Asked]:
+def _questions(given: Any, where: str) -> Iterator[Asked]:
     if isinstance(given, str | os.PathLike):
         yield from _opened(given, where)
     elif isinstance(given, Collection):
-        yield from _asked(given.queries, where)
+        yield from _questions(given.queries, where)
     elif isinstance(given, QuestionSet):
-        yield from _asked(given.questions, where)
+        yield from _questions(given.questions, where)
     elif isinstance(given, EventLog):
         yield from _of_log(given)
     elif isinstance(given, Mapping):
@@ -182,7 +182,7 @@ def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
     if found.suffix == ".parquet" or (found / MANIFEST).is_file():
         yield from _of_log(EventLog(found))
     elif found.is_dir():
-        yield from _asked(Collection.read(path), where)
+        yield from _questions(Collection.read(path), where)
     else:
         yield from _read(path)
 

@@ -53,7 +53,8 @@ _TOO_FEW = 2 / 3
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # A difference is one of words if at most this part of it (area - 0.5) remains without them.
 _LEFT = 0.3
-# Words are not left out where that leaves fewer than so many of more than this share of questions.
+# Words are not left out where that leaves fewer than this many of more than this share of
+# questions.
 _REST, _EMPTIED = 2, 0.2
 # No difference is "mixed" only where the loss of such a topic would have been detected.
 _MIXED = 0.2
@@ -68,7 +69,7 @@ VERDICTS: Mapping[str, str] = {
     "separated": "evaluation questions are in clusters that users ask less about",
     "missing": "users ask about topics of which the evaluation set has few questions",
     "reworded": "the topics are the same, the questions are worded differently",
-    "cannot tell": "the sets are too small to say",
+    "cannot tell": "the sets are too small to tell",
 }
 
 
@@ -128,8 +129,7 @@ class DriftReport(Result):
     """Whether evaluation questions look like those of users, made by :func:`measure_drift`.
 
     Attributes:
-        verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``; see
-            `VERDICTS`.
+        verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
         evaluation: Simple properties of the evaluation questions.
         log: Simple properties of the log questions.
         shared: The number of evaluation questions that users asked word for word.
@@ -216,8 +216,8 @@ class DriftReport(Result):
         drifted = self.verdict in {"separated", "missing", "reworded"}
         fix = {
             "missing": "add the questions that rankgauge logs drift lists",
-            "separated": "replace evaluation questions by questions of users",
-            "reworded": "take questions from the log as users word them",
+            "separated": "replace evaluation questions with questions of users",
+            "reworded": "use questions from the log in their original wording",
             "cannot tell": "add questions from the log, and measure drift again",
         }
         return Finding(
@@ -286,7 +286,7 @@ class DriftReport(Result):
         }
         if self.p <= _ALPHA:
             words["mixed"] = "The sets differ, but the difference is small."
-            words["cannot tell"] = "The sets differ, but they are too small to say in what."
+            words["cannot tell"] = "The sets differ, but they are too small to tell how."
         return words[self.verdict], self.limitation()
 
     def limitation(self) -> str:
@@ -348,8 +348,8 @@ class DriftReport(Result):
                 f"such as {self.outliers[0].text!r:.60}"
             )
         notes.append(
-            f"weighted to the traffic, {many(len(self.query_weights), 'question')} count as "
-            f"{self.effective_size:.0f}; {self.uncovered:.0%} of the traffic is in clusters "
+            f"weighted by traffic, the effective number of questions is {self.effective_size:.0f} "
+            f"of {len(self.query_weights)}; {self.uncovered:.0%} of the traffic is in clusters "
             "without evaluation questions"
         )
         if self.additions:
@@ -367,7 +367,9 @@ class DriftReport(Result):
     def outliers_table(self) -> Table:
         """The evaluation questions far from every log question."""
         rows = tuple((each.id, each.text, each.distance) for each in self.outliers)
-        note = f"1 - cosine to the nearest log question; {self.far:.2f} for 1% of log questions"
+        note = (
+            f"1 - cosine to the nearest log question; above {self.far:.2f} for 1% of log questions"
+        )
         return Table(
             ("id", "evaluation question", "distance"), rows, digits=2, width=80,
             title="Evaluation questions far from every log question", notes=(note,),
@@ -433,9 +435,9 @@ class ReweightedMeans(Result):
             for name, value in self.plain.items()
         )
         note = (
-            f"weighted to the traffic, {many(self.queries, 'query')} count as "
-            f"{self.effective_size:.0f} (Kish); {self.uncovered:.0%} of the traffic is in clusters "
-            "without evaluation questions: nothing is known of it"
+            f"weighted by traffic, the effective number of queries is {self.effective_size:.0f} of "
+            f"{self.queries} (Kish); {self.uncovered:.0%} of the traffic is in clusters without "
+            "evaluation questions, and not represented"
         )
         columns = ("measure", "plain", "weighted", "Δ")
         return Table(columns, rows, title=self.run_name, notes=(note,))
@@ -469,8 +471,8 @@ def measure_drift(
     test; how often questions were asked decides the weights and the questions to add.
 
     Args:
-        evaluation_questions: Texts, queries, a collection or the path of a file; see
-            :meth:`DistinctQuestions.of`.
+        evaluation_questions: Texts, queries, a collection, or the path of a collection, a file of
+            questions, or a text file with a question on each line.
         log_questions: The same, or an event log.
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.

@@ -9,8 +9,8 @@ from datetime import datetime
 # What an event says. An impression is never inferred from a click.
 KINDS = {
     "question": "a user asked a question",
-    "retrieval": "documents were retrieved for it, in this order",
-    "impression": "these results were shown, at these ranks",
+    "retrieval": "documents were retrieved, in this order",
+    "impression": "results were shown, at these ranks",
     "click": "a result was opened",
     "answer": "a generated answer was shown",
     "citation": "a citation was shown with the answer",
@@ -18,7 +18,7 @@ KINDS = {
     "thumbs": "the user rated the answer: 1 up, -1 down",
     "preference": "of two, the user preferred the first (1), the second (-1), or neither (0)",
     "abstention": 'the application said "I don\'t know"',
-    "handover": "the conversation was handed to a person",
+    "handover": "the conversation was handed over to a person",
     "label": "a person said whether the question can be answered: 1 or 0",
     "other": "anything else, kept and counted",
 }

@@ -168,7 +168,7 @@ class ExperimentResult(Result):
             return (
                 f"no verdict: {self.users[0]:,} and {self.users[1]:,} users contradict the "
                 f"intended ratio {self.ratio[0]:g}:{self.ratio[1]:g} (sample ratio mismatch, "
-                f"p = {self.mismatch:.2g}); find out how users are assigned or lost"
+                f"p = {self.mismatch:.2g}); check the assignment of users and the logging"
             )
         first = self.primary
         name = first.metric.name
@@ -239,13 +239,13 @@ class ExperimentResult(Result):
         for each in self.differences:
             if not math.isnan(each.worst):
                 yield (
-                    f"{each.metric.name}: if answers without a rating had been rated, the "
-                    f"difference could be {_signed(each.worst)} to {_signed(each.best)}"
+                    f"{each.metric.name}: with all answers rated, the difference could be "
+                    f"{_signed(each.worst)} to {_signed(each.best)}"
                 )
         if len(self.differences) > 1:
             yield (
                 f"{first.metric.name} decides; its interval is valid at every look. Other "
-                "intervals and p-values (Holm) are valid for one look at a size fixed beforehand"
+                "intervals and p-values (Holm) are valid for one look, at a size fixed in advance"
             )
 
     def _on_primary(self, first: ArmDifference) -> Iterator[str]:
@@ -260,11 +260,11 @@ class ExperimentResult(Result):
         found = next((each.day for each in self.days if each.p <= ALPHA), None)
         if found is not None and first.low <= 0 <= first.high:
             yield (
-                f"a difference was shown on {found}, and the interval includes 0 again: the effect "
+                f"a difference was found on {found}, but the interval now includes 0: the effect "
                 "may have changed"
             )
         elif found is not None:
-            yield f"first shown on {found}"
+            yield f"first found on {found}"
 
 
 def compare_arms(
@@ -372,9 +372,9 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
     if arms is None and len(known) == 2:
         return known[0], known[1]
     if arms is None:
-        said = f"{len(known)} arms: {', '.join(known[:10])}" if known else "no arms"
+        text = f"{len(known)} arms: {', '.join(known[:10])}" if known else "no arms"
         raise InputError(
-            f"the log has {said}", where=where,
+            f"the log has {text}", where=where,
             fix="choose two: arms=('control', 'new') (--arms control new)" if known
             else "log the arm of the experiment with each question",
         )  # fmt: skip

@@ -110,12 +110,12 @@ class GeneratedQuestions(Result):
         )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write accepted questions as a question set, refused ones beside it with the reasons.
+        """Write accepted questions as a question set, refused ones next to it with the reasons.
 
         Questions that the files have from earlier calls stay.
 
         Returns:
-            The file of the refused questions, ``questions.refused.jsonl`` beside
+            The file of the refused questions, ``questions.refused.jsonl`` next to
             ``questions.jsonl``.
         """
         target = Path(path)
@@ -154,12 +154,12 @@ class GeneratedQuestions(Result):
         found = sum(each.rank is not None for each in accepted)
         among = f"{found} of {many(len(accepted), 'accepted question')}"
         notes.append(
-            f"{self.retriever} finds the document of {among} in the first {self.k}; the others are "
-            "kept: a filter would favor this search"
+            f"{self.retriever} finds the document of {among} in the top {self.k}; the others are "
+            "kept, since a filter would favor this retriever"
         )
         notes.append(f"WARNING: {STATEMENT}")
         if missing:
-            notes.append("a missing question is asked for again by the same call")
+            notes.append("to ask for the missing questions again, repeat the call")
         return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes), width=80)
 
     def data_table(self) -> Table:
@@ -195,7 +195,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
 
     A proposal is refused, and kept with the reason, if the model finds nothing to ask for; if it is
     copied (a run of six words of the document, or half of its runs of three words); if it repeats a
-    known question or an earlier proposal (`group_questions`); or if the model, asked again, does
+    known question or an earlier proposal; or if the model, asked again, does
     not find it answerable from the document alone, or quotes no passage of it. The rank of the
     document in a search for the question is recorded, and nothing is dropped for it: that would
     favor the search that was used.

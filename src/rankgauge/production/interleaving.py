@@ -313,12 +313,12 @@ class InterleavingResult(Result):
         )
         yield "Δ_AB = (wins of A + ties / 2) / impressions with a click - 0.5"
         yield (
-            f"interval: bootstrap over users, {_DRAWS:,} draws, seed {self.seed}; decide at a size "
-            "fixed beforehand, since the test is not valid if repeated daily"
+            f"interval: bootstrap over users, {_DRAWS:,} draws, seed {self.seed}; fix the size in "
+            "advance: repeating the test daily raises the rate of false alarms"
         )
         needed = self._users_needed()
         if needed:
-            yield f"this share of users who prefer one of them would need about {needed:,} more"
+            yield f"a preference of this size would need about {needed:,} more users (80% power)"
         if self.unusable:
             yield (
                 f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one "

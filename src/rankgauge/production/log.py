@@ -25,42 +25,48 @@ MANIFEST = "manifest.json"
 # Columns that a Parquet file must have to be a log; the others are NULL where they are missing.
 _REQUIRED = ("event_id", "kind", "time", "question_id")
 
-# As `COLUMNS`, but for times: DuckDB cannot give Python those with a time zone without pytz.
+# As `COLUMNS`, except for times: DuckDB cannot give Python those with a time zone without pytz.
 _VIEW = COLUMNS | {"time": "TIMESTAMP"}
 # Columns of `questions`, one row a question, each with its SQL type and what it is.
 QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     "question_id": ("VARCHAR", "The question."),
     "user_id": ("VARCHAR", "The user; NULL if unknown."),
     "session_id": ("VARCHAR", "The session; NULL if unknown."),
-    "cluster": ("VARCHAR", "What belongs together: user, else session, else question."),
+    "cluster": ("VARCHAR", "The unit of clustering: user, else session, else question."),
     "time": (
         "TIMESTAMP",
-        "When it was asked; in UTC; without a question event the first time known.",
+        "The time of the question in UTC; if it was not logged, the earliest known time.",
     ),
     "day": ("DATE", "The day in UTC."),
     "arm": ("VARCHAR", "The arm of an experiment; NULL if none."),
-    "text": ("VARCHAR", "What was asked; NULL if unknown."),
-    "attributes": ("MAP(VARCHAR, VARCHAR)", "Segments: of the question, else of any event."),
-    "retrieved": ("BIGINT", "Documents retrieved, the most of all rankings; NULL without any."),
+    "text": ("VARCHAR", "The text of the question; NULL if unknown."),
+    "attributes": (
+        "MAP(VARCHAR, VARCHAR)",
+        "Attributes of the question, else of any of its events.",
+    ),
+    "retrieved": ("BIGINT", "Documents in the longest ranking; NULL without a ranking."),
     "impressions": ("BIGINT", "Results shown."),
     "clicks": ("BIGINT", "Clicks on results."),
     "clicked_results": ("BIGINT", "Results with a click."),
     "first_click_rank": ("INTEGER", "The rank of the first click; NULL if unknown."),
-    "click_rr": ("DOUBLE", "1 / the best rank that was clicked; NULL if unknown."),
+    "click_rr": ("DOUBLE", "1 / the best clicked rank; NULL if unknown."),
     "answered": ("BOOLEAN", "Whether an answer was shown."),
-    "abstained": ("BOOLEAN", "Whether there is an abstention."),
-    "answer_text": ("VARCHAR", "The last answer; NULL if none or unknown."),
-    "answerable": ("BOOLEAN", "The last label; NULL if nobody labeled it."),
+    "abstained": ("BOOLEAN", "Whether the application abstained."),
+    "answer_text": ("VARCHAR", "The last answer; NULL if unknown."),
+    "answerable": ("BOOLEAN", "The last label; NULL without a label."),
     "citations_shown": ("BIGINT", "Citations shown."),
     "citations_clicked": ("BIGINT", "Citations with a click."),
     "thumbs_up": ("INTEGER", "1 if the last rating is up, else 0."),
     "thumbs_down": ("INTEGER", "1 if the last rating is down, else 0."),
     "handed_over": ("BOOLEAN", "Whether the conversation was handed to a person."),
-    "preference": ("DOUBLE", "1 the first, 0 a tie, -1 the second; NULL if none, or both bad."),
-    "preference_label": ("VARCHAR", "The last preference in the words of the source."),
-    "latency_ms": ("DOUBLE", "Of the answer, else of the retrieval; NULL if unknown."),
-    "next_question_seconds": ("DOUBLE", "Until the next question of the session; NULL if none."),
-    "next_text": ("VARCHAR", "The next question of the session; NULL if none, or unknown."),
+    "preference": ("DOUBLE", "1 first, 0 tie, -1 second; NULL if none, or both bad."),
+    "preference_label": ("VARCHAR", "The last preference as logged."),
+    "latency_ms": ("DOUBLE", "Latency of the answer, else of the retrieval; NULL if unknown."),
+    "next_question_seconds": (
+        "DOUBLE",
+        "Seconds until the next question of the session; NULL if none.",
+    ),
+    "next_text": ("VARCHAR", "The next question of the session; NULL if none or unknown."),
 }
 _QUESTIONS = """
 WITH grouped AS (

@@ -102,12 +102,12 @@ class LogImport(Result):
             ("rows read", self.rows, ""),
             ("new events", new, ""),
             *((f"  {kind}", count, "") for kind, count in self.events.items()),
-            ("duplicates", self.duplicates, "known identifiers; not counted again"),
+            ("duplicates", self.duplicates, "identifiers that the log has already"),
             ("rows refused", sum(each.rows for each in self.refused), ""),
             *((f"  {each.reason}", each.rows, f"first: {each.first}") for each in self.refused),
         ]
         for what, count, meaning in (
-            ("out of order", self.out_of_order, "rows older than the row above"),
+            ("out of order", self.out_of_order, "rows older than the previous row"),
             ("in the future", self.future, "new events later than now"),
             (
                 "orphans",
@@ -145,14 +145,14 @@ class LogImport(Result):
         if self.unseen_clicks:
             notes.append(
                 f"{self.unseen_clicks / self.clicks:.0%} of clicks have no impression: rates that"
-                " need impressions leave them out"
+                " need impressions exclude them"
             )
         for name, number in self.first_ranks.items():
             notes.append(f"ranks{f' of {name}' if name else ''} count from {number} in the source")
         if self.refused and not self.dry_run:
             notes.append(f"refused rows are in {Path(self.log) / REFUSED}")
         if self.dry_run:
-            notes.append("Next: the same command without --dry-run")
+            notes.append("Next: run the same command without --dry-run")
         elif self.questions:
             notes.append(f"Next: rankgauge logs metrics {self.log}")
         return tuple(notes)

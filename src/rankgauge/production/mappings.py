@@ -33,7 +33,7 @@ class LogMapping:
         events: If one row tells of several events: the kind and the own columns of each. Such an
             event is in a row if one of its own columns is not empty.
         attributes: Columns that become attributes.
-        separator: What separates documents, ranks and scores in a cell that is no JSON list.
+        separator: What separates documents, ranks and scores in a cell that is not a JSON list.
         first_rank: The number of the first rank, 0 or 1; None: found in the log.
     """
 

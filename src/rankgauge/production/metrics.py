@@ -89,15 +89,16 @@ def _metric(  # noqa: PLR0917 - a row of a table
 def _latency(percent: int) -> OnlineMetric:
     return OnlineMetric(
         f"latency_p{percent}", "questions", "milliseconds",
-        f"the milliseconds that {percent}% of the answers (or retrievals) take at most", "lower",
-        "quantile", (), "latency_ms", "latency_ms IS NOT NULL", (0.0, math.inf), percent / 100,
+        f"{percent}th percentile of the latency of answers (or retrievals) in milliseconds",
+        "lower", "quantile", (), "latency_ms", "latency_ms IS NOT NULL", (0.0, math.inf),
+        percent / 100,
     )  # fmt: skip
 
 
 _DECLARED = (
     _metric(
         "thumbs_ratio", "rated answers", "rated up",
-        "thumbs up / (thumbs up + thumbs down); who does not rate is not in it", "higher",
+        "thumbs up / (thumbs up + thumbs down); unrated answers are not counted", "higher",
         ("thumbs",), "thumbs_up > 0", _RATED,
     ),
     _metric(
@@ -106,7 +107,7 @@ _DECLARED = (
     ),
     _metric(
         "idk_rate", "answers", "abstentions",
-        'answers that say "I don\'t know" / all answers, these included; a low rate alone is not '
+        "abstentions (I don't know) / all answers, abstentions included; a low rate alone is not "
         "good", "", ("answer|abstention",), "{abstains}", _REPLIED,
     ),
     _metric(
@@ -121,8 +122,8 @@ _DECLARED = (
     ),
     _metric(
         "reformulation_rate", "questions", "reformulated",
-        "questions followed in the same session within {minutes:g} minutes by one whose words "
-        "have a cosine of {similarity:g} or more / questions in sessions", "lower", ("question",),
+        "questions followed by a similar one (word cosine of {similarity:g} or more) in the same "
+        "session within {minutes:g} minutes / questions in sessions", "lower", ("question",),
         # Words are compared only where it is asked soon enough.
         "CASE WHEN next_question_seconds <= {minutes} * 60 "
         "THEN coalesce(word_similarity(text, next_text) >= {similarity}, false) ELSE false END",
@@ -130,15 +131,16 @@ _DECLARED = (
     ),
     _metric(
         "abandonment_rate", "searches", "abandoned",
-        "searches with results, no click, no rating and no other question in the session within "
-        "{minutes:g} minutes / searches with results; an answer read on the page counts, too", "",
+        "searches with results but no click, no rating, and no other question in the session "
+        "within {minutes:g} minutes / searches with results; includes users whom the answer on the "
+        "page satisfied", "",
         ("retrieval|impression", "click|citation click"),
         f"NOT {_ACTED} AND coalesce(next_question_seconds > {{minutes}} * 60, true)",
         "(retrieved > 0 OR impressions > 0)",
     ),
     _metric(
         "no_result_rate", "searches", "without a result",
-        "searches that retrieve nothing / searches", "lower", ("retrieval",), "retrieved = 0",
+        "searches that retrieved nothing / searches", "lower", ("retrieval",), "retrieved = 0",
         "retrieved IS NOT NULL",
     ),
     _metric(
@@ -148,17 +150,17 @@ _DECLARED = (
     ),
     OnlineMetric(
         "result_ctr", "results", "clicked",
-        "results clicked / results shown; several clicks on one count once", "higher",
+        "results clicked / results shown; repeated clicks on a result count once", "higher",
         "proportion", ("impression", "click"), "least(clicked_results, impressions)", "impressions",
     ),
     OnlineMetric(
         "click_mrr", "clicked searches", "sum of 1 / rank",
-        "mean of 1 / the best rank clicked, of searches with a click of known rank", "higher",
+        "mean of 1 / the best clicked rank, over searches with a click of known rank", "higher",
         "mean", ("click",), "coalesce(click_rr, 0)", "(click_rr IS NOT NULL)::INT",
     ),
     OnlineMetric(
         "click_rank", "clicked searches", "sum of ranks",
-        "mean rank of the first click, of searches with a click of known rank", "lower", "mean",
+        "mean rank of the first click, over searches with a click of known rank", "lower", "mean",
         ("click",), "coalesce(first_click_rank, 0)", "(first_click_rank IS NOT NULL)::INT",
         (1.0, math.inf),
     ),
@@ -169,19 +171,19 @@ _DECLARED = (
     ),
     OnlineMetric(
         "citation_click_rate", "citations", "clicked",
-        "citations clicked / citations shown; several clicks on one count once", "higher",
+        "citations clicked / citations shown; repeated clicks on a citation count once", "higher",
         "proportion", ("citation", "citation click"), "least(citations_clicked, citations_shown)",
         "citations_shown",
     ),
     OnlineMetric(
         "containment_rate", "sessions", "not handed over",
-        "sessions not handed to a person / sessions; contained is not solved", "higher",
-        "proportion", ("handover",), "(NOT handed_over)::INT", "(session_id IS NOT NULL)::INT",
-        per_session=True,
+        "sessions not handed over to a person / sessions; a session may end with no solution",
+        "higher", "proportion", ("handover",), "(NOT handed_over)::INT",
+        "(session_id IS NOT NULL)::INT", per_session=True,
     ),
     OnlineMetric(
         "win_rate", "comparisons", "wins + ties / 2",
-        "(the first preferred + ties / 2) / comparisons, without those where both were bad", "",
+        "(first preferred + ties / 2) / comparisons, without those where both were bad", "",
         "proportion", ("preference",), "coalesce((preference + 1) / 2, 0)",
         "(preference IS NOT NULL)::INT",
     ),

@@ -1,4 +1,4 @@
-"""Offline beside online: whether an evaluation set still shows what users experience."""
+"""Offline next to online: whether an evaluation set still shows what users experience."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _ROWS = 12
 _SIGNS = {"thumbs_ratio": -1, "idk_rate": 1, "reformulation_rate": 1}
 _SENTENCES: Mapping[HealthVerdict, str] = {
     "REFRESH": "metrics look good, users complain: refresh the evaluation set",
-    "WORSE": "both metrics and users say that it became worse: find the change that caused it",
-    "OFFLINE ONLY": "metrics fall, users do not show it: check which queries lost, and whether "
+    "WORSE": "metrics fall and users complain: find the change that caused it",
+    "OFFLINE ONLY": "metrics fall, users show no change: check which queries lost, and whether "
     "users ask such questions",
-    "STEADY": "metrics hold, and users show no change for the worse",
-    "USERS ONLY": "users complain, and the evaluations cannot tell whether the metric holds: "
-    "evaluate again, on more queries",
+    "STEADY": "metrics hold, and users complain no more than before",
+    "USERS ONLY": "users complain, and there are too few queries or evaluations to tell whether "
+    "metrics hold: evaluate again on more queries",
     "CANNOT TELL": "cannot tell",
 }
-_DRIFTED = "users ask other questions than the evaluation set has: refresh it"
+_DRIFTED = "users ask other questions than those of the evaluation set: refresh it"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class HealthWeek:
 
 @dataclass(frozen=True, repr=False)
 class ProductionHealth(Result):
-    """Evaluations beside what users show. Made by :func:`production_health`.
+    """Evaluations next to what users show. Made by :func:`production_health`.
 
     Attributes:
         measure: The measure of the evaluations.
@@ -171,12 +171,12 @@ class ProductionHealth(Result):
         yield f"offline: {self.offline.sentence}"
         yield from (f"online: {signal.sentence}" for signal in self.online)
         if self.drift is None:
-            yield "drift of the questions is not known: rankgauge logs drift"
+            yield "drift of the questions was not measured: run rankgauge logs drift"
         else:
             yield f"drift of the questions: {'found' if self.drift else 'none found'}"
         yield (
-            f"a change for the worse below {self.offline_margin:g} (offline) or {self.margin:g} "
-            "(online) counts as steady"
+            f"changes for the worse below {self.offline_margin:g} (offline) or {self.margin:g} "
+            "(online) count as steady"
         )
         if left_out:
             yield f"the latest {many(len(self.weeks) - left_out, 'week')} of {len(self.weeks)}"
@@ -284,17 +284,17 @@ def verdict_of(
     if verdict != "CANNOT TELL":
         return verdict, _SENTENCES[verdict]
     if offline == "worse":
-        return verdict, "metrics fall; whether users notice, the log cannot tell"
+        return verdict, "metrics fall; the log is too small to tell whether users notice"
     if holds:
-        return verdict, "metrics hold; whether users complain more, the log cannot tell"
-    return verdict, "neither the evaluations nor the log show whether it became worse"
+        return verdict, "metrics hold; the log is too small to tell whether users complain more"
+    return verdict, "there are too few queries or evaluations to tell whether metrics hold"
 
 
 def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margin: float) -> Signal:
     """Return whether the last value is worse than the first by the margin or more."""
     nan, name = math.nan, str(measure)
     if len(values) < 2:
-        return Signal(name, "cannot tell", nan, nan, nan, reason="there is one evaluation only")
+        return Signal(name, "cannot tell", nan, nan, nan, reason="there is only one evaluation")
     first, last = values[0], values[-1]
     if not (isinstance(first, Evaluation) and isinstance(last, Evaluation)):
         change = _mean(last, measure) - _mean(first, measure)
@@ -333,8 +333,8 @@ def online_signals(
     corrected = dict(zip(known, stats.holm(list(known.values())), strict=True)) if known else {}
     found = []
     for name, (y, x) in sums.items():
-        trend = stats.linear_trend(y, x)
-        if name not in corrected or trend is None:
+        trend = stats.linear_trend(y, x, bounds=(0, 1))
+        if trend is None:
             nan, reason = math.nan, f"fewer than {stats.FEWEST_PERIODS} days"
             found.append(Signal(name, "cannot tell", nan, nan, nan, reason=reason))
             continue

@@ -142,7 +142,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 def _wanted(
     metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
 ) -> tuple[OnlineMetric, ...]:
-    """The metrics, those of thresholds, and beside a thumbs ratio the feedback rate."""
+    """The metrics, those of thresholds, and next to a thumbs ratio the feedback rate."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
     if "thumbs_ratio" in names and "feedback_rate" not in names:
@@ -378,15 +378,14 @@ def _changes(
         if metric.kind == "quantile":
             continue
         y = [each.numerator if each.denominator else 0.0 for each in own]
-        trend = stats.linear_trend(y, x)
+        trend = stats.linear_trend(y, x, bounds=metric.bounds)
         if trend is not None:
             p = stats.first_change(y, x)
             found.append((metric, trend, p, y, x, [each.group for each in own]))
-    tested = [row[2] for row in found if not math.isnan(row[2])]
-    corrected = iter(stats.holm(tested) if tested else ())
+    corrected = stats.holm([row[2] for row in found]) if found else ()
     changes = []
-    for metric, trend, p, y, x, names in found:
-        adjusted = math.nan if math.isnan(p) else float(next(corrected))
+    for (metric, trend, _, y, x, names), p in zip(found, corrected, strict=True):
+        adjusted = float(p)
         shifts = stats.find_change_points(y, x) if adjusted <= _ALPHA else ()
         changes.append(
             MetricChange(
@@ -476,16 +475,16 @@ def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:
     for each in values:
         if not math.isnan(each.worst):
             yield (
-                f"thumbs_ratio is of the {each.denominator:,.0f} who rated: from {each.worst:.3f} "
-                f"to {each.best:.3f} if the others had all rated down, or up"
+                f"thumbs_ratio covers the {each.denominator:,.0f} rated answers only; with all "
+                f"others rated down or up it would be {each.worst:.3f} or {each.best:.3f}"
             )
     single = [each.metric.name for each in values if each.clusters == 1]
     if single:
-        yield f"{some(single)}: no interval: the events of one user do not show a spread"
+        yield f"{some(single)}: no interval: all events are of one user"
     if source == ABSTENTION_RULE:
         (hits, abstentions), (right, answers) = RULE_SENSITIVITY, RULE_SPECIFICITY
         yield (
-            f"abstentions by the rule {ABSTENTION_RULE} (English): on labeled answers of MTRAG it "
-            f"finds {hits} of {abstentions}, and takes {answers - right} of {answers} answers for "
-            "one"
+            f"abstentions found by the rule {ABSTENTION_RULE} (English): on labeled answers of "
+            f"MTRAG it finds {hits} of {abstentions}, with {answers - right} false alarms in "
+            f"{answers} answers"
         )

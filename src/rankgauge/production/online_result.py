@@ -90,7 +90,7 @@ class MetricChange:
         metric: The metric.
         trend: The line through its values, weighted by their denominators.
         p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), corrected
-            by Holm for the metrics; NaN with fewer than eight days or weeks.
+            by Holm for the metrics.
         shifts: If p is at most .05: the first day or week of each new rate, that rate and the one
             before.
     """
@@ -106,10 +106,10 @@ class MetricChange:
         if not self.shifts:
             return ""
         parts = (
-            f"from {group} on: {_figure(self.metric, before)} to {_figure(self.metric, after)}"
+            f"from {_figure(self.metric, before)} to {_figure(self.metric, after)} on {group}"
             for group, before, after in self.shifts
         )
-        return f"{self.metric.name} changed (p = {self.p:.3f}, Holm), {'; '.join(parts)}"
+        return f"{self.metric.name} changed {', '.join(parts)} (p = {self.p:.3f}, Holm)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +128,8 @@ class OnlineMetrics(Result):
         first: The time of the first question; None without questions.
         last: The time of the last one.
         checks: The result of each threshold.
-        changes: How each metric changes over days or weeks; empty if groups are others.
+        changes: How each metric changes over days or weeks; without metrics that fewer than
+            eight of them have. Empty if groups are others.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """
@@ -346,7 +347,7 @@ class OnlineMetrics(Result):
             return
         missing = {each.metric.name: each.reason for each in self.overall if not each.defined}
         if len(missing) > _FEW:
-            yield f"not defined (--full says why): {', '.join(missing)}"
+            yield f"not defined (reasons: --full): {', '.join(missing)}"
         else:
             yield from (f"{name} is not defined: {why}" for name, why in missing.items())
         yield "units and definitions: --full"
@@ -357,14 +358,14 @@ class OnlineMetrics(Result):
 
 def _no_change(changes: Iterable[MetricChange], by: str) -> str:
     """That no change was found, and what could have been missed."""
-    tested = [change for change in changes if not math.isnan(change.p)]
+    tested = list(changes)
     if not tested:
-        return f"cannot tell whether they change: there are fewer than {stats.FEWEST_PERIODS} {by}s"
+        return f"too few {by}s for a trend: there are fewer than {stats.FEWEST_PERIODS}"
     widest = ", ".join(
         f"{change.metric.name} {change.trend.low:+.3f} to {change.trend.high:+.3f}"
         for change in tested[:_FEW]
     )
-    return f"no change found; change from first to last {by}, by a line: {widest} (95% interval)"
+    return f"no shift found; linear trend from first to last {by} (95% interval): {widest}"
 
 
 def _figure(metric: OnlineMetric, value: float) -> str:
@@ -387,16 +388,16 @@ def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> Thre
         low, high = -high, -low
     limit = threshold.number if threshold.above else -threshold.number
     verdict: ThresholdVerdict = "INCONCLUSIVE"
-    said = f"may be {side} {threshold.number:g}"
+    message = f"may be {side} {threshold.number:g}"
     if low > limit:
-        verdict, said = "FAIL", f"is {side} {threshold.number:g}"
+        verdict, message = "FAIL", f"is {side} {threshold.number:g}"
     elif high <= limit:
-        verdict, said = "PASS", f"is not {side} {threshold.number:g}"
+        verdict, message = "PASS", f"is not {side} {threshold.number:g}"
     spread = (
         f"95% interval {found.interval_text()}"
         if not math.isnan(low)
         else f"no interval: {found.reason}"
     )
     return ThresholdCheck(
-        threshold, verdict, f"{threshold.metric} {said}: {found.value:.4g} ({spread})"
+        threshold, verdict, f"{threshold.metric} {message}: {found.value:.4g} ({spread})"
     )

@@ -35,7 +35,8 @@ class EvaluationQuestion:
         id: Its identifier.
         text: The question.
         origin: ``log``, ``expert``, ``generated``, or another word for where it came from.
-        part: One of `PARTS`.
+        part: ``core`` (stays in every version, for trends), ``rotating`` (replaced by each new
+            sample) or ``sentinel`` (a known failure, stays in every version).
         date: When it was added, in ISO form.
         version: The version of the set.
         frequency: How often it was asked in the log, near-duplicates included; None if unknown.
@@ -153,7 +154,8 @@ class QuestionSet(Result):
         """Return the next version of the set, and what changed.
 
         The rotating part is replaced by the questions drawn; core and sentinels stay. A core is
-        drawn once: later draws go into the rotating part.
+        drawn once: later draws go into the rotating part. If nothing but dates would change, the
+        set stays as it is.
 
         Weights stay those of a sample of the new log: given the questions that stay, each of them
         is in the set for certain and represents only its own searches (weight = frequency in the
@@ -183,7 +185,10 @@ class QuestionSet(Result):
         after: dict[str, EvaluationQuestion] = {}
         for each in (*staying, *(replace(each, part=part) for each in drawn)):
             after.setdefault(each.id, replace(each, version=self.version + 1))
-        return SetRefresh(self, QuestionSet(tuple(after.values())))
+        same = [replace(each, version=0, date="") for each in after.values()] == [
+            replace(each, version=0, date="") for each in self.questions
+        ]
+        return SetRefresh(self, self if same else QuestionSet(tuple(after.values())))
 
     def table(self) -> Table:
         """Return one line for each part."""
@@ -214,7 +219,7 @@ class SetRefresh(Result):
 
     Attributes:
         before: The set as it was.
-        after: Its next version.
+        after: Its next version; the set before if nothing changed.
     """
 
     before: QuestionSet
@@ -244,14 +249,18 @@ class SetRefresh(Result):
         notes = [self.summary()]
         if rest > 0:
             notes.append(f"changes not shown: {rest}; --as json lists all of them")
+        version = f"version {self.before.version}"
+        if self.after is not self.before:
+            version += f" → {self.after.version}"
         return Table(
-            ("change", "part", "question"), tuple(rows),
-            title=f"question set, version {self.before.version} → {self.after.version}",
+            ("change", "part", "question"), tuple(rows), title=f"question set, {version}",
             notes=tuple(notes), width=80,
         )  # fmt: skip
 
     def summary(self) -> str:
         """Return how many questions were added, kept and retired."""
+        if self.after is self.before:
+            return f"nothing changed, still {self.after.summary()}"
         return (
             f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired: "
             f"{self.after.summary()}"
@@ -312,7 +321,7 @@ def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
     """Return how often a question was asked by its row; 1 if the row does not say.
 
     Raises:
-        FormatError: If it is no whole number from 0.
+        FormatError: If it is not a whole number from 0.
     """
     given = next((row[column] for column in _COUNTS if column in row), 1)
     try:

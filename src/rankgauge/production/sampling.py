@@ -96,10 +96,10 @@ class QuestionSample(Result):
             for each in self.strata
         ]  # fmt: skip
         merged = self.texts - sum(each.questions for each in self.strata)
-        texts = many(self.texts, "different text")
+        texts = many(self.texts, "distinct text")
         notes = [
             f"{texts}: {merged} grouped with others; personal data replaced in {self.scrubbed}",
-            "means with weight are over searches, with query_weight over different questions",
+            "weight gives means over searches, query_weight over distinct questions",
         ]
         if self.known:
             asked = sum(map(bool, self.known.values()))
@@ -123,7 +123,7 @@ class QuestionSample(Result):
         searches = sum(each.searches for each in self.strata)
         return (
             f"{many(len(self.questions), 'question')} drawn by {self.by} from {questions:,} "
-            f"different ones ({searches:,} searches)"
+            f"distinct ones ({searches:,} searches)"
         )
 
     def _data(self) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def sample_questions(
     found = [each for each in groups[len(excluded) :] if each.frequency]
     if len(found) < n:
         raise InputError(
-            f"cannot draw {n} questions: the log has {many(len(found), 'different question')}"
+            f"cannot draw {n} questions: the log has {many(len(found), 'distinct question')}"
             + (f" besides the {len(excluded)} excluded" if excluded else ""),
             where=name, fix=f"draw at most {len(found)}",
         )  # fmt: skip

@@ -81,7 +81,7 @@ class Source:
             elif self.delimiter:
                 yield from _delimited(stream, self)
             elif start_of(stream).lstrip(_BOM).lstrip()[:1] == b"[" or not _is_lines(stream):
-                yield from _whole(stream, self.name)
+                yield from _json_document(stream, self.name)
             else:
                 yield from _json_lines(stream)
 
@@ -251,7 +251,7 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
         yield Batch(pa.table({"line": lines, "raw": texts}), refused)
 
 
-def _whole(stream: BinaryIO, name: str) -> Iterator[Batch]:
+def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
     """A file that is one JSON document: an array of objects, or an object over many lines."""
     import pyarrow as pa
 
@@ -369,10 +369,10 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
 def _without_blank_rows(table: Any, columns: Sequence[str]) -> Any:
     import pyarrow.compute as pc
 
-    said = pc.not_equal(table[columns[0]], "")
+    filled = pc.not_equal(table[columns[0]], "")
     for name in columns[1:]:
-        said = pc.or_(said, pc.not_equal(table[name], ""))
-    return table.filter(said)
+        filled = pc.or_(filled, pc.not_equal(table[name], ""))
+    return table.filter(filled)
 
 
 def _empty(columns: Iterable[str]) -> Any:

@@ -162,15 +162,15 @@ def ubi(mapping: LogMapping | None) -> list[str]:
     attributes = _pair("application", application)
     for number, name in enumerate(extra, len(_UBI) + 1):
         attributes = f"map_concat({attributes}, {_pair(name, f'f[{number}]')})"
-    told = at["query_attributes"]
+    query_extra = at["query_attributes"]
     given = (
-        f"CASE WHEN starts_with({told}, '{{') THEN map_concat({attributes},"
-        f" {_json_map(told)}) ELSE {attributes} END"
+        f"CASE WHEN starts_with({query_extra}, '{{') THEN map_concat({attributes},"
+        f" {_json_map(query_extra)}) ELSE {attributes} END"
     )
     hits, listed = at["query_response_hit_ids"], at["event_attributes.documents"]
     shown, place = at["event_attributes.object.object_id"], at["event_attributes.position.ordinal"]
     session, own_session = at["session_id"], at["event_attributes.session_id"]
-    asked, said = at["user_query"], at["event_attributes.text"]
+    asked, text = at["user_query"], at["event_attributes.text"]
     shared = {
         "line": "line",
         "time": _known(at["timestamp"]),
@@ -188,7 +188,7 @@ def ubi(mapping: LogMapping | None) -> list[str]:
         "kind": kind,
         "text": f"CASE WHEN {action} IS NULL OR {action} = 'impression' THEN {_known(asked)}"
         f" WHEN {action} IN ('answer_shown', 'feedback', 'preference')"
-        f" THEN coalesce({_known(said)}, {_known(at['message'])}) END",
+        f" THEN coalesce({_known(text)}, {_known(at['message'])}) END",
         "documents": f"CASE WHEN {action} IS NULL THEN NULL WHEN {listed} IS NULL THEN"
         f" CASE WHEN {_known(shown)} IS NOT NULL THEN [{shown}] END ELSE {_items(listed)} END",
         "ranks": f"CASE WHEN {action} IS NOT NULL AND {place} IS NOT NULL AND {listed} IS NULL"
@@ -332,7 +332,12 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-_ZONED = r"':\d{2}([.,]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
+_ZONED = r"':\d{2}([.]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
+# ISO 8601 allows times without seconds and with a comma, which versions of DuckDB refuse.
+_TIME = (
+    r"regexp_replace(replace(time, ',', '.'),"
+    r" '^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)([^:\d].*)?$', '\1:00\2')"
+)
 _UPS, _DOWNS, _FIRSTS, _SECONDS, _BAD, _YES, _NO = (
     "(" + ", ".join(map(literal, words)) + ")"
     for words in (_UP, _DOWN, _FIRST, _SECOND, _NEITHER, _ANSWERABLE, _NOT_ANSWERABLE)
@@ -350,15 +355,17 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
     local = (
         "NULL"
         if timezone is None
-        else f"(TRY_CAST(time AS TIMESTAMP) AT TIME ZONE {literal(timezone)})::TIMESTAMP"
+        else f"(TRY_CAST(time_text AS TIMESTAMP) AT TIME ZONE {literal(timezone)})::TIMESTAMP"
     )
     shift = _case("rank_group", {name: str(number) for name, number in shifts.items()}, "0")
     return f"""
     WITH numbers AS (
       SELECT * REPLACE (lower(trim(value)) AS value),
-        time AS time_text, TRY_CAST(time AS DOUBLE) AS epoch, TRY_CAST(value AS DOUBLE) AS number,
+        {_TIME} AS time_text, TRY_CAST(time AS DOUBLE) AS epoch,
+        TRY_CAST(value AS DOUBLE) AS number,
         TRY_CAST(ranks AS DOUBLE[]) AS rank_numbers, TRY_CAST(scores AS DOUBLE[]) AS score_numbers,
-        TRY_CAST(latency_ms AS DOUBLE) AS latency, regexp_matches(time, {_ZONED}) AS zoned
+        TRY_CAST(latency_ms AS DOUBLE) AS latency,
+        regexp_matches(time_text, {_ZONED}) AS zoned
       FROM draft
     ), read AS (
       SELECT *, CASE

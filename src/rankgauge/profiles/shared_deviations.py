@@ -65,7 +65,7 @@ def _single(table: PairTable) -> PairTable:
     return replace(table, values=values)
 
 
-def _as_given(table: PairTable) -> PairTable:
+def _by_position(table: PairTable) -> PairTable:
     starts = np.repeat(table.offsets[:-1], np.diff(table.offsets))
     return replace(table, values=(starts - np.arange(len(table))).astype(np.float64))
 
@@ -91,7 +91,7 @@ SINGLE_PRECISION = of_run(
 AS_GIVEN = of_run(
     "order as given",
     "documents are ranked in the order in which they are given; scores are not read",
-    _as_given,
+    _by_position,
 )
 NO_SELF = of_run(
     "no self-retrieval",
@@ -174,14 +174,14 @@ def _retrieved_only(case: Case) -> PairTable:
     return case.qrels.table.keep(rows)
 
 
-def _nothing_without_ranking(case: Case) -> PairTable:
+def _only_ranked_queries(case: Case) -> PairTable:
     known = set(case.run.table.queries.tolist())
     table = case.qrels.table
     ranked = np.array([query in known for query in table.queries.tolist()], dtype=bool)
     return table.keep(np.flatnonzero(ranked[table.query_numbers()]))
 
 
-def _worthless(case: Case) -> PairTable:
+def _without_nonpositive(case: Case) -> PairTable:
     values = case.qrels.table.values.copy()
     values[_found(case, lambda scores: scores <= 0)] = 0
     return replace(case.qrels.table, values=values)
@@ -195,9 +195,11 @@ RETRIEVED_ONLY = _of_judgments(
 RANKED_QUERIES_JUDGED = _of_judgments(
     "nothing is judged without a ranking",
     "a query that the run does not have counts as one without relevant documents",
-    _nothing_without_ranking,
+    _only_ranked_queries,
 )
-POSITIVE_SCORES_COUNT = _of_judgments(POSITIVE_SCORES.name, POSITIVE_SCORES.why, _worthless)
+POSITIVE_SCORES_COUNT = _of_judgments(
+    POSITIVE_SCORES.name, POSITIVE_SCORES.why, _without_nonpositive
+)
 RELEVANT_QUERIES = _of_judgments(
     "only queries with a relevant document",
     "a query without a relevant document is left out of the mean, not counted 0",

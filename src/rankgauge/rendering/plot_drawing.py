@@ -78,11 +78,11 @@ class Series:
 
     Attributes:
         name: What they are, for the legend.
-        y: The values; NaN where there is none.
+        y: The values; NaN if there is none.
         x: Where they are: 0, 1, 2, ... if left out.
         low: Lower ends of their intervals, or nothing.
         high: Upper ends.
-        texts: What is written beside each value, or nothing; of ``steps`` what is above zero,
+        texts: What is written next to each value, or nothing; of ``steps`` what is above zero,
             and what below.
     """
 
@@ -261,9 +261,9 @@ def _inlined(svg: str, name: str, alt: str) -> str:
     )
     body = re.sub(r"\n\s*", "\n", body)
     view = re.search(r'viewBox="[^"]*"', body)
-    said = for_html(_shown(alt, _LONGEST_ALT))
+    label = for_html(_shown(alt, _LONGEST_ALT))
     head = (
-        f'<svg class="plot" role="img" aria-label="{said}" {view[0] if view else ""} '
+        f'<svg class="plot" role="img" aria-label="{label}" {view[0] if view else ""} '
         'stroke-linejoin="round" xmlns="http://www.w3.org/2000/svg" '
         'xmlns:xlink="http://www.w3.org/1999/xlink">'
     )

@@ -152,7 +152,7 @@ def plot(
         A plot that shows itself in a notebook, and is written by ``.save("means.svg")``.
 
     Raises:
-        UnknownName: For a kind or a run nobody knows.
+        UnknownName: For an unknown kind or run.
         InputError: If measures that the kind needs were not evaluated (see :func:`plot_measures`).
 
     Example:
@@ -183,7 +183,7 @@ def plot_measures(kind: str) -> tuple[str, ...]:
     """The measures that a kind of plot is drawn from; none if it shows whatever was evaluated.
 
     Raises:
-        UnknownName: For a kind nobody knows.
+        UnknownName: For an unknown kind.
 
     Example:
         >>> plot_measures("first-ranks")
@@ -333,13 +333,13 @@ def _means(shown: _Shown) -> Plot:
         "bars", tuple(series), across="mean over queries", ticks=tuple(map(str, drawn)),
         limits=(0.0, 1.12) if unit else None,
     )  # fmt: skip
-    said = "; ".join(
+    text = "; ".join(
         f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn)
     )
     caption = "Whiskers are 95% t intervals of each mean; they say nothing about a difference."
     if len(drawn) < len(measures):
         caption += f" Drawn are {len(drawn)} of {len(measures)} measures."
-    return Plot("means", PLOTS["means"].title, f"Bars. {said}.", (panel,), caption)
+    return Plot("means", PLOTS["means"].title, f"Bars. {text}.", (panel,), caption)
 
 
 def _differences(shown: _Shown) -> Plot:
@@ -372,7 +372,7 @@ def _differences(shown: _Shown) -> Plot:
     )
     subject = runs[0] if len(runs) == 1 else "run"
     panel = Panel("intervals", (series,), across=f"{subject} minus {shown.base}", ticks=ticks)
-    said = "; ".join(
+    text = "; ".join(
         f"{tick} {d.difference:+.3f}, {d.interval_text()}"
         for tick, d in zip(ticks, drawn, strict=True)
     )
@@ -381,7 +381,7 @@ def _differences(shown: _Shown) -> Plot:
         caption += f" Drawn are {len(drawn)} of {len(shown.differences)} differences."
     of = f" in {measures[0]}" if len(measures) == 1 else ""
     title = f"Differences from {shown.base}{of} with their intervals"
-    return Plot("differences", title, f"Points with intervals. {said}.", (panel,), caption)
+    return Plot("differences", title, f"Points with intervals. {text}.", (panel,), caption)
 
 
 def _per_query(shown: _Shown) -> Plot:
@@ -398,7 +398,7 @@ def _per_query(shown: _Shown) -> Plot:
     reach = max((abs(gain) for _, gains in drawn for gain in gains), default=0.0) or 1.0
     sign = -1 if measure.declaration.better == "lower" else 1
     words = ("higher", "lower") if measure.declaration.better == "neither" else ("better", "worse")
-    panels, said = [], []
+    panels, notes = [], []
     for name, gains in drawn:
         up, down = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
         above, below = words[::sign]
@@ -417,12 +417,12 @@ def _per_query(shown: _Shown) -> Plot:
                 limits=(-1.15 * reach, 1.15 * reach),
             )
         )
-        said.append(f"{name} is {', '.join(texts)}")
+        notes.append(f"{name} is {', '.join(texts)}")
     subject = drawn[0][0] if len(drawn) == 1 else "each run"
     title = f"Difference in {measure} by query, {subject} minus {shown.base}"
     left = f" Drawn are {len(drawn)} of {len(others)} runs." if len(drawn) < len(others) else ""
     caption = f"Each query is one step, the largest gain at the left.{left}"
-    return Plot("per-query", title, f"An area. {'; '.join(said)}.", tuple(panels), caption)
+    return Plot("per-query", title, f"An area. {'; '.join(notes)}.", tuple(panels), caption)
 
 
 def _precision_recall(shown: _Shown) -> Plot:
@@ -441,11 +441,11 @@ def _precision_recall(shown: _Shown) -> Plot:
         ticks=tuple(f"{x:g}" for x in at), at=at,
     )  # fmt: skip
     middle = min(range(len(at)), key=lambda n: abs(at[n] - 0.5))
-    said = ", ".join(f"{s.name} {s.y[middle]:.3f}" for s in series)
+    text = ", ".join(f"{s.name} {s.y[middle]:.3f}" for s in series)
     return Plot(
         "precision-recall",
         PLOTS["precision-recall"].title,
-        f"Falling lines. Precision at recall {at[middle]:g}: {said}.",
+        f"Falling lines. Precision at recall {at[middle]:g}: {text}.",
         (panel,),
         "Mean over queries of the highest precision at any rank with that recall.",
     )
@@ -466,7 +466,7 @@ def _cutoffs(shown: _Shown) -> Plot:
     if not chosen:
         raise shown.refused("a measure at several cut-offs")
     means = [run.mean() for run in shown.runs]
-    panels, said = [], []
+    panels, notes = [], []
     for name in chosen:
         points = sorted(several[name], key=_cutoff)
         at = tuple(map(_cutoff, points))
@@ -488,9 +488,9 @@ def _cutoffs(shown: _Shown) -> Plot:
             )
         )
         ends = ", ".join(f"{s.name} {s.y[0]:.3f} to {s.y[-1]:.3f}" for s in series)
-        said.append(f"{points[0]} to {points[-1]}: {ends}")
+        notes.append(f"{points[0]} to {points[-1]}: {ends}")
     title = f"{' and '.join(chosen)} over the cut-off"
-    return Plot("cutoffs", title, f"Lines. {'; '.join(said)}.", tuple(panels))
+    return Plot("cutoffs", title, f"Lines. {'; '.join(notes)}.", tuple(panels))
 
 
 def _cutoff(measure: Measure) -> float:
@@ -528,13 +528,13 @@ def _first_ranks(shown: _Shown) -> Plot:
     panel = Panel(
         "columns", series, across="rank of the first relevant document", down="queries", ticks=ticks
     )
-    said = "; ".join(
+    text = "; ".join(
         f"{s.name}: " + ", ".join(f"{t} {n}" for t, n in zip(ticks, s.texts, strict=True))
         for s in series
     )
     caption = "“none”: no relevant document was retrieved."
     title = PLOTS["first-ranks"].title
-    return Plot("first-ranks", title, f"Columns, queries by rank. {said}.", (panel,), caption)
+    return Plot("first-ranks", title, f"Columns, queries by rank. {text}.", (panel,), caption)
 
 
 def _span(low: float, high: float) -> str:

@@ -21,7 +21,7 @@ class Result:
     every query, are those of :func:`rankgauge.reports.render`.
     """
 
-    # The name of the published JSON schema; empty where there is none.
+    # The name of the published JSON schema; empty if there is none.
     _schema: ClassVar[str] = ""
 
     def __init_subclass__(cls, **words: Any) -> None:

@@ -423,7 +423,7 @@ def _latex_cell(table: Table, row: int, column: int) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Comma-separated values with a header; numbers in full, text that is no formula."""
+    """Comma-separated values with a header; numbers in full, text that is not a formula."""
     import csv
 
     out = io.StringIO()

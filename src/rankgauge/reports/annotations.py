@@ -1,4 +1,4 @@
-"""Annotations of GitHub: lines of a log that are shown beside the code and on top of a run."""
+"""Annotations of GitHub: lines of a log that are shown next to the code and on top of a run."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
         f"{f', {documents:,} documents' if documents else ''}, k = {first.settings.get('k')}"
     )
     compared = found.comparison
-    lines = [*compared.sentences[: len(compared.withheld)], *conclusions(compared)]
+    lines = [*compared.withheld_sentences, *conclusions(compared)]
     if diagnosis is not None:
         lines.append(diagnosis.summary())
     left = [many(n, "more warning")] if (n := len(compared.warnings) - 1) > 0 else []

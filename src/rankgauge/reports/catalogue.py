@@ -54,11 +54,11 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
         >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")
         True
     """
-    bare = _bare(name)
+    bare = _declared(name)
     return "\n".join(_described(bare.declaration, full=full)) + "\n"
 
 
-def _bare(name: str | Measure) -> Measure:
+def _declared(name: str | Measure) -> Measure:
     if isinstance(name, str):
         named = {m.name.lower(): m for m in all_measures()}
         if name.lower() in named:
@@ -76,7 +76,7 @@ def summary(declared: Declaration) -> str:
     """The first sentence of a measure's page."""
     text = declared.doc.split("\n\n", 1)[0].replace("\n", " ")
     head, colon, rest = text.partition(": ")
-    # "Precision: the share ...": the name is beside it already.
+    # "Precision: the share ...": the name is next to it already.
     return (rest if colon and len(head) < 40 else text).rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""What a check found as text: for people, for machines, beside the lines of files."""
+"""What a check found as text: for people, for machines, next to the lines of files."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _text(result: CheckResult, *, color: bool, full: bool) -> Iterator[str]:
 
 
 def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterator[str]:
-    """What a reader needs beside the problems."""
+    """What a reader needs next to the problems."""
     if not result.findings:
         yield f"looked at: {', '.join(result.inputs)}"
         yield f"looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"
@@ -177,13 +177,13 @@ def _effects(found: Finding) -> Iterator[str]:
     for effect in found.evidence.effects:
         groups.setdefault((effect.run, effect.by), []).append(effect)
     several = len({run for run, _ in groups}) > 1
-    said = []
+    parts = []
     for (run, by), effects in groups.items():
         changes = [effect.change() for effect in effects if effect.changes()]
         if changes:
-            said.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({by})")
-    yield from said
-    if groups and not said:
+            parts.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({by})")
+    yield from parts
+    if groups and not parts:
         names = ", ".join(dict.fromkeys(effect.measure for effect in found.evidence.effects))
         bys = ", ".join(dict.fromkeys(by for _, by in groups))
         yield f"{names}: no change in four decimals ({bys})"
@@ -202,10 +202,10 @@ def _place(location: Location) -> str:
         for word, value in (("query", location.query), ("document", location.document))
         if value
     ]
-    said = ", ".join(ids)
+    text = ", ".join(ids)
     if not location.line:
-        return said or location.source
-    return f"{location.source}:{location.line}" + (f" ({said})" if said else "")
+        return text or location.source
+    return f"{location.source}:{location.line}" + (f" ({text})" if text else "")
 
 
 def _cut(text: str) -> str:

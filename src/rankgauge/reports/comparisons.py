@@ -46,7 +46,7 @@ def comparison_tables(found: Comparison, format: str, options: Options) -> Itera
 
 def conclusions(found: Comparison) -> Iterator[str]:
     """The conclusion about the runs, and the first of the warnings."""
-    said = found.sentences[len(found.withheld) :]
+    said = found.sentences[len(found.withheld_sentences) :]
     # Of two runs the first sentence names the better one; the second has the difference, too.
     yield from said[1:2] if len(found.evaluations) == 2 and len(said) > 1 else said[:1]
     for text in found.warnings[:1]:

@@ -44,11 +44,11 @@ def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
 
 def _withheld(found: Diagnosis) -> Table:
     """The means, and the findings that explain them."""
-    said = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
+    texts = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
     return Table(
         columns=("measure", "mean"),
         rows=tuple((str(one.measure), one.mean) for one in found.qualities),
-        title="; ".join(said),
+        title="; ".join(texts),
         notes=(
             "causes, fixes and bands are withheld: fix the input first",
             *(note for note in found.notes if not note.startswith("WARNING: ")),
@@ -77,11 +77,11 @@ def _rest(found: Diagnosis) -> Iterator[Table]:
 def _short(found: Diagnosis) -> Iterator[Table]:
     """Quality, causes, and the suggested fix, on one screen."""
     quality, causes = _quality(found), _causes(found)
-    said = found.reading.sentences
+    lines = found.precision_recall.sentences
     # The last sentence is about drift.
-    yield replace(quality, notes=said[:1] if found.drift is None else (said[0], said[-1]))
+    yield replace(quality, notes=lines[:1] if found.drift is None else (lines[0], lines[-1]))
     warnings = [note for note in found.notes if note.startswith("WARNING: ")]
-    notes = [found.summary(), *warnings[:1], *(f"not checked: {t}" for t in found.not_looked_at)]
+    notes = [found.summary(), *warnings[:1], *(f"not checked: {t}" for t in found.not_checked)]
     asked = tuple(one for one in found.slices if one.by not in OWN_CUTS)
     table = replace(causes, notes=tuple(filter(None, notes)))
     if asked:
@@ -96,7 +96,7 @@ def _quality(found: Diagnosis) -> Table:
         (str(one.measure), one.mean, one.level, one.attainable, one.highest)
         for one in found.qualities
     )
-    notes = [*found.reading.sentences]
+    notes = [*found.precision_recall.sentences]
     notes += [
         f"{one.measure} cannot pass {one.attainable:.2f} ({one.highest}) with these judgments, "
         "whatever is retrieved"
@@ -128,7 +128,7 @@ def _causes(found: Diagnosis) -> Table:
         f"({found.failing} miss a relevant document in the first {found.k})"
     )
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
-    notes = [f"not checked: {text}" for text in found.not_looked_at]
+    notes = [f"not checked: {text}" for text in found.not_checked]
     none = sum(not one.causes for one in found.diagnoses)
     if none:
         notes.insert(0, f"{many(none, 'query')} without a cause: only the order below is worse")
@@ -138,7 +138,7 @@ def _causes(found: Diagnosis) -> Table:
             f"unjudged in the first {found.k}: {many(sum(unjudged), 'document')} of "
             f"{many(len(unjudged), 'query')} with something to fix; judge these first",
         )
-    absent = [t.cause.name for t in found.totals if not t.queries and t.looked_at]
+    absent = [t.cause.name for t in found.totals if not t.queries and t.checked]
     if absent:
         notes.append(f"also checked: {', '.join(absent)}")
     return Table(
@@ -165,8 +165,8 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
     notes = list(finding.evidence)
     if len(finding.missed) > len(shown):
         counts = Counter(name for doc in finding.missed for name in doc.causes)
-        said = ", ".join(f"{counts[c.name]} {c.name}" for c in CAUSES if counts[c.name])
-        notes.append(f"of {len(finding.missed)} missed documents: {said}")
+        message = ", ".join(f"{counts[c.name]} {c.name}" for c in CAUSES if counts[c.name])
+        notes.append(f"of {len(finding.missed)} missed documents: {message}")
     if finding.unjudged and UNJUDGED.name not in finding.causes:
         few = ", ".join(finding.unjudged[:_SHOWN])
         notes.append(f"without a judgment in the first {found.k}: {few}")
@@ -207,9 +207,9 @@ def _potential(found: Diagnosis) -> Table:
 def _fixes(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for number, fix in enumerate(found.fixes, start=1):
-        told = fix.evidence or ("no evidence in this run",)
-        rows.append((f"{number}. {fix.name}", told[0]))
-        rows += [("", text) for text in told[1:]]
+        reasons = fix.evidence or ("no evidence in this run",)
+        rows.append((f"{number}. {fix.name}", reasons[0]))
+        rows += [("", text) for text in reasons[1:]]
     # Judging more and removing duplicates do not change the retriever, but are measured as well.
     name = str(found.measure)
     for one in found.gains:

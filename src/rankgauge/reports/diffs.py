@@ -71,8 +71,8 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
     )
     first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
     # The title has these.
-    told = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
-    notes = [note for note in diff.notes if note not in told]
+    warnings = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
+    notes = [note for note in diff.notes if note not in warnings]
     notes.append(_LEGEND if diff.shown else nothing)
     return Table(
         columns=heads,

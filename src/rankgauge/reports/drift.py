@@ -83,9 +83,9 @@ def drift_page(report: DriftReport) -> str:
 
 
 def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
-    *said, limitation = report.sentences()
+    *texts, limitation = report.sentences()
     sure = f"AUC {report.strongest.area:.2f}, p = {report.p:.3f}"
-    yield "Result", f"{report.verdict.capitalize()}: {' '.join(said)} ({sure})"
+    yield "Result", f"{report.verdict.capitalize()}: {' '.join(texts)} ({sure})"
     yield "Limitation", limitation
     if report.finding.fix:
         yield "Next step", f"{report.finding.fix[0].upper()}{report.finding.fix[1:]}."

@@ -10,7 +10,7 @@ from rankgauge.core.escaping import for_html, for_latex, for_markdown, for_termi
 from rankgauge.core.text import many
 from rankgauge.explanation.calculation import number
 from rankgauge.explanation.explanation import Explanation
-from rankgauge.explanation.tables import GAP, UNJUDGED, shown_of
+from rankgauge.explanation.tables import GAP, UNJUDGED, shown_rows
 from rankgauge.rendering.tables import WIDTH, Table, render_table
 from rankgauge.reports.registry import Options, Report
 
@@ -147,7 +147,7 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
     if others:
         yield f"others with --query ID: {others}"
     head = {"head": 0} if short else {}
-    shown = [row.ranked for row in shown_of(found.calculation, **head)]
+    shown = [row.ranked for row in shown_rows(found.calculation, **head)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):

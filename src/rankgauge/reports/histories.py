@@ -116,7 +116,10 @@ def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "run", entry.run
     yield "label", entry.label
     yield "queries", str(entry.queries)
-    yield "policies", ", ".join(f"{name}={value}" for name, value in entry.policies.said().items())
+    yield (
+        "policies",
+        ", ".join(f"{name}={value}" for name, value in entry.policies.describe().items()),
+    )
     yield "settings", _settings(entry.settings)
     yield "settings of the run", _settings(entry.run_settings)
     yield "fingerprint of the judgments", entry.qrels or ""

@@ -35,7 +35,7 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
-from rankgauge.reports.queries import Looked, Queries
+from rankgauge.reports.queries import Queries, QueryDetails
 from rankgauge.reports.sections import (
     Details,
     Part,
@@ -264,7 +264,7 @@ def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Ta
 
 
 def _file(source: Any) -> tuple[str, str]:
-    """The name of a file and its checksum; nothing for what is no file (or can be read once)."""
+    """The name of a file and its checksum; nothing for what is not a file (or can be read once)."""
     if not _is_path(source) or not Path(source).is_file():
         return "", ""
     with Path(source).open("rb") as stream:
@@ -349,7 +349,7 @@ class _Report:
             fix = (
                 finding.fix or f"rankgauge check shows the documents and queries of {finding.code}"
             )
-            yield "Next step", f"Fix the input first: {fix}"
+            yield "Next step", f"Fix the input first: {fix}" if finding.code else fix
         elif self.conclusions:
             yield from self.conclusions
         elif self.runs:
@@ -391,6 +391,8 @@ class _Report:
     @property
     def _withheld(self) -> tuple[tuple[str, Finding], ...]:
         """Findings that explain the numbers of a run: there is no verdict on it."""
+        if self.comparison:
+            return self.comparison.withheld
         return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
 
     def page(
@@ -417,9 +419,9 @@ class _Report:
                 warnings=list(self._warnings()),
                 sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
                 queries=queries.table(),
-                looked=list(self._looked(queries)),
+                details=list(self._details(queries)),
                 inputs=inputs,
-                policies=self.evaluations[0].policies.said(),
+                policies=self.evaluations[0].policies.describe(),
                 settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
                 test=self._test(),
                 notes=notes_of(self.evaluations),
@@ -439,13 +441,13 @@ class _Report:
             found.setdefault((measure.name, rest), []).append(measure)
         for alike in found.values():
             declared = alike[0].declaration
-            said = summary(declared)
-            said = f"{said[0].upper()}{said[1:]}."
+            text = summary(declared)
+            text = f"{text[0].upper()}{text[1:]}."
             if declared.better == "lower":
-                said += " Lower is better."
+                text += " Lower is better."
             if declared.mean != "arithmetic":
-                said += f" Mean: {declared.mean}."
-            yield ", ".join(map(str, alike)), said
+                text += f" Mean: {declared.mean}."
+            yield ", ".join(map(str, alike)), text
 
     def _facts(self) -> list[str]:
         queries = len(self.evaluations[0].query_ids)
@@ -479,9 +481,9 @@ class _Report:
         if self.comparison:
             yield from _merged(self.comparison.warnings, [e.run_name for e in self.evaluations])
         else:
-            told = {f"WARNING: {finding}" for _, finding in self._withheld}
+            known = {f"WARNING: {finding}" for _, finding in self._withheld}
             marked = [n for n in self.evaluations[0].notes if n.startswith("WARNING")]
-            yield from (n.removeprefix("WARNING").lstrip(": ") for n in marked if n not in told)
+            yield from (n.removeprefix("WARNING").lstrip(": ") for n in marked if n not in known)
         if self.texts.documents:
             docs = (d for run in self.runs.values() for q in run for d in islice(run[q], _LOOKED))
             yield from map(str, collection_findings(docs, self.texts.documents))
@@ -503,9 +505,11 @@ class _Report:
             legend = ("★ best run",) if means.best else ()
             table = replace(means, title="Means by measure and run", notes=(*legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
-            said = self.comparison.sentences[len(self.comparison.withheld) :]
+            conclusions = self.comparison.sentences[len(self.comparison.withheld_sentences) :]
             # Of two runs the result at the top has the first two.
-            more = (Details("Conclusions in sentences", said),) if len(said) > 2 else ()
+            more = (
+                (Details("Conclusions in sentences", conclusions),) if len(conclusions) > 2 else ()
+            )
             plots = self._plots("differences", "per-query")
             yield Section("Differences", (*self._differences(), *more, *plots))
         else:
@@ -572,20 +576,20 @@ class _Report:
         for kind in _CURVES:
             yield plot(named, kind)
 
-    def _looked(self, queries: Queries) -> Iterator[tuple[str, str, list[Looked]]]:
+    def _details(self, queries: Queries) -> Iterator[tuple[str, str, list[QueryDetails]]]:
         """Headings with queries to look at."""
         if not self.runs:
             return
         lost = queries.losses(_MOST_LOOKED)
         if lost:
-            said = "Sorted by the loss of the run that loses most."
-            yield f"Largest losses against {self.base}", said, queries.looked(lost)
+            text = "Sorted by the loss of the run that loses most."
+            yield f"Largest losses against {self.base}", text, queries.details(lost)
         hard = queries.hard(_MOST_LOOKED, lost)
         if hard and self.comparison:
-            said = "Every run is below its mean. Lowest values first."
-            yield "Hard for every run", said, queries.looked(hard)
+            text = "Every run is below its mean. Lowest values first."
+            yield "Hard for every run", text, queries.details(hard)
         elif hard:
-            yield "Lowest values", "Below the mean, lowest first.", queries.looked(hard)
+            yield "Lowest values", "Below the mean, lowest first.", queries.details(hard)
 
     def _test(self) -> dict[str, str]:
         if self.comparison is None:
@@ -594,5 +598,5 @@ class _Report:
         return {
             "baseline": design.baseline,
             "tested measures": ", ".join(map(str, design.tested)),
-            "method": design.in_words(),
+            "method": design.describe(),
         }

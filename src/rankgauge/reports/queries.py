@@ -57,7 +57,7 @@ class Missed:
 
 
 @dataclass(frozen=True)
-class Looked:
+class QueryDetails:
     """A query to look at."""
 
     id: str
@@ -109,7 +109,7 @@ class Queries:
         return [self.ids[p] for p in sorted(found, key=lambda p: (found[p], p))[:most]]
 
     def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
-        """The queries in which every run is worse than its mean, the worst first, but for some."""
+        """Queries in which every run is worse than its mean, worst first, without `but`."""
         columns = [counted(e, self.measure) for e in self.evaluations]
         means = [e.mean()[str(self.measure)] for e in self.evaluations]
         # An undefined value counts 0 in the mean, but there is nothing to look at.
@@ -125,10 +125,10 @@ class Queries:
                 best[place] = max(self.sign * column[place] for column in columns)
         return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:most]]
 
-    def looked(self, queries: Sequence[str]) -> list[Looked]:
+    def details(self, queries: Sequence[str]) -> list[QueryDetails]:
         """These queries with the first documents of every run."""
         orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
-        return [self._looked(query, orders) for query in queries]
+        return [self._details_of(query, orders) for query in queries]
 
     def table(self) -> ByQuery:
         """Every query with its values; the largest losses, or the lowest values, first."""
@@ -164,7 +164,7 @@ class Queries:
             "queries": list(self.ids),
             "texts": texts,
             "order": order,
-            "values": [self._whole(m, origin, apart) for m in shown],
+            "values": [self._in_units(m, origin, apart) for m in shown],
         }
         left = "" if few else f"of {self.measure} only: all would make the page too large"
         return ByQuery(Table(heads, rows, digits=_DIGITS), _script_safe(data), left)
@@ -186,7 +186,9 @@ class Queries:
             return None
         return value if _digits(self.measure) else int(value)
 
-    def _whole(self, measure: Measure, origin: int, apart: Sequence[int]) -> list[list[int | None]]:
+    def _in_units(
+        self, measure: Measure, origin: int, apart: Sequence[int]
+    ) -> list[list[int | None]]:
         """Values, then differences, in units of the last digit shown: as short as can be.
 
         They are rounded here, so that the script has nothing to round.
@@ -226,15 +228,19 @@ class Queries:
         )
         return {query: list(order[query]) for query in part}
 
-    def _looked(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> Looked:
+    def _details_of(
+        self, query: str, orders: Mapping[str, Mapping[str, list[str]]]
+    ) -> QueryDetails:
         grades = self.truth.get(query, {})
         found = [orders[e.run_name].get(query, []) for e in self.evaluations]
         deep = min(_DEPTH, max(map(len, found)))
         relevant = sorted((d for d, g in grades.items() if g > 0), key=lambda d: (-grades[d], d))
         places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in found]
         known = self.texts.queries.get(query)
-        values = (f"{e.run_name} {_said(e.value(query, self.measure))}" for e in self.evaluations)
-        return Looked(
+        values = (
+            f"{e.run_name} {_format_value(e.value(query, self.measure))}" for e in self.evaluations
+        )
+        return QueryDetails(
             id=query,
             text=known.text if known else "",
             values=f"{self.measure}: {', '.join(values)}",
@@ -265,7 +271,7 @@ def _script_safe(data: object) -> str:
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
-def _said(value: float) -> str:
+def _format_value(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{value:.{_DIGITS}f}"
 
 

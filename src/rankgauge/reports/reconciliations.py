@@ -66,7 +66,7 @@ def _steps(found: Reconciliation) -> Table:
 
 
 def _digits(found: Reconciliation) -> int:
-    """So many decimals that the smallest change can be seen."""
+    """Number of decimals that make the smallest change visible."""
     changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
     least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
     return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
@@ -254,10 +254,10 @@ def _ways(found: Reproduction) -> Table:
     digits = max(4, min(found.given.digits, 8))
     rows: list[tuple[Cell, ...]] = []
     for fit in shown:
-        said = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
+        text = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
         off = fit.mean - found.given.mean
         rows.append((
-            middle_cut(fit.name, _WAY), *((said,) if whole else ()),
+            middle_cut(fit.name, _WAY), *((text,) if whole else ()),
             f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}",
         ))  # fmt: skip
     heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
 from rankgauge.comparison.comparison import Comparison
-from rankgauge.comparison.conclusions import difference_sentence
+from rankgauge.comparison.conclusions import difference_sentence, no_verdicts
 from rankgauge.comparison.differences import Difference
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
@@ -107,17 +107,19 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
 def comparison_result(comparison: Comparison) -> str:
     """Return which run is better, by how much and how sure; or why there is no verdict."""
     if comparison.withheld:
-        return "; ".join(f"no verdict on {run}: {one.message}" for run, one in comparison.withheld)
+        return "; ".join(
+            no_verdicts((run, replace(one, code="", fix="")) for run, one in comparison.withheld)
+        )
     first = comparison.sentences[0]
     found = deciding_difference(comparison)
     if found is None:
         return first
-    said = difference_sentence(found)
-    if found.corrected is not None and "p = " not in said:
+    sentence = difference_sentence(found)
+    if found.corrected is not None and "p = " not in sentence:
         # The column of the p-value, second to last, names the correction.
-        said += f"; {comparison.differences_table().columns[-2]} = {found.corrected:.4f}"
+        sentence += f"; {comparison.differences_table().columns[-2]} = {found.corrected:.4f}"
     # Of two runs the difference says which one is better.
-    return said if len(comparison.evaluations) == 2 else f"{first}; {said}"
+    return sentence if len(comparison.evaluations) == 2 else f"{first}; {sentence}"
 
 
 def trend_section(trend: Trend, *, plots: bool = True) -> Section:

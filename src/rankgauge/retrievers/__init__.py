@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         HashingEncoder as HashingEncoder,
         Model2VecEncoder as Model2VecEncoder,
         SentenceTransformersEncoder as SentenceTransformersEncoder,
+        named_encoder as named_encoder,
     )
     from rankgauge.retrievers.filtered import Filtered as Filtered
     from rankgauge.retrievers.haystack import Haystack as Haystack
@@ -103,7 +104,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "chunked": "Chunked",
         "dense": "Dense",
         "elasticsearch": "Elasticsearch OpenSearch",
-        "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder",
+        "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder "
+        "named_encoder",
         "filtered": "Filtered",
         "haystack": "Haystack",
         "hits": "Hits hits_of",

@@ -76,7 +76,7 @@ class CompositeRetriever:
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of so many items, the last one shorter."""
+    """Lists of this many items, the last one shorter."""
     rest = iter(items)
     while batch := list(itertools.islice(rest, size)):
         yield batch

@@ -25,7 +25,7 @@ class Random:
         seed: Another one gives other rankings.
 
     Raises:
-        InputError: If the seed is no whole number from 0 on.
+        InputError: If the seed is not a whole number from 0 on.
 
     Example:
         >>> chance = Random(seed=1)

@@ -46,7 +46,7 @@ class BM25:
 
     Raises:
         MissingExtra: If bm25s or PyStemmer is not installed.
-        UnknownName: For a method or a language nobody knows.
+        UnknownName: For an unknown method or language.
         InputError: For a number that is not possible.
 
     Example:
@@ -100,7 +100,7 @@ class BM25:
         """Count the words of the documents; what was there is replaced.
 
         Raises:
-            InputError: If something is no document, or no document has one of the fields.
+            InputError: If something is not a document, or no document has one of the fields.
         """
         ids: list[str] = []
         vocabulary: dict[str, int] = {}

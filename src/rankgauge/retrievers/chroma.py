@@ -100,10 +100,10 @@ class Chroma(VectorStore):
             self._handle = self._client.get_collection(self._collection, embedding_function=None)
         except self._chroma.errors.NotFoundError:
             return None
-        said = {theirs: ours for ours, theirs in _SPACES.items()}
+        names = {theirs: ours for ours, theirs in _SPACES.items()}
         space = (self._handle.configuration_json.get("hnsw") or {}).get("space")
         sample = self._handle.get(limit=1, include=["embeddings"])["embeddings"]
-        return Existing(said.get(str(space)), len(sample[0]) if len(sample) else None)
+        return Existing(names.get(str(space)), len(sample[0]) if len(sample) else None)
 
     def _create(self, dimensions: int) -> None:  # noqa: ARG002 - Chroma learns it from the first
         self._handle = self._client.create_collection(

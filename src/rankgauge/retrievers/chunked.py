@@ -49,7 +49,7 @@ class Chunked(CompositeRetriever):
 
     Raises:
         UnknownName: For another roll-up.
-        InputError: For a depth that is no whole number from 1; in a search, if a retriever that
+        InputError: For a depth that is not a whole number from 1; in a search, if a retriever that
             gives no scores, or only negative ones, is to be summed up.
 
     Source:
@@ -175,8 +175,8 @@ def _rolled_up(hits: Hits, places: _Places, roll_up: RollUp) -> Ranking:
 
 def _check_summable(hits: Hits) -> None:
     if len(hits) and (not hits.scored or hits.scores[0] < 0):
-        said = "negative scores only" if hits.scored else "no scores"
+        text = "negative scores only" if hits.scored else "no scores"
         raise InputError(
-            f"the retriever gives {said}: their sum would say how many chunks a document has",
+            f"the retriever gives {text}: their sum would say how many chunks a document has",
             where="roll_up='sum'", fix="choose roll_up='max'",
         )  # fmt: skip

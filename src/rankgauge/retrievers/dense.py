@@ -59,7 +59,7 @@ class Dense(CompositeRetriever):
 
     Raises:
         MissingExtra: If usearch is wanted and not installed.
-        UnknownName: For a similarity or a search nobody knows.
+        UnknownName: For an unknown similarity or search.
         InputError: For what is no encoder, or a number that is not possible.
 
     Example:

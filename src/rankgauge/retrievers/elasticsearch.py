@@ -117,11 +117,13 @@ class Elasticsearch:
         self.settings: Mapping[str, Any] | None = None
         if create or version is not None:
             shown = visible(body)
-            told: dict[str, Any] = {"fields": self._fields} if body is None else {"body": shown}
-            told |= {"definition": self._definition} if create else {"index": index}
-            told |= {} if version is None else {"version": version}
+            described: dict[str, Any] = (
+                {"fields": self._fields} if body is None else {"body": shown}
+            )
+            described |= {"definition": self._definition} if create else {"index": index}
+            described |= {} if version is None else {"version": version}
             hidden = {} if shown == body else {"body": body}
-            self.settings = {"type": self._type, **self._endpoint.settings(**hidden), **told}
+            self.settings = {"type": self._type, **self._endpoint.settings(**hidden), **described}
 
     @property
     def size(self) -> int | None:
@@ -150,26 +152,26 @@ class Elasticsearch:
                     fix="choose another name, create=False to search it, or replace=True to delete "
                     "it",
                 )  # fmt: skip
-            self._asked("DELETE")
-        self._asked("PUT", content=_json(self._definition))
+            self._ask("DELETE")
+        self._ask("PUT", content=_json(self._definition))
         # From here on it is ours, even if what follows fails.
         self._count = 0
         for batch in _batches(documents):
             self._send(batch)
             self._count += len(batch)
-        self._asked("POST", "_refresh")
+        self._ask("POST", "_refresh")
         self._bytes = self._weighed()
 
     def _is_there(self) -> bool:
         try:
-            self._asked("GET")
+            self._ask("GET")
         except EndpointError as error:
             if error.status == 404:
                 return False
             raise
         return True
 
-    def _asked(self, method: str, path: str = "", content: bytes | None = None) -> Any:
+    def _ask(self, method: str, path: str = "", content: bytes | None = None) -> Any:
         return patiently(
             lambda: self._endpoint.ask(method, f"{self._index}/{path}".rstrip("/"), content)
         )
@@ -204,12 +206,12 @@ class Elasticsearch:
 
     def _weighed(self) -> int | None:
         try:
-            told = self._endpoint.ask("GET", f"{self._index}/_stats/store")
+            stats = self._endpoint.ask("GET", f"{self._index}/_stats/store")
         except EndpointError:  # serverless ones do not tell
             return None
         for key in ("_all", "primaries", "store", "size_in_bytes"):
-            told = told.get(key) if isinstance(told, Mapping) else None
-        return told if isinstance(told, int) else None
+            stats = stats.get(key) if isinstance(stats, Mapping) else None
+        return stats if isinstance(stats, int) else None
 
     # ---- queries
 
@@ -373,9 +375,9 @@ def _reason(answer: Mapping[str, Any]) -> str:
     if not isinstance(fault, Mapping):
         return str(fault)
     causes = itertools.chain([fault], fault.get("root_cause") or ())
-    said = dict.fromkeys(
+    reasons = dict.fromkeys(
         f"{cause.get('type')}: {cause.get('reason')}"
         for cause in itertools.islice(causes, _SHOWN)
         if isinstance(cause, Mapping)
     )
-    return "; ".join(said)
+    return "; ".join(reasons)

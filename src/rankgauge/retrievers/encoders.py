@@ -290,15 +290,15 @@ def tokenizer_digest(tokenizer: Any) -> str | None:
     # Of the library tokenizers, or a fast one of transformers, which holds one of them.
     inner = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if callable(getattr(inner, "to_str", None)):
-        said = json.loads(inner.to_str())
+        settings = json.loads(inner.to_str())
         # Left over from the last call; what decides is the length that the model allows.
-        said |= {"truncation": None, "padding": None}
+        settings |= {"truncation": None, "padding": None}
     elif callable(getattr(tokenizer, "get_vocab", None)):
         options = getattr(tokenizer, "init_kwargs", {})
-        said = {"vocabulary": tokenizer.get_vocab(), "options": options}
+        settings = {"vocabulary": tokenizer.get_vocab(), "options": options}
     else:
         return None
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _arrays_digest(arrays: Sequence[Any]) -> str:

@@ -58,9 +58,9 @@ class Filtered(CompositeRetriever):
         depth: int = 3,
     ) -> None:
         if (query_field is None) == (value is None):
-            said = "neither" if value is None else "both"
+            text = "neither" if value is None else "both"
             raise InputError(
-                f"got {said} of query_field and value", where="Filtered",
+                f"got {text} of query_field and value", where="Filtered",
                 fix="give a value for all queries, or the field of the queries that has it",
             )  # fmt: skip
         of_kind("field", field or None, str, "give the name of a field")

@@ -251,8 +251,8 @@ def _score(value: Any) -> float:
 
 def shown(value: Any) -> str:
     """A value for a message: its repr without secrets, shortened, and its type."""
-    said = " ".join(redact(repr(value)).split())
-    return f"{said:.60} ({type(value).__name__})"
+    text = " ".join(redact(repr(value)).split())
+    return f"{text:.60} ({type(value).__name__})"
 
 
 def adapter_hint(value: Any) -> str:

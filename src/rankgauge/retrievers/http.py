@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from rankgauge.core.arguments import choice, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint
@@ -87,8 +87,8 @@ class HTTPRetriever:
         version: str | None = None,
     ) -> None:
         self._method = choice("method", method, ("POST", "GET"))
-        url, query = _bare(url)
-        self._params = {**query, **_texts(params)}
+        url, query = _split_query(url)
+        self._params: dict[str, str | list[str]] = {**query, **_texts(params)}
         self._body = body
         if body is None and self._method == "POST" and not _places(self._params):
             self._body = {"query": "{query}", "k": "{k}"}
@@ -139,7 +139,7 @@ class HTTPRetriever:
     def _ranking(self, query: Query, k: int) -> list[Any]:
         values: dict[str, Any] = {"query": query.text, "k": k, "id": query.id}
         sent = None if self._body is None else json.dumps(filled(self._body, values)).encode()
-        params = {name: str(filled(value, values)) for name, value in self._params.items()}
+        params = filled(self._params, values)
         answer = self._endpoint.ask(self._method, "", sent, params=params)
         found = follow(answer, self._hits, "hits")
         if found is None:  # what some servers write for an empty list
@@ -196,8 +196,8 @@ def _places(template: Any) -> set[str]:
     return set(_PLACE.findall(template)) if isinstance(template, str) else set()
 
 
-def _bare(url: Any) -> tuple[Any, dict[str, str]]:
-    """A URL without its query, and the query."""
+def _split_query(url: Any) -> tuple[Any, dict[str, str | list[str]]]:
+    """A URL without its query, and the query; what is repeated in it is a list."""
     if not isinstance(url, str):
         return url, {}
     parts = urlsplit(url)
@@ -206,7 +206,10 @@ def _bare(url: Any) -> tuple[Any, dict[str, str]]:
             "there is a placeholder in the path of the URL", where="http",
             fix="put it into params or body",
         )  # fmt: skip
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    query = {
+        name: values if len(values) > 1 else values[0]
+        for name, values in parse_qs(parts.query, keep_blank_values=True).items()
+    }
     return urlunsplit(parts._replace(query="")), query
 
 

@@ -32,7 +32,7 @@ class Hybrid(CompositeRetriever):
             these are more.
 
     Raises:
-        UnknownName: For a method or a norm nobody knows.
+        UnknownName: For an unknown method or norm.
         InputError: With fewer than two retrievers, or for a parameter that the method does not
             read.
 

@@ -97,10 +97,10 @@ class Milvus(VectorStore):
                 where="milvus", fix="name the field of vectors: vector_field=...",
             )  # fmt: skip
         index = self._client.describe_index(self._collection, self._vector_field) or {}
-        said = {theirs: ours for ours, theirs in _METRICS.items()}
+        metrics = {theirs: ours for ours, theirs in _METRICS.items()}
         metric = index.get("metric_type")
         self._client.load_collection(self._collection)
-        return Existing(said.get(str(metric)), field["params"].get("dim"))
+        return Existing(metrics.get(str(metric)), field["params"].get("dim"))
 
     def _create(self, dimensions: int) -> None:
         kind = self._milvus.DataType
@@ -154,5 +154,5 @@ class Milvus(VectorStore):
         ]
 
     def _score(self, distance: float) -> float:
-        # What Milvus calls a distance is a similarity, but for the square of the Euclidean one.
+        # What Milvus calls a distance is a similarity, except for the square of the Euclidean one.
         return super()._score(distance) if self._similarity == "l2" else distance

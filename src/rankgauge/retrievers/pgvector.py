@@ -97,7 +97,7 @@ class PGVector(VectorStore):
             )
         except self._psycopg.Error as error:
             raise InputError(
-                f"cannot connect: {self._said(error)}", where="pgvector",
+                f"cannot connect: {self._error_text(error)}", where="pgvector",
                 fix='give the URL of a server that runs: location="postgresql://user@host/name"',
             ) from None  # fmt: skip
         self._prepare()
@@ -131,7 +131,7 @@ class PGVector(VectorStore):
             ) from None  # fmt: skip
         return parts
 
-    def _said(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         return self._secrets.redact(str(error)).strip()
 
     # ---- SQL, in which no name is ever pasted
@@ -151,7 +151,7 @@ class PGVector(VectorStore):
         except self._psycopg.Error as error:
             self._connection.close()
             raise InputError(
-                f"the database has no pgvector: {self._said(error)}", where="pgvector",
+                f"the database has no pgvector: {self._error_text(error)}", where="pgvector",
                 fix="install it on the server, and have its owner say: CREATE EXTENSION vector",
             ) from None  # fmt: skip
 

@@ -94,9 +94,9 @@ class Qdrant(VectorStore):
                 f"collection {self._collection!r} has no vector {self._vector_field!r}",
                 where="qdrant", fix='name the one to search: vector_field="..."',
             )  # fmt: skip
-        said = {theirs: ours for ours, theirs in _DISTANCES.items()}
+        names = {theirs: ours for ours, theirs in _DISTANCES.items()}
         distance = params.distance.value
-        return Existing(said.get(distance, distance), params.size)
+        return Existing(names.get(distance, distance), params.size)
 
     def _create(self, dimensions: int) -> None:
         models = self._qdrant.models

@@ -26,7 +26,7 @@ class Reranker(Protocol):
     """
 
     def rerank(self, query: str, texts: Sequence[str], /) -> Sequence[float | None]:
-        """A score for each text, higher is better; None where there is none."""
+        """A score for each text, higher is better; None if there is none."""
 
 
 def reranker_of(given: Any) -> Reranker:

@@ -68,7 +68,7 @@ class VectorStore(CompositeRetriever, ABC):
 
     Raises:
         InputError: For options that contradict each other.
-        UnknownName: For a similarity nobody knows.
+        UnknownName: For an unknown similarity.
     """
 
     # The word in plans, and the distributions whose versions decide.
@@ -128,7 +128,7 @@ class VectorStore(CompositeRetriever, ABC):
         self._dimensions = None
         if self._existing:
             with self._calling():
-                self._look()
+                self._read_description()
             return
         with self._calling():
             self._clear()
@@ -149,7 +149,7 @@ class VectorStore(CompositeRetriever, ABC):
             if not self._existing:
                 raise not_indexed(self)
             with self._calling():
-                self._look()
+                self._read_description()
         rankings: list[list[Row]] = [[] for _ in queries]
         if not queries or k < 1 or not (self._made or self._existing):
             return rankings
@@ -269,9 +269,9 @@ class VectorStore(CompositeRetriever, ABC):
         except RankgaugeError:
             raise
         except Exception as error:
-            said = str(error)
-            shown = redact(self._secrets.redact(said))
-            if shown == said:
+            text = str(error)
+            shown = redact(self._secrets.redact(text))
+            if shown == text:
                 raise
             raise EndpointError(
                 f"{type(error).__name__}: {shown}", where=self._server or self.TYPE,
@@ -319,7 +319,7 @@ class VectorStore(CompositeRetriever, ABC):
 
     # ---- searching
 
-    def _look(self) -> None:
+    def _read_description(self) -> None:
         found = self._described()
         if found is None:
             raise InputError(

@@ -140,7 +140,7 @@ class TieReport(Result):
 
     @property
     def _values(self) -> dict[str, Values]:
-        """(Q, M) the values of each evaluation; NaN where there is none."""
+        """(Q, M) the values of each evaluation; NaN if there is none."""
         found = {name: self.evaluations[name].per_query for name in ("value", "worst")}
         found["mean"] = np.full(found["value"].shape, np.nan)
         if "mean" in self.evaluations:
@@ -206,7 +206,7 @@ def tie_report(
         form, and what is tied.
 
     Raises:
-        UnknownName: For a measure or a choice nobody knows.
+        UnknownName: For an unknown measure or choice.
         InputError: If an input cannot be worked with, or ``ties="mean"`` with a measure that has
             no closed form.
 
@@ -239,7 +239,7 @@ def tie_report(
     spans = tuple(_spans(evaluations))
     table = found.without_repeats(duplicates)
     joined = join(truth, found, ties="best", table=table)
-    deciding = joined.deciding(judged_apart=plan.judged_apart)
+    deciding = joined.deciding(separate_judged=plan.separate_judged)
     counts, sizes = _counted(truth, found, value, (table, deciding))
     return TieReport(
         run_name=value.run_name,

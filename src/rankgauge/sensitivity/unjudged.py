@@ -191,7 +191,7 @@ def unjudged_report(
 
     Each measure with no unjudged document relevant (as usual), with all of them relevant, and with
     condensed lists (Sakai 2007); nDCG also with grades drawn at random from those of the query
-    (Fröbe, Gienapp, Potthast and Hagen 2023), with an interval; and beside it how much is judged.
+    (Fröbe, Gienapp, Potthast and Hagen 2023), with an interval; and next to it how much is judged.
 
     With all relevant, every document down to the cut-off of the measure (every one retrieved,
     without) that has no judgment gets the highest grade of the judgments. It counts among the

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LEAST = 3  # periods on each side of a change
-FEWEST_PERIODS = 8  # periods of which changes are sought
+FEWEST_PERIODS = 8  # periods of which changes are sought, and through which a line is drawn
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,12 @@ def first_change(
 
 
 def linear_trend(
-    y: npt.ArrayLike, x: npt.ArrayLike, time: npt.ArrayLike | None = None, *, level: float = 0.95
+    y: npt.ArrayLike,
+    x: npt.ArrayLike,
+    time: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> LinearTrend | None:
     """Return the line through the ratios y / x, weighted by x, with a t interval.
 
@@ -151,18 +156,20 @@ def linear_trend(
         x: (T,) denominators; periods with 0 are left out.
         time: (T,) when they are; 0, 1, 2, ... if left out.
         level: Confidence of the interval.
+        bounds: Between which the ratios always are. The change and its interval are limited to the
+            largest change between them.
 
     Returns:
-        The line; None with fewer than three periods.
+        The line; None if fewer than eight periods have a denominator.
 
     Example:
-        >>> found = linear_trend([1, 2, 3, 5], [10, 10, 10, 10])
-        >>> round(found.slope, 3), round(found.change, 3), round(found.p, 3)
-        (0.13, 0.39, 0.017)
+        >>> found = linear_trend([1, 2, 1, 2, 3, 3, 4, 3], [10] * 8, bounds=(0, 1))
+        >>> round(found.change, 3), round(found.low, 3), round(found.high, 3), round(found.p, 3)
+        (0.258, 0.1, 0.417, 0.007)
     """
     over, under, kept = _periods(y, x, "linear_trend")
     check_share(level, "level", "linear_trend")
-    if len(over) < 3:
+    if len(over) < FEWEST_PERIODS:
         return None
     at = kept.astype(np.float64) if time is None else np.asarray(time, dtype=np.float64)[kept]
     rate = over / under
@@ -178,7 +185,11 @@ def linear_trend(
         p = 1.0 if slope == 0 else 0.0
     else:
         p = 2 * student_t_cdf(-abs(slope / error), df)
-    return LinearTrend(slope, slope * span, (slope - half) * span, (slope + half) * span, p)
+    widest = bounds[1] - bounds[0]
+    change, low, high = (
+        max(-widest, min(widest, each * span)) for each in (slope, slope - half, slope + half)
+    )
+    return LinearTrend(slope, change, low, high, p)
 
 
 def _periods(
@@ -222,6 +233,6 @@ def _largest_shift(
     spread = np.sqrt(under[inner] * (whole - under[inner]) / whole)
     shifts = np.abs(sums[:, inner] - sums[:, -1:] * under[inner] / whole) / spread
     largest = shifts.max(axis=1)
-    # Equal but for rounding counts as reached.
+    # Equal except for rounding counts as reached.
     reached = int(np.count_nonzero(largest[1:] >= largest[0] * (1 - 1e-9)))
     return int(shifts[0].argmax()) + LEAST, (1 + reached) / (1 + draws)

@@ -318,7 +318,7 @@ def _examination(rows: _Rows, known: IntArray, sparse: Any) -> _Examination:
 
 
 def _connected(rows: _Rows, sparse: Any) -> BoolArray:
-    """Ranks whose examination has a finite estimate: the group with the most impressions.
+    """Ranks whose examination has a finite estimate: of several, with the most impressions.
 
     From each rank of the group to each other leads a chain of documents, clicked at the one and
     shown at the next, as for the model of Bradley and Terry (Ford 1957).
@@ -331,8 +331,10 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     graph = sparse.coo_matrix((np.ones(len(ends)), (starts, ends)), (size, size))
     parts = sparse.csgraph.connected_components(graph, directed=True, connection="strong")[1]
     parts = parts[: rows.ranks]
-    heaviest = np.bincount(parts, rows.by_rank(rows.n)).argmax()
-    found: BoolArray = (parts == heaviest) & (rows.by_rank(rows.c) > 0)
+    # A single rank, such as one without a click, separates nothing however often it is shown.
+    several = np.bincount(parts) > 1
+    heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
+    found: BoolArray = parts == heaviest
     return found
 
 

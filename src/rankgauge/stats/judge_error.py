@@ -442,7 +442,7 @@ def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
 
 
 def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """The labels of people with 0 where there is none, and where there is one."""
+    """The labels of people with 0 if there is none, and where there is one."""
     try:
         given = np.asarray(human, dtype=np.float64)
     except (TypeError, ValueError):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.threads import map_in_threads
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     FloatArray,
@@ -276,6 +277,7 @@ def bootstrap_interval(
     seed: int = 0,
     *,
     method: str = "percentile",
+    jobs: int = 1,
 ) -> Interval:
     """Bootstrap interval for the mean difference: queries drawn with replacement.
 
@@ -289,6 +291,7 @@ def bootstrap_interval(
         draws: Number of resamples.
         seed: Of the draws.
         method: ``percentile`` or ``bca``.
+        jobs: Threads; the interval does not depend on their number.
 
     Example:
         >>> bootstrap_interval([0.0, 0.2, 0.0, 0.2], draws=999).low
@@ -306,12 +309,12 @@ def bootstrap_interval(
     if sd == 0:
         return Interval(mean, mean, mean, level, method)
     whole, unit = whole_numbers(column)
-    sums = np.empty(draws)
     rng = np.random.Generator(np.random.PCG64(seed))
-    for start, count in blocks(draws, len(whole)):
-        sums[start : start + count] = whole[rng.integers(len(whole), size=(count, len(whole)))].sum(
-            axis=1
-        )
+    # Drawn in the calling thread, one block after the other.
+    drawn = (
+        rng.integers(len(whole), size=(count, len(whole))) for _, count in blocks(draws, len(whole))
+    )
+    sums = np.concatenate(list(map_in_threads(lambda rows: whole[rows].sum(axis=1), drawn, jobs)))
     shares = [(1 - level) / 2, (1 + level) / 2]
     if method == "bca":
         shares = _bca_shares(shares, whole, sums)

@@ -236,7 +236,7 @@ def fit_plackett_luce(
 
 @dataclass(frozen=True)
 class NoneRate:
-    """How often none was chosen of sets of similar quality, beside what the model predicts.
+    """How often none was chosen of sets of similar quality, next to what the model predicts.
 
     Attributes:
         low: Lowest predicted probability of "none" of these sets.

@@ -1,4 +1,4 @@
-"""Confidence intervals of proportions: how often something was chosen, of so many times."""
+"""Confidence intervals of proportions: how often something was chosen, of this many times."""
 
 from __future__ import annotations
 

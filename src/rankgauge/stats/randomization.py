@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.threads import map_in_threads
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     TIE,
@@ -24,7 +26,8 @@ from rankgauge.stats.arrays import (
 
 __all__ = ["RandomizationTest", "max_t", "pairwise_test", "randomization_test", "tukey_hsd"]
 
-_ENUMERATED = 16  # up to so many changed queries, all sign patterns are gone through
+_T = TypeVar("_T")
+_ENUMERATED = 16  # up to this many changed queries, all sign patterns are gone through
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class RandomizationTest:
 
 
 def randomization_test(
-    differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0
+    differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
     """Paired two-sided randomization test of the mean difference, by sign flips (Fisher 1935).
 
@@ -61,6 +64,7 @@ def randomization_test(
         differences: (Q,) or (Q, M), at least two queries.
         draws: Number of random patterns.
         seed: Of the draws; see :func:`seed_of`.
+        jobs: Threads; p does not depend on their number.
 
     Returns:
         `p` is (M,), one for (Q,).
@@ -80,14 +84,18 @@ def randomization_test(
     if len(sampled):
         whole = whole_numbers(_changed(table[:, sampled]))[0]
         edge = np.abs(total(whole)) - slack(whole)
-        reaching = np.zeros(len(sampled))
-        for sums in _flipped(whole, draws, seed):
-            reaching += np.count_nonzero(np.abs(sums, out=sums) >= edge, axis=0)
+
+        def reaching_in(sums: FloatArray) -> npt.NDArray[np.intp]:
+            return np.count_nonzero(np.abs(sums, out=sums) >= edge, axis=0)
+
+        reaching = sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs))
         p[sampled] = (reaching + 1) / (draws + 1)
     return RandomizationTest("randomization", p, exact, draws, seed)
 
 
-def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
+def pairwise_test(
+    values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
+) -> RandomizationTest:
     """:func:`randomization_test` of all pairs of S systems, without making their differences.
 
     A pair's flipped sum is the difference of two systems' flipped sums, so that the work grows with
@@ -97,6 +105,7 @@ def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> 
         values: (Q, S) the value of each system for each query.
         draws: Number of random patterns.
         seed: Of the draws.
+        jobs: As for :func:`randomization_test`.
 
     Returns:
         `p` is (S, S), 1 on the diagonal.
@@ -118,22 +127,28 @@ def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> 
             p[one, one + 1 + other] = _enumerated(apart[:, other])
     if not exact.all():
         whole = whole_numbers(_changed(table, to_first=True), joint=True)[0]
-        reaching = np.zeros((systems, systems))
         edges = [
             np.abs(total(apart)) - slack(apart)
             for apart in (whole[:, [one]] - whole[:, one + 1 :] for one in range(systems - 1))
         ]
-        for sums in _flipped(whole, draws, seed):
+
+        def reaching_in(sums: FloatArray) -> FloatArray:
+            found = np.zeros((systems, systems))
             by_system = np.ascontiguousarray(sums.T)
             for one, edge in enumerate(edges):
                 apart = np.abs(by_system[one] - by_system[one + 1 :])
-                reaching[one, one + 1 :] += np.count_nonzero(apart >= edge[:, None], axis=1)
+                found[one, one + 1 :] = np.count_nonzero(apart >= edge[:, None], axis=1)
+            return found
+
+        reaching = sum(_flipped(whole, draws, seed, reaching_in, jobs=jobs))
         p = np.where(exact, p, (reaching + 1) / (draws + 1))
     p = np.triu(p, 1)
     return RandomizationTest("randomization", p + p.T + np.eye(systems), exact, draws, seed)
 
 
-def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
+def max_t(
+    differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
+) -> RandomizationTest:
     """Single-step max-T: p-values corrected for M comparisons (Westfall and Young 1993).
 
     Null hypothesis of the family: in no comparison do the systems differ. The same signs are
@@ -145,6 +160,7 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Ran
         differences: (Q, M).
         draws: Number of random patterns.
         seed: Of the draws.
+        jobs: As for :func:`randomization_test`.
 
     Returns:
         `p` is (M,), corrected.
@@ -167,17 +183,21 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Ran
     norm = np.sqrt(total(whole**2))
     norm[norm == 0] = 1.0
     observed = np.abs(total(whole)) / norm
+
+    def largest_in(sums: FloatArray) -> FloatArray:
+        largest: FloatArray = (np.abs(sums, out=sums) / norm).max(axis=1)
+        return largest
+
     largest = np.concatenate(
-        [
-            (np.abs(sums, out=sums) / norm).max(axis=1)
-            for sums in _flipped(whole, None if few else draws, seed)
-        ]
+        list(_flipped(whole, None if few else draws, seed, largest_in, jobs=jobs))
     )
     edge = observed - TIE * math.sqrt(len(whole))
     return RandomizationTest("max-T", _share(largest, edge, all_of_them=few), exact, draws, seed)
 
 
-def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
+def tukey_hsd(
+    values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
+) -> RandomizationTest:
     """Randomized Tukey HSD: all pairs of systems, corrected (Carterette, TOIS 2012).
 
     Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
@@ -188,6 +208,7 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
         values: (Q, S) the value of each system for each query.
         draws: Number of random permutations.
         seed: Of the draws.
+        jobs: As for :func:`randomization_test`.
 
     Returns:
         `p` is (S, S), 1 on the diagonal and for identical systems.
@@ -208,15 +229,23 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
         return RandomizationTest("Tukey HSD", np.ones((systems, systems)), ~exact, draws, seed)
     whole = whole_numbers(rows, joint=True)[0]
     rng = np.random.Generator(np.random.PCG64(seed))
-    ranges = np.empty(draws)
-    for start, count in blocks(draws, whole.size):
-        drawn = rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2).sum(axis=1)
-        ranges[start : start + count] = drawn.max(axis=1) - drawn.min(axis=1)
+    drawn = (
+        rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2)
+        for _, count in blocks(draws, whole.size)
+    )
+    ranges = np.concatenate(list(map_in_threads(_ranges, drawn, jobs)))
     sums = total(whole)
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
     p = _share(ranges, edge.ravel(), all_of_them=False).reshape(edge.shape)
     return RandomizationTest("Tukey HSD", p, exact, draws, seed)
+
+
+def _ranges(permuted: FloatArray) -> FloatArray:
+    """The largest sum of each draw minus the smallest."""
+    sums = permuted.sum(axis=1)
+    ranges: FloatArray = sums.max(axis=1) - sums.min(axis=1)
+    return ranges
 
 
 def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatArray:
@@ -238,23 +267,40 @@ def _enumerated(column: FloatArray) -> float:
     return float(np.count_nonzero(np.abs(sums) >= edge) / len(sums))
 
 
-def _flipped(whole: FloatArray, draws: int | None, seed: int) -> Iterator[FloatArray]:
-    """(block, M) the sums of the columns under random sign patterns; None: under all patterns."""
+def _flipped(
+    whole: FloatArray,
+    draws: int | None,
+    seed: int,
+    look: Callable[[FloatArray], _T],
+    *,
+    jobs: int,
+) -> Iterator[_T]:
+    """Look at the sums of the columns, (block, M), under random sign patterns; None: under all.
+
+    Patterns are drawn in the calling thread, so that they do not depend on the number of jobs.
+    """
     queries, columns = whole.shape
     all_plus = total(whole)
     bits_of = np.random.PCG64(seed)
     words = -(-queries // 64)
-    for start, count in blocks(draws or 1 << queries, max(queries, columns)):
-        if draws is None:
-            raw = np.arange(start, start + count, dtype="<u8")
-        else:
-            raw = bits_of.random_raw(count * words).astype("<u8", copy=False)
-        octets = raw.reshape(count, -1).view(np.uint8)
+
+    def patterns() -> Iterator[npt.NDArray[np.uint64]]:
+        for start, count in blocks(draws or 1 << queries, max(queries, columns)):
+            if draws is None:
+                raw = np.arange(start, start + count, dtype="<u8")
+            else:
+                raw = bits_of.random_raw(count * words).astype("<u8", copy=False)
+            yield raw.reshape(count, -1)
+
+    def summed(pattern: npt.NDArray[np.uint64]) -> _T:
+        octets = pattern.view(np.uint8)
         bits = np.unpackbits(octets, axis=1, count=queries, bitorder="little")
         sums = bits.astype(np.float64) @ whole
         sums *= 2
         sums -= all_plus
-        yield sums
+        return look(sums)
+
+    return map_in_threads(summed, patterns(), jobs)
 
 
 def _changed(table: FloatArray, *, to_first: bool = False) -> FloatArray:

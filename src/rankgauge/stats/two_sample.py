@@ -132,7 +132,7 @@ class LabelScores:
         return np.round(linear, _DIGITS), labels[self._neighbors].sum(axis=1)
 
     def areas(self, labels: npt.NDArray[np.bool_]) -> FloatArray:
-        """Return (2, B) areas under the curve for (n, B) labels."""
+        """Return (2, B) areas under the curve for (n, B) labels; 0.5 without pairs to compare."""
         areas = np.empty((2, labels.shape[1]))
         ordered = labels[self.order]
         for start, count in blocks(labels.shape[1], 4 * len(labels)):
@@ -140,7 +140,7 @@ class LabelScores:
             found = self._scores(some.astype(np.float64))
             for row, (scores, groups) in enumerate(zip(found, self._groups, strict=True)):
                 areas[row, start : start + count] = area_under_curve(scores, some, groups)
-        return areas
+        return np.nan_to_num(areas, nan=0.5)
 
     def test(
         self,
@@ -299,7 +299,7 @@ def _projections(
 def _standardized(areas: FloatArray, center: FloatArray, spread: FloatArray) -> FloatArray:
     """(2, B) areas in standard deviations; 0 of a classifier whose area is always the same."""
     scale = np.where(spread > _TIE, spread, np.inf)
-    return np.asarray((np.nan_to_num(areas, nan=0.5) - center[:, None]) / scale[:, None])
+    return np.asarray((areas - center[:, None]) / scale[:, None])
 
 
 def _estimate(

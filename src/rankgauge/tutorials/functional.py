@@ -442,7 +442,7 @@ def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
 def _measure(name: str, **params: Any) -> Measure:
     """A measure; kept where its parameters are plain, since a loop asks for the same each time."""
     if all(type(value) in _PLAIN for value in params.values()):
-        return _kept_measure(name, tuple(params), *params.values())
+        return _cached_measure(name, tuple(params), *params.values())
     return Measure(name)(**params).complete()
 
 
@@ -450,7 +450,7 @@ _PLAIN = (int, float, str, type(None))
 
 
 @functools.lru_cache(maxsize=256, typed=True)
-def _kept_measure(name: str, words: tuple[str, ...], *values: Any) -> Measure:
+def _cached_measure(name: str, words: tuple[str, ...], *values: Any) -> Measure:
     return Measure(name)(**dict(zip(words, values, strict=True))).complete()
 
 

@@ -33,7 +33,7 @@ def _start(visit: Visit) -> Response:
 
 def _next(visit: Visit) -> Response:
     task = visit.project.next_task(visit.judge.id)
-    return _nothing_left(visit) if task is None else see_other(_path(task))
+    return _done_page(visit) if task is None else see_other(_path(task))
 
 
 def _show(visit: Visit) -> Response:
@@ -51,7 +51,7 @@ def _choose(visit: Visit) -> Response:
         return see_other(_path(task) if undone else _next_path(task))
     following = _task(visit) if undone else _following(visit, task)
     if following is None:
-        return _nothing_left(visit, votes=task.presentation.mode == "answers")
+        return _done_page(visit, votes=task.presentation.mode == "answers")
     return _page(visit, following)
 
 
@@ -69,7 +69,7 @@ def _following(visit: Visit, task: Task) -> Task | None:
 
 def _next_vote(visit: Visit) -> Response:
     task = visit.project.next_vote(visit.judge.id)
-    return _nothing_left(visit, votes=True) if task is None else see_other(_path(task))
+    return _done_page(visit, votes=True) if task is None else see_other(_path(task))
 
 
 def _task(visit: Visit) -> Task:
@@ -93,15 +93,15 @@ def _correct(visit: Visit, choice: Choice) -> None:
     """Store another choice that came with an identifier of before: the page was gone back to."""
     with visit.project.reading() as stored:
         known = stored.choice(choice.id)
-    said = (choice.outcome, choice.documents, choice.grades, choice.reason, choice.comment)
-    if known is not None and said != (
+    values = (choice.outcome, choice.documents, choice.grades, choice.reason, choice.comment)
+    if known is not None and values != (
         known.outcome, known.documents, known.grades, known.reason, known.comment,
     ):  # fmt: skip
-        name = uuid.uuid5(uuid.UUID(choice.id), repr(said))
+        name = uuid.uuid5(uuid.UUID(choice.id), repr(values))
         visit.project.record(replace(choice, id=str(name)))
 
 
-def _nothing_left(visit: Visit, *, votes: bool = False) -> Response:
+def _done_page(visit: Visit, *, votes: bool = False) -> Response:
     response = visit.render(
         "done.html", progress=_progress(visit, votes=votes), choice=str(uuid.uuid4()), votes=votes
     )

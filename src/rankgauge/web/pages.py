@@ -27,7 +27,7 @@ class PageError(InputError):
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Return the body of a request, unless it has more than so many bytes."""
+    """Return the body of a request, unless it has more than this many bytes."""
     body = b""
     async for part in request.stream():
         body += part

@@ -125,7 +125,7 @@ def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
 
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
-    """The interval; the value itself where there is none, or it has no end."""
+    """The interval; the value itself if there is none, or it has no end."""
     low = value.value if math.isnan(value.low) else value.low
     return low, value.high if math.isfinite(value.high) else value.value
 
@@ -141,9 +141,9 @@ def _drift_of(visit: Visit) -> DriftReport:
 
 def _drift(visit: Visit) -> Response:
     found = _drift_of(visit)
-    *said, limitation = found.sentences()
+    *texts, limitation = found.sentences()
     return visit.render(
-        "production_drift.html", found=found, said=said, limitation=limitation,
+        "production_drift.html", found=found, sentences=texts, limitation=limitation,
         marks=[found.mark(each) for each in found.clusters],
     )  # fmt: skip
 

@@ -103,7 +103,7 @@ def _disputed(visit: Visit) -> list[DisputedSet]:
     return disputed_sets(visit.project.judgments(), visit.project.judges)
 
 
-def _said(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
+def _describe_judgment(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
     """Return in words what was chosen; `names` are those of the documents."""
     choice = judgment.choice
     if choice is None:
@@ -130,11 +130,15 @@ def _disagreements(visit: Visit) -> Response:
             else each.question,
             "presentation": each.judgments[0].presentation.id,
             "documents": [names.get(name, name) for name in each.documents],
-            "said": [
-                (judges[one.presentation.judge].name, _said(one, names, grades), one.choice)
+            "answers": [
+                (
+                    judges[one.presentation.judge].name,
+                    _describe_judgment(one, names, grades),
+                    one.choice,
+                )
                 for one in each.judgments
             ],
-            "verdict": each.verdict and _said(each.verdict, names, grades),
+            "verdict": each.verdict and _describe_judgment(each.verdict, names, grades),
             "by": each.verdict and judges[each.verdict.presentation.judge].name,
         }
         for each in disputed
@@ -150,7 +154,11 @@ def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice |
     shown, judges = task.presentation, visit.project.judges
     names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
     return [
-        (judges[one.presentation.judge].name, _said(one, names, task.settings.grades), one.choice)
+        (
+            judges[one.presentation.judge].name,
+            _describe_judgment(one, names, task.settings.grades),
+            one.choice,
+        )
         for each in _disputed(visit)
         if each.question == shown.question and shown.items == set(each.documents)
         for one in each.judgments

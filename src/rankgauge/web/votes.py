@@ -37,8 +37,8 @@ async def _vote(request: Request) -> Response:
         response = await run_in_threadpool(_stored, request, body)
     except InputError as error:
         status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
-        said = {"error": error.what, "where": error.where, "fix": error.fix}
-        response = JSONResponse(said, status_code=status)
+        details = {"error": error.what, "where": error.where, "fix": error.fix}
+        response = JSONResponse(details, status_code=status)
     return await run_in_threadpool(_allow, request, response)
 
 

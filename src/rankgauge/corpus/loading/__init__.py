@@ -36,7 +36,7 @@ def load(
     judged: bool = True,
 ) -> Loaded:
     """A collection from whatever holds it; the parts that are named replace those it has."""
-    found = _whole(source, split, faults, judged=judged)
+    found = _load(source, split, faults, judged=judged)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))
     if queries is not None:
@@ -48,7 +48,7 @@ def load(
     return found
 
 
-def _whole(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
+def _load(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
     if source is None:
         return Loaded()
     if isinstance(source, str) and source.partition(":")[0] in _LIBRARIES and ":" in source:

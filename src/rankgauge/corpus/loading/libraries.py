@@ -143,8 +143,8 @@ def _from_parts(
         qrels = _judgments(chosen)
         if len(several) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
-            said = f"{len(mine)} of {len(queries)} queries: those that are judged in "
-            notes, queries = (f"{said}{split or TEST}",), mine
+            text = f"{len(mine)} of {len(queries)} queries: those that are judged in "
+            notes, queries = (f"{text}{split or TEST}",), mine
     return Loaded(documents, queries, qrels, name.partition(":")[2] or name, notes)
 
 

@@ -63,5 +63,5 @@ class RowReader:
         return None
 
     def _text(self, row: Mapping[str, Any], place: int) -> TextRow:
-        said = {key: value for key, value in row.items() if value is not None or key == "text"}
-        return row_of(said, self.name, place + 1)
+        fields = {key: value for key, value in row.items() if value is not None or key == "text"}
+        return row_of(fields, self.name, place + 1)

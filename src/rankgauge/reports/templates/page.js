@@ -101,10 +101,10 @@
     });
     table.tBodies[0].replaceChildren(...rows);
     const all = data.queries.length;
-    const said = found.length === all ? `${rows.length} of ${all} queries shown`
+    const message = found.length === all ? `${rows.length} of ${all} queries shown`
       : `${found.length} of ${all} queries found`;
     const part = found.length < all && rows.length < found.length ? `, ${rows.length} shown` : "";
-    status.textContent = `${said}${part}.`;
+    status.textContent = `${message}${part}.`;
     more.hidden = rows.length === found.length;
   };
 

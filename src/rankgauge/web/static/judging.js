@@ -100,8 +100,8 @@
   }
 
   function reason(page) {
-    const said = new DOMParser().parseFromString(page, "text/html");
-    return all("h1, .fix", said).map((part) => part.textContent.trim()).join(" ") || "unknown";
+    const parsed = new DOMParser().parseFromString(page, "text/html");
+    return all("h1, .fix", parsed).map((part) => part.textContent.trim()).join(" ") || "unknown";
   }
 
   const task = (url) => url.split("/").pop();

@@ -1,0 +1,66 @@
+"""``rankgauge sql``."""
+
+from __future__ import annotations
+
+import click
+
+from rankgauge.distributed import DIALECTS, sql_checks, sql_query
+
+__all__ = ["sql"]
+
+
+@click.command(short_help="Print a query that computes measures in a warehouse.")
+@click.argument("measures", metavar="MEASURE...", nargs=-1)
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), default="duckdb", show_default=True,
+    help="The database that will run the query.",
+)  # fmt: skip
+@click.option("--run", default="run", show_default=True, metavar="TABLE", help="The run's table.")
+@click.option(
+    "--qrels", default="qrels", show_default=True, metavar="TABLE", help="The judgments' table."
+)
+@click.option(
+    "--column", "columns", multiple=True, metavar="COLUMN=NAME",
+    help="The name of a column that is not query_id, doc_id, score or grade: grade=relevance.",
+)  # fmt: skip
+@click.option("--per-query", is_flag=True, help="One row for each query instead of the means.")
+@click.option(
+    "--checks", is_flag=True,
+    help="Print the query that counts duplicates and missing values in the tables instead.",
+)  # fmt: skip
+def sql(  # noqa: PLR0917 - one parameter an option
+    measures: tuple[str, ...],
+    dialect: str,
+    run: str,
+    qrels: str,
+    columns: tuple[str, ...],
+    per_query: bool,  # noqa: FBT001 - click passes by name
+    checks: bool,  # noqa: FBT001 - click passes by name
+) -> None:
+    """Print a query that computes MEASURE... where a run and judgments already are.
+
+    All judged queries count; ties are broken by document id, descending; unjudged documents are
+    not relevant. The numbers agree with those of rankgauge evaluate but for the last digits. The
+    query does not notice duplicates or missing values: run the one of --checks first.
+
+    \b
+    Examples:
+      rankgauge sql nDCG@10 --dialect bigquery --run logs.run --qrels logs.qrels
+      rankgauge sql --checks --dialect bigquery --run logs.run --qrels logs.qrels
+      rankgauge sql AP --column grade=relevance --per-query
+    """  # noqa: D301 - click reads the \b
+    if bool(measures) == checks:
+        raise click.UsageError(
+            "give measures, as in: rankgauge sql nDCG@10 RR@10; or --checks without any"
+        )
+    wrong = [each for each in columns if "=" not in each]
+    if wrong:
+        raise click.UsageError(f"--column {wrong[0]}: write it as grade=relevance")
+    names = dict(each.split("=", 1) for each in columns)
+    if checks:
+        text = sql_checks(dialect=dialect, run=run, qrels=qrels, columns=names)
+    else:
+        text = sql_query(
+            measures, dialect=dialect, run=run, qrels=qrels, columns=names, per_query=per_query
+        )
+    click.echo(f"{text};")

@@ -1,0 +1,83 @@
+"""Work shared by threads, with the same results in the same order for any number of them.
+
+Threads and not processes: the compiled core reads and joins files, and NumPy calculates, without
+Python's lock, so that nothing has to be copied into another process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from rankgauge.core.arguments import integer
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+_MOST = 1024  # jobs
+_current = threading.local()
+
+
+class _Stopped(BaseException):
+    """Ends the work of a thread whose result is no longer needed."""
+
+
+def map_in_threads(
+    function: Callable[[_T], _R], items: Iterable[_T], jobs: int = 1
+) -> Iterator[_R]:
+    """Yield the result for each item, in the order of the items.
+
+    Items are taken from the iterable in the calling thread, one after the other and only a few
+    ahead. The error of the first item that has one is raised. When the caller stops, by an error
+    or by Ctrl-C, the threads end at their next :func:`check_stopped`.
+
+    Args:
+        function: Called with each item.
+        items: The items.
+        jobs: The number of threads; 1 calls the function in the calling thread.
+
+    Raises:
+        InputError: If `jobs` is not a whole number from 1 to 1,024.
+
+    Example:
+        >>> list(map_in_threads(abs, [-1, 2, -3], jobs=2))
+        [1, 2, 3]
+    """
+    check_jobs(jobs)
+    return map(function, items) if jobs == 1 else _map(function, items, jobs)
+
+
+def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterator[_R]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    stop = threading.Event()
+    waiting: deque[Future[_R]] = deque()
+    pool = ThreadPoolExecutor(
+        jobs, "rankgauge", initializer=setattr, initargs=(_current, "stop", stop)
+    )
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def check_jobs(jobs: int) -> None:
+    """Refuse a number of threads that is not possible."""
+    integer("jobs", jobs, most=_MOST)
+
+
+def check_stopped() -> None:
+    """End the work of this thread if nobody waits for its result any more."""
+    stop = getattr(_current, "stop", None)
+    if stop is not None and stop.is_set():
+        raise _Stopped

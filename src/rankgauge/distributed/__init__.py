@@ -1,0 +1,5 @@
+"""Evaluation where the data already is: SQL for warehouses."""
+
+from rankgauge.distributed.sql import DIALECTS, sql_checks, sql_query
+
+__all__ = ["DIALECTS", "sql_checks", "sql_query"]

@@ -1,0 +1,364 @@
+"""Queries in SQL that compute common measures where runs and judgments already are.
+
+Written once in the dialect of DuckDB and translated by sqlglot. What all dialects must agree on is
+explicit: numbers are doubles, ids are text, ties are broken by document id byte by byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rankgauge.core.libraries import library
+from rankgauge.errors import InputError, UnknownName
+
+if TYPE_CHECKING:
+    from rankgauge.measures import Measure
+
+DIALECTS = ("bigquery", "duckdb", "postgres", "snowflake", "spark")
+
+_COLUMNS = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "grade": "grade"}
+# A rank below all others, for judged documents that were not retrieved.
+_NOT_RETRIEVED = 2**31 - 1
+_ONE, _ZERO = "CAST(1 AS DOUBLE)", "CAST(0 AS DOUBLE)"
+_Params = Mapping[str, Any]
+
+
+def sql_query(
+    measures: str | Measure | Iterable[str | Measure],
+    *,
+    dialect: str = "duckdb",
+    run: str = "run",
+    qrels: str = "qrels",
+    columns: Mapping[str, str] | None = None,
+    per_query: bool = False,
+) -> str:
+    """Write a query that computes measures of a run in a database or warehouse.
+
+    It follows the default policies of `evaluate`: all judged queries count, one without results
+    has the value 0; unjudged documents are not relevant; equal scores are ordered by document id,
+    descending; undefined values are NULL per query and 0 in the mean. Sums of an engine differ in
+    the last digits from `evaluate`'s, which are exact. Duplicates and missing values are not
+    noticed: run the query of `sql_checks` first.
+
+    Args:
+        measures: P, R, RelP, F, Success, RR, AP, Rprec, DCG, nDCG and RBP, with ``k``, a number as
+            ``rel`` and, of DCG and nDCG, ``gain``.
+        dialect: One of `DIALECTS`. The results of DuckDB and PostgreSQL are tested; the queries
+            for the others are translated but were never run.
+        run: The table of the run, as in the dialect: ``project.dataset.table``. One run only: use
+            a view where a table has several.
+        qrels: The table of the judgments.
+        columns: Names of columns that differ from ``query_id``, ``doc_id``, ``score``, ``grade``.
+        per_query: One row for each query instead of one with the means.
+
+    Returns:
+        The query. Its columns are named as ``ndcg_10`` for nDCG@10.
+
+    Raises:
+        InputError: For a table or column that is not a name.
+        UnknownName: For a dialect, a measure or a parameter that cannot be written in SQL.
+        MissingExtra: If sqlglot is not installed.
+
+    Example:
+        >>> print(sql_query("P@10", run="logs.run", qrels="logs.qrels"))  # doctest: +ELLIPSIS
+        WITH ranked AS (
+        ...
+        SELECT
+          COUNT(*) AS queries,
+          AVG(COALESCE(p_10, 0)) AS p_10
+        FROM per_query
+    """
+    from rankgauge.measures.measure import Measure, parse_all
+
+    given = [measures] if isinstance(measures, str | Measure) else measures
+    chosen = [each for name in given for each in parse_all(name)]
+    names = _output_names(chosen)
+    per_level = {level for each in chosen for level in _level_of(each)}
+    tables = _tables(dialect, run, qrels, columns)
+    values = ",\n".join(f"{_value_of(each)} AS {name}" for each, name in names.items())
+    levels = "".join(_LEVEL.format(level=level, tag=_tag(level)) for level in sorted(per_level))
+    text = _PER_QUERY.format(
+        **tables, levels=levels, values=values, last=_NOT_RETRIEVED, collation=_collation(dialect)
+    )
+    if per_query:
+        text += "SELECT * FROM per_query ORDER BY query_id"
+    else:
+        means = ", ".join(f"AVG(COALESCE({name}, 0)) AS {name}" for name in names.values())
+        text += f"SELECT COUNT(*) AS queries, {means} FROM per_query"  # noqa: S608 - names are ours
+    return _translated(text, dialect)
+
+
+def sql_checks(
+    *,
+    dialect: str = "duckdb",
+    run: str = "run",
+    qrels: str = "qrels",
+    columns: Mapping[str, str] | None = None,
+) -> str:
+    """Write a query that counts what `evaluate` refuses and `sql_query` does not notice.
+
+    Args:
+        dialect: As of `sql_query`.
+        run: As of `sql_query`.
+        qrels: As of `sql_query`.
+        columns: As of `sql_query`.
+
+    Returns:
+        The query: one row with a count for each problem, all 0 if the data is good, and how many
+        judged queries are in the run, which should not be 0.
+
+    Raises:
+        InputError: For a table or column that is not a name.
+        UnknownName: For an unknown dialect.
+        MissingExtra: If sqlglot is not installed.
+
+    Example:
+        >>> "duplicates_in_run" in sql_checks(dialect="snowflake")
+        True
+    """
+    tables = _tables(dialect, run, qrels, columns)
+    return _translated(_CHECKS.format(**tables), dialect)
+
+
+_PER_QUERY = """
+WITH ranked AS (
+  SELECT CAST({query_id} AS TEXT) AS query_id, CAST({doc_id} AS TEXT) AS doc_id,
+    ROW_NUMBER() OVER (
+      PARTITION BY CAST({query_id} AS TEXT)
+      ORDER BY CAST({score} AS DOUBLE) DESC, CAST({doc_id} AS TEXT){collation} DESC
+    ) AS doc_rank
+  FROM {run}
+), judged AS (
+  SELECT judgments.query_id, judgments.grade, COALESCE(ranked.doc_rank, {last}) AS doc_rank,
+    ROW_NUMBER() OVER (
+      PARTITION BY judgments.query_id ORDER BY judgments.grade DESC
+    ) AS ideal_rank
+  FROM (
+    SELECT CAST({query_id} AS TEXT) AS query_id, CAST({doc_id} AS TEXT) AS doc_id,
+      CAST({grade} AS DOUBLE) AS grade
+    FROM {qrels}
+  ) AS judgments
+  LEFT JOIN ranked
+  ON ranked.query_id = judgments.query_id AND ranked.doc_id = judgments.doc_id
+), counted AS (
+  SELECT query_id, grade, doc_rank, ideal_rank{levels}
+  FROM judged
+), per_query AS (
+  SELECT query_id,
+  {values}
+  FROM counted
+  GROUP BY query_id
+)
+"""
+
+# Of a relevance level: relevant documents of the query, and those down to this rank.
+_LEVEL = """,
+    SUM(CASE WHEN grade >= {level} THEN 1 ELSE 0 END)
+      OVER (PARTITION BY query_id) AS relevant_{tag},
+    SUM(CASE WHEN grade >= {level} THEN 1 ELSE 0 END) OVER (
+      PARTITION BY query_id ORDER BY doc_rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS found_{tag}"""
+
+_CHECKS = """
+SELECT
+  (SELECT COUNT(*) FROM {run} WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_run,
+  (SELECT COUNT(*) FROM {run} WHERE {score} IS NULL
+    OR CAST({score} AS DOUBLE) <> CAST({score} AS DOUBLE)
+    OR CAST({score} AS DOUBLE) = CAST('NaN' AS DOUBLE)) AS scores_missing,
+  (SELECT COUNT(*) FROM (SELECT 1 AS one FROM {run}
+    GROUP BY CAST({query_id} AS TEXT), CAST({doc_id} AS TEXT) HAVING COUNT(*) > 1
+  ) AS repeated) AS duplicates_in_run,
+  (SELECT COUNT(*) FROM {qrels}
+    WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_qrels,
+  (SELECT COUNT(*) FROM {qrels} WHERE {grade} IS NULL
+    OR CAST({grade} AS DOUBLE) <> CAST({grade} AS DOUBLE)
+    OR CAST({grade} AS DOUBLE) = CAST('NaN' AS DOUBLE)) AS grades_missing,
+  (SELECT COUNT(*) FROM (SELECT 1 AS one FROM {qrels}
+    GROUP BY CAST({query_id} AS TEXT), CAST({doc_id} AS TEXT) HAVING COUNT(*) > 1
+  ) AS repeated) AS duplicates_in_qrels,
+  (SELECT COUNT(*)
+    FROM (SELECT DISTINCT CAST({query_id} AS TEXT) AS query_id FROM {qrels}) AS judged
+    WHERE query_id IN (SELECT CAST({query_id} AS TEXT) FROM {run})) AS judged_queries_in_run
+"""
+
+
+def _hits(params: _Params) -> str:
+    within = "" if params.get("k") is None else f" AND doc_rank <= {params['k']}"
+    return f"grade >= {params['rel']} AND doc_rank < {_NOT_RETRIEVED}{within}"
+
+
+def _sum(condition: str, value: str) -> str:
+    return f"SUM(CASE WHEN {condition} THEN {value} ELSE {_ZERO} END)"
+
+
+def _count(condition: str) -> str:
+    return _sum(condition, _ONE)
+
+
+def _relevant(params: _Params) -> str:
+    """The relevant documents, NULL if there are none: what divides by it is undefined."""
+    return f"NULLIF(CAST(MAX(relevant_{_tag(params['rel'])}) AS DOUBLE), 0)"
+
+
+def _discounted(condition: str, gain: Any, doc_rank: str) -> str:
+    worth = "POWER(CAST(2 AS DOUBLE), grade) - 1" if gain == "exp" else "grade"
+    discount = f"LN(CAST(2 AS DOUBLE)) / LN(CAST({doc_rank} + 1 AS DOUBLE))"
+    return _sum(condition, f"({worth}) * {discount}")
+
+
+def _gaining(params: _Params, doc_rank: str) -> str:
+    """The condition that a document has a gain, within the first k of an order."""
+    least = "" if params["rel"] is None else f" AND grade >= {params['rel']}"
+    return f"grade > 0{least} AND {doc_rank} <= {params['k'] or _NOT_RETRIEVED - 1}"
+
+
+def _dcg(params: _Params) -> str:
+    return _discounted(_gaining(params, "doc_rank"), params["gain"], "doc_rank")
+
+
+def _ndcg(params: _Params) -> str:
+    ideal = _discounted(_gaining(params, "ideal_rank"), params["gain"], "ideal_rank")
+    return f"{_dcg(params)} / NULLIF({ideal}, 0)"
+
+
+def _average_precision(params: _Params) -> str:
+    precision = f"CAST(found_{_tag(params['rel'])} AS DOUBLE) / doc_rank"
+    return f"{_sum(_hits(params), precision)} / {_relevant(params)}"
+
+
+def _reciprocal_rank(params: _Params) -> str:
+    first = f"MIN(CASE WHEN {_hits(params)} THEN doc_rank END)"
+    found = f"COALESCE({_ONE} / {first}, {_ZERO})"
+    return f"CASE WHEN {_relevant(params)} IS NOT NULL THEN {found} END"
+
+
+def _capped_recall(params: _Params) -> str:
+    # Not LEAST, which ignores NULL in some dialects.
+    relevant, k = _relevant(params), params["k"]
+    return f"{_count(_hits(params))} / CASE WHEN {relevant} > {k} THEN {k} ELSE {relevant} END"
+
+
+def _f(params: _Params) -> str:
+    weight = float(params["beta"]) ** 2
+    return (
+        f"CAST({1 + weight} AS DOUBLE) * {_count(_hits(params))}"
+        f" / (CAST({weight} AS DOUBLE) * {_relevant(params)} + {params['k']})"
+    )
+
+
+def _r_precision(params: _Params) -> str:
+    level = f"relevant_{_tag(params['rel'])}"
+    return f"{_count(f'{_hits(params)} AND doc_rank <= {level}')} / {_relevant(params)}"
+
+
+def _rbp(params: _Params) -> str:
+    p = f"CAST({float(params['p'])!r} AS DOUBLE)"
+    return f"(1 - {p}) * {_sum(_hits(params), f'POWER({p}, doc_rank - 1)')}"
+
+
+class _Template(NamedTuple):
+    """How a measure is written, and which of its parameters may differ from their defaults."""
+
+    write: Callable[[_Params], str]
+    takes: tuple[str, ...] = ("k", "rel")
+
+
+_MEASURES = {
+    "P": _Template(lambda p: f"{_count(_hits(p))} / {p['k']}"),
+    "R": _Template(lambda p: f"{_count(_hits(p))} / {_relevant(p)}"),
+    "RelP": _Template(_capped_recall),
+    "F": _Template(_f, ("k", "rel", "beta")),
+    "Success": _Template(lambda p: f"MAX(CASE WHEN {_hits(p)} THEN {_ONE} ELSE {_ZERO} END)"),
+    "RR": _Template(_reciprocal_rank),
+    "AP": _Template(_average_precision),
+    "Rprec": _Template(_r_precision, ("rel",)),
+    "DCG": _Template(_dcg, ("k", "rel", "gain")),
+    "nDCG": _Template(_ndcg, ("k", "rel", "gain")),
+    "RBP": _Template(_rbp, ("k", "rel", "p")),
+}
+
+
+def _value_of(measure: Measure) -> str:
+    template = _MEASURES.get(measure.name)
+    if template is None:
+        raise UnknownName(
+            f"{measure} cannot be written in SQL",
+            fix=f"choose from {', '.join(_MEASURES)}, or evaluate the run with rankgauge evaluate",
+        )
+    for word, value in measure.params:
+        if word not in template.takes or (word == "gain" and value not in {"linear", "exp"}) or (
+            word == "rel" and not isinstance(value, int | float)
+        ):  # fmt: skip
+            raise UnknownName(
+                f"{measure}: {word}={value} cannot be written in SQL", fix=f"leave {word} out"
+            )
+    return template.write(measure.arguments)
+
+
+def _level_of(measure: Measure) -> list[str]:
+    """The relevance level that needs running counts."""
+    needs = {"R", "RelP", "F", "RR", "AP", "Rprec"}
+    return [str(measure.arguments["rel"])] if measure.name in needs else []
+
+
+def _tag(level: object) -> str:
+    return re.sub(r"\W", "_", str(level))
+
+
+def _output_names(measures: Iterable[Measure]) -> dict[Measure, str]:
+    """Names of columns that every dialect allows: ``ndcg_10`` for nDCG@10."""
+    return {each: re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in measures}
+
+
+def _tables(
+    dialect: str, run: str, qrels: str, columns: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Tables and columns as identifiers in the dialect of DuckDB."""
+    if dialect not in DIALECTS:
+        raise UnknownName(
+            f"unknown dialect {dialect!r:.60}", fix=f"choose from {', '.join(DIALECTS)}"
+        )
+    unknown = sorted(set(columns or {}) - set(_COLUMNS))
+    if unknown:
+        raise UnknownName(
+            f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(_COLUMNS)}"
+        )
+    sqlglot = library("sqlglot", extra="sql", of="SQL")
+    names = {"run": run, "qrels": qrels, **_COLUMNS, **(columns or {})}
+    identifiers = {}
+    for role, name in names.items():
+        try:
+            parsed = sqlglot.parse_one(name, into=sqlglot.exp.Table, read=dialect)
+        except sqlglot.errors.SqlglotError:
+            parsed = None
+        parts = parsed.parts if isinstance(parsed, sqlglot.exp.Table) else []
+        plain = parts and all(isinstance(part, sqlglot.exp.Identifier) for part in parts)
+        bare = plain and set(parsed.args) - {k for k, v in parsed.args.items() if not v} <= {
+            "this", "db", "catalog"
+        }  # fmt: skip
+        if not bare or (role not in {"run", "qrels"} and len(parts) > 1):
+            what = "table" if role in {"run", "qrels"} else "column"
+            raise InputError(
+                f"{name!r:.60} is not the name of a {what}", where=role,
+                fix=f"give the name only, quoted as in {dialect} where it has to be",
+            )  # fmt: skip
+        identifiers[role] = ".".join(part.sql(dialect="duckdb") for part in parts)
+    return identifiers
+
+
+def _collation(dialect: str) -> str:
+    """What orders document ids byte by byte, where the default depends on the locale."""
+    return ' COLLATE "C"' if dialect == "postgres" else ""
+
+
+def _translated(text: str, dialect: str) -> str:
+    sqlglot = library("sqlglot", extra="sql", of="SQL")
+    # What a dialect does with NULL in an order does not matter: nothing is ordered by a NULL.
+    (query,) = sqlglot.transpile(
+        text, read="duckdb", write=dialect, pretty=True,
+        unsupported_level=sqlglot.ErrorLevel.IGNORE,
+    )  # fmt: skip
+    return str(query)

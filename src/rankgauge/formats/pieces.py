@@ -1,0 +1,270 @@
+"""Files read a piece at a time: tables of consecutive rows, and tables of whole queries.
+
+A piece has the rows of one part of a file, grouped by query; the rows of a query may be in several
+pieces. :func:`whole_queries` puts adjacent ones together.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats import readers
+from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.detection import guess_format, is_doubtful
+from rankgauge.formats.fast_trec import UnevenLinesError, quick_pieces
+from rankgauge.formats.lines import (
+    Source,
+    archive_of,
+    is_columnar,
+    is_zip,
+    numbered_lines,
+    opened,
+    opened_bytes,
+    refuse,
+    source_name,
+    start_of,
+)
+from rankgauge.formats.registry import format_named, format_of, load
+from rankgauge.formats.rows import Rows
+from rankgauge.formats.trec import read_third_column, trec_pieces
+
+# Bytes of text in a piece, and what a row of a file of columns is counted as.
+_LEAST, _MOST, _ROW = 1 << 20, 1 << 23, 32
+# Memory of a piece while it is read, evaluated or written.
+_SHARE = 12
+# Bytes of Python objects for a row that is read one by one.
+_OBJECTS = 400
+
+
+class ScatteredQueriesError(Exception):
+    """The rows of a query are not adjacent."""
+
+
+class Pieces:
+    """A file in tables of consecutive rows.
+
+    A table is valid until the next is asked for. Rows of judgments or a run with three columns are
+    complete only with :meth:`whole`.
+
+    Args:
+        source: The file; with its format, where name and first line do not say it.
+        layout: Whether it holds judgments or a run.
+        limit: Bytes of memory that all may take.
+    """
+
+    def __init__(self, source: Source, layout: Layout, limit: int) -> None:
+        self._source, self._form = readers.path_and_format(source, layout, None)
+        self.name, self.layout, self._limit = source_name(self._source), layout, limit
+        self._size = max(_LEAST, min(_MOST, limit // _SHARE))
+        self._third: Callable[[PairTable], PairTable] | None = None
+
+    @property
+    def again(self) -> bool:
+        """Whether it can be read more than once: it is a file, not a pipe."""
+        path = str(self.name).partition("!")[0]
+        return os.path.isfile(self._source) or os.path.isfile(path)  # noqa: PTH113
+
+    def whole(self, table: PairTable) -> PairTable:
+        """Complete a table of whole queries: its third column may be a rank or a score."""
+        return table if self._third is None else self._third(table)
+
+    def __iter__(self) -> Iterator[PairTable]:
+        if os.path.isdir(self._source) or not self._is_one_file():  # noqa: PTH112
+            yield self._all_at_once("folders, archives of several files and datasets are")
+            return
+        with opened_bytes(self._source) as stream:
+            if is_columnar(start_of(stream), self.name):
+                from rankgauge.formats.parquet import columnar_pieces
+
+                yield from columnar_pieces(stream, self.name, self.layout, self._size // _ROW)
+                return
+        with opened(self._source) as stream:
+            yield from self._of_text(stream)
+
+    def _is_one_file(self) -> bool:
+        if not self.again:
+            return not str(self._source).startswith(readers.DATASETS)
+        with opened_bytes(self._source) as stream:
+            if not is_zip(start_of(stream)):
+                return True
+            return archive_of(stream, self._source).sole() is not None
+
+    def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
+        text = readers.begin_text(stream, self.name, self.layout, self._form)
+        rows = Rows(self.name, self.layout, most=self._size // _OBJECTS * 4)
+        lines = itertools.chain(text.head, text.lines)
+        if text.form not in readers.FIELDS:
+            pieces = format_named(text.form).pieces
+            if not pieces or readers.asks(text.first, self.layout):
+                yield self._all_at_once(f"a file of the format {text.form} is")
+                return
+            yield from load(pieces)(lines, rows)
+            return
+        if self.layout is RUN and text.width == 3:
+            given = None if self._form == "trec" else self._form
+            self._third = lambda table: read_third_column(table, self.name, given)
+        separator = b"\t" if text.form == readers.CELLS else None
+        if separator is not None or not self.again or text.cut or not text.head:
+            yield from trec_pieces(lines, rows, separator)
+            return
+        number, start = text.head[-1]
+        read = 0
+        try:
+            quick = quick_pieces(stream, start, self.name, self.layout, size=self._size)
+            for table, _ in quick:
+                read += len(table)
+                yield table
+        except UnevenLinesError:
+            yield from self._on_from(number, read, rows)
+
+    def _on_from(self, number: int, read: int, rows: Rows) -> Iterator[PairTable]:
+        """Read on line by line, where so many rows from this line on were read at once."""
+        with opened(self._source) as stream:
+            lines = (
+                (at, line)
+                for at, line in numbered_lines(stream, self.name)
+                # The first line decides the number of fields.
+                if at == number or at >= number + read
+            )
+            for table in trec_pieces(lines, rows):
+                if not read:
+                    yield table
+                    continue
+                lines_of = table.lines
+                assert lines_of is not None  # noqa: S101 - the plain reader numbers them
+                yield table.keep(np.flatnonzero(lines_of != number))
+                read = 0
+
+    def _all_at_once(self, what: str) -> PairTable:
+        """A table of all rows, where a format has no parts."""
+        path = str(self.name).partition("!")[0]
+        size = os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202
+        if size > self._limit // _SHARE:
+            raise InputError(
+                f"{what} read whole, and its {size:,} bytes are too many for a memory of "
+                f"{self._limit:,}", where=self.name,
+                fix="write it as Parquet, CSV, JSON lines or TREC format (rankgauge convert), or "
+                "evaluate it without memory",
+            )  # fmt: skip
+        return readers.read_table(self._source, self.layout, self._form)
+
+
+def read_blocks(
+    source: Source, layout: Layout, *, ranks: bool = False
+) -> Iterator[PairTable | None]:
+    """Read a text in tables of whole queries; ends with None for a file that must be read whole.
+
+    Then `read_table` reads it, or reports the error. A table is valid until the next is
+    asked for.
+    """
+    source, given = readers.path_and_format(source, layout, None)
+    name = source_name(source)
+    if source == "-" or not os.path.isfile(source):  # noqa: PTH113
+        # A stream such as a pipe can be read only once.
+        yield None
+        return
+    with opened_bytes(source) as stream:
+        begin = start_of(stream)
+        if is_zip(begin) or is_columnar(begin, name):
+            yield None
+            return
+        refuse(begin, name)
+        text = readers.TextStart(list(readers.head_of(numbered_lines(stream, name))), iter(()), "")
+        number, start = text.head[-1] if text.head else (0, b"")
+        form = given or format_of(name) or guess_format(text.first, layout)
+        three = form in readers.FIELDS and readers.width_of(start, form) == 3
+        if (
+            not start
+            or b"\0" in start
+            or text.cut
+            or (form != "trec" and not three)
+            or (given is None and is_doubtful(start))
+        ):
+            yield None
+            return
+        third = None if given == "trec" else given
+        pieces = quick_pieces(stream, start, name, layout, line=number if ranks else None)
+        try:
+            for block in whole_queries(pieces):
+                yield read_third_column(block, name, third) if three and layout is RUN else block
+        except (ScatteredQueriesError, UnevenLinesError, FormatError):
+            yield None
+
+
+def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
+    """Put the rows of each query together, where they are adjacent.
+
+    Each piece comes with whether it is surely the last. A table is valid until the next is asked
+    for.
+
+    Raises:
+        ScatteredQueriesError: If a query occurs again in a later piece.
+    """
+    seen = np.zeros(0, dtype=np.uint64)
+    held: list[PairTable] = []  # the rows of the last query, which may continue
+    for piece, last in pieces:
+        count = len(piece.queries)
+        first = int(bool(held) and piece.queries[0] == held[0].queries[0])
+        if first:
+            held.append(_part(piece, 0, 1).compact())
+        if first == count:
+            continue
+        if held:
+            yield _one_query(held)
+        # A hash that two queries share costs time only.
+        hashes = np.sort(piece.queries.hashes()[first:])
+        places = np.searchsorted(seen, hashes)
+        if len(seen) and (seen[np.minimum(places, len(seen) - 1)] == hashes).any():
+            raise ScatteredQueriesError
+        seen = np.insert(seen, places, hashes)
+        if last and not first:
+            yield piece
+            return
+        if count - first > 1 or last:
+            yield _part(piece, first, count if last else count - 1)
+        held = [] if last else [_part(piece, count - 1, count).compact()]
+    if held:
+        yield _one_query(held)
+
+
+def _part(table: PairTable, start: int, stop: int) -> PairTable:
+    """Some of the queries of a table, over its memory."""
+    first, last = int(table.offsets[start]), int(table.offsets[stop])
+    rows = slice(first, last)
+    return PairTable(
+        table.queries.take(slice(start, stop)),
+        table.offsets[start : stop + 1] - first,
+        table.docs.take(rows),
+        table.values[rows],
+        table.unique,
+        table.source,
+        None if table.lines is None else table.lines[rows],
+        table.notes,
+        None if table.ranks is None else table.ranks[rows],
+    )
+
+
+def _one_query(parts: list[PairTable]) -> PairTable:
+    """One table of the rows of one query."""
+    if len(parts) == 1:
+        return parts[0]
+    lines = [part.lines for part in parts if part.lines is not None]
+    ranks = [part.ranks for part in parts if part.ranks is not None]
+    return PairTable(
+        parts[0].queries,
+        np.array([0, sum(map(len, parts))]),
+        Ids.joined([part.docs for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        source=parts[0].source,
+        lines=np.concatenate(lines) if len(lines) == len(parts) else None,
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        ranks=np.concatenate(ranks) if len(ranks) == len(parts) else None,
+    )

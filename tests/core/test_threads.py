@@ -1,0 +1,86 @@
+"""Threads give the same results, in the same order, and end when nobody waits for them."""
+
+import threading
+
+import pytest
+
+import rankgauge as rg
+from rankgauge.core.threads import check_stopped, map_in_threads
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 7])
+def test_results_are_in_the_order_of_the_items(jobs):
+    waits = [threading.Event() for _ in range(20)]
+
+    def answer(number):
+        # Of two neighbors the second is done first.
+        if jobs > 1 and number % 2 == 0:
+            waits[number + 1].wait(10)
+        waits[number].set()
+        return number * number
+
+    assert list(map_in_threads(answer, range(20), jobs)) == [n * n for n in range(20)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_items_are_taken_in_the_calling_thread_and_few_ahead(jobs):
+    taken = []
+
+    def items():
+        for number in range(100):
+            taken.append(threading.current_thread())
+            yield number
+
+    results = map_in_threads(lambda number: number, items(), jobs)
+    assert next(results) == 0
+    assert len(taken) <= jobs + 1
+    assert set(taken) == {threading.main_thread()}
+    assert list(results) == list(range(1, 100))
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_error_is_that_of_the_first_item_that_has_one(jobs):
+    later = threading.Event()
+
+    def answer(number):
+        if number == 2:
+            if jobs > 1:
+                later.wait(10)
+            raise rg.InputError("two", where="items", fix="leave it out")
+        if number == 3:
+            later.set()
+            raise ValueError("three")
+        return number
+
+    with pytest.raises(rg.InputError, match="two"):
+        list(map_in_threads(answer, range(6), jobs))
+
+
+def test_an_interrupt_ends_all_threads():
+    begun, ended = threading.Barrier(3), []
+
+    def answer(number):
+        try:
+            begun.wait(10)
+            while True:
+                check_stopped()
+        finally:
+            ended.append(number)
+
+    def items():
+        yield from (0, 1)
+        begun.wait(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_in_threads(answer, items(), 2))
+    assert sorted(ended) == [0, 1]
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2", None, 10**9])
+def test_a_number_of_threads_that_is_not_possible_is_refused(jobs):
+    with pytest.raises(rg.InputError, match=r"jobs=.* is not possible\s+fix: .* from 1 to 1,024"):
+        map_in_threads(abs, [1], jobs)
+    runs = {"a": {"q": ["d"]}, "b": {"q": ["e"]}}
+    with pytest.raises(rg.InputError, match=r"jobs=.* is not possible"):
+        rg.compare({"q": {"d"}}, runs, "RR", jobs=jobs)

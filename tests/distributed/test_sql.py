@@ -1,0 +1,181 @@
+"""Queries in SQL, run by DuckDB and PostgreSQL and compared with the kernels."""
+
+import math
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import rankgauge
+from rankgauge.distributed import DIALECTS, sql_checks, sql_query
+from rankgauge.errors import InputError, UnknownName
+
+duckdb = pytest.importorskip("duckdb", reason="without duckdb no query is run")
+sqlglot = pytest.importorskip("sqlglot", reason="without sqlglot no query is written")
+
+MEASURES = (
+    "P@5", "P(rel=2)@3", "R@10", "R(rel=2)@3", "RelP@5", "F1@5", "F2@3", "Success@3",
+    "Success(rel=3)@1", "RR", "RR@3", "RR(rel=2)@10", "AP", "AP@4", "AP(rel=1.5)", "Rprec",
+    "DCG@5", "DCG(gain=exp)", "nDCG", "nDCG@3", "nDCG@10", "nDCG(gain=exp)@10", "nDCG(rel=2)@5",
+    "RBP(p=0.8)", "RBP(p=0.5)@3",
+)  # fmt: skip
+
+QUERIES, DOCS = [f"q{n}" for n in range(6)], ["a", "B", "ä", "10", "9", "Z", "aa", "z", "_"]
+PER_QUERY, MEANS = sql_query(MEASURES, per_query=True), sql_query(MEASURES)
+RANKINGS = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0.0, 0.5, 1.0, 2.5]), min_size=1)
+JUDGED = st.dictionaries(
+    st.sampled_from([*DOCS, "never"]), st.sampled_from([-1, 0, 0, 1, 2, 3]), min_size=1
+)
+
+
+def rows_of(table):
+    return [(query, doc, value) for query, docs in table.items() for doc, value in docs.items()]
+
+
+def in_duckdb(run, qrels):
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE run (query_id TEXT, doc_id TEXT, score DOUBLE)")
+    connection.execute("CREATE TABLE qrels (query_id TEXT, doc_id TEXT, grade INTEGER)")
+    for name, rows in (("run", rows_of(run)), ("qrels", rows_of(qrels))):
+        if rows:
+            connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+    return connection
+
+
+def assert_equal(rows, run, qrels):
+    evaluation = rankgauge.evaluate(qrels, run, MEASURES)
+    assert [row[0] for row in rows] == sorted(qrels)
+    for query_id, *values in rows:
+        for measure, value in zip(MEASURES, values, strict=True):
+            expected = evaluation.value(query_id, measure)
+            found = math.nan if value is None else value
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15, nan_ok=True), (
+                query_id,
+                measure,
+            )
+
+
+@settings(max_examples=40)
+@given(
+    st.dictionaries(st.sampled_from(QUERIES), RANKINGS, min_size=1),
+    st.dictionaries(st.sampled_from(QUERIES), JUDGED, min_size=1),
+)
+def test_duckdb_computes_the_values_of_the_kernels(run, qrels):
+    run, qrels = {"q": {"a": 1.0}} | run, {"q": {"a": 1}} | qrels
+    connection = in_duckdb(run, qrels)
+    rows = connection.execute(PER_QUERY).fetchall()
+    assert_equal(rows, run, qrels)
+    [(queries, *means)] = connection.execute(MEANS).fetchall()
+    assert queries == len(qrels)
+    for at, mean in enumerate(means, start=1):
+        assert mean == pytest.approx(math.fsum(row[at] or 0 for row in rows) / len(rows), rel=1e-12)
+
+
+RUN = {
+    "q1": {"a": 1.0, "B": 1.0, "ä": 1.0, "10": 2.0, "9": 0.5},
+    "q2": {"z": 0.25, "Z": 0.25, "_": 0.25, "aa": 0.25},
+    "q4": {"a": 1.0},
+}
+QRELS = {
+    "q1": {"a": 3, "B": 1, "9": 2, "10": 0, "never": 1},
+    "q2": {"Z": 2, "_": 1, "aa": 0},
+    "q3": {"a": 1},
+    "q4": {"a": 0},
+}
+
+
+def test_postgresql_computes_the_values_of_the_kernels(postgres):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres.replace("+psycopg", "")) as connection:
+        # A locale's order of ids is not the order byte by byte.
+        connection.execute("CREATE TABLE run (query_id TEXT, doc_id TEXT, score REAL)")
+        connection.execute("CREATE TABLE qrels (query_id TEXT, doc_id TEXT, grade SMALLINT)")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO run VALUES (%s, %s, %s)", rows_of(RUN))
+            cursor.executemany("INSERT INTO qrels VALUES (%s, %s, %s)", rows_of(QRELS))
+        query = sql_query(MEASURES, dialect="postgres", per_query=True)
+        assert_equal(connection.execute(query).fetchall(), RUN, QRELS)
+        assert connection.execute(sql_checks(dialect="postgres")).fetchall() == [
+            (0, 0, 0, 0, 0, 0, 3)
+        ]
+
+
+def test_ids_of_different_types_match():
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE run AS SELECT 7 AS query_id, 3 AS doc_id, 1 AS score")
+    connection.execute("CREATE TABLE qrels AS SELECT '7' AS query_id, '3' AS doc_id, 1 AS grade")
+    assert connection.execute(sql_query("nDCG@10")).fetchall() == [(1, 1.0)]
+
+
+def test_checks_count_what_an_evaluation_refuses():
+    connection = duckdb.connect()
+    connection.execute(
+        """CREATE TABLE run AS FROM (VALUES
+        ('q1', 'a', 1.0::DOUBLE), ('q1', 'a', 2.0), ('q1', 'b', NULL), ('q1', 'c', 'nan'::DOUBLE),
+        (NULL, 'd', 1.0), ('q9', 'd', 1.0)) AS t(query_id, doc_id, score)"""
+    )
+    connection.execute(
+        """CREATE TABLE qrels AS FROM (VALUES
+        ('q1', 'a', 1), ('q1', 'a', 0), ('q2', 'b', NULL), ('q2', NULL, 1), ('q2', 'e', 1))
+        AS t(query_id, doc_id, grade)"""
+    )
+    found = connection.execute(sql_checks())
+    names = [column[0] for column in found.description]
+    assert dict(zip(names, found.fetchall()[0], strict=True)) == {
+        "ids_missing_in_run": 1, "scores_missing": 2, "duplicates_in_run": 1,
+        "ids_missing_in_qrels": 1, "grades_missing": 1, "duplicates_in_qrels": 1,
+        "judged_queries_in_run": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_each_dialect_reads_its_query(dialect):
+    for text in (sql_query(MEASURES, dialect=dialect), sql_checks(dialect=dialect)):
+        parsed = sqlglot.parse_one(text, read=dialect)
+        numbers = parsed.find_all(sqlglot.exp.Literal)
+        # A bare 1.0 is a decimal in some warehouses, and divides as one.
+        decimals = [n for n in numbers if not n.is_string and "." in n.name]
+        assert all(
+            isinstance(number.parent, sqlglot.exp.Cast) or "grade" in number.parent.sql()
+            for number in decimals
+        )
+        assert ('COLLATE "C"' in text) == (dialect == "postgres" and "ROW_NUMBER" in text)
+
+
+def test_names_of_tables_and_columns_are_kept_as_the_dialect_writes_them():
+    text = sql_query(
+        "P@5", dialect="bigquery", run="`my-project`.logs.run", columns={"grade": "relevance"}
+    )
+    assert "`my-project`.logs.run" in text
+    assert "CAST(relevance AS FLOAT64) AS grade" in text
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"run": "run; DROP TABLE x"},
+        {"run": "(SELECT 1)"},
+        {"run": "run AS r"},
+        {"run": ""},
+        {"columns": {"score": "a.b"}},
+        {"columns": {"score": "max(score)"}},
+    ],
+)
+def test_what_is_not_a_name_is_refused(names):
+    with pytest.raises(InputError, match="is not the name of a"):
+        sql_query("P@5", **names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"measures": "ERR"}, "ERR.* cannot be written in SQL"),
+        ({"measures": "P(judged_only=True)@5"}, "judged_only"),
+        ({"measures": "RR(rel=best)"}, "rel=best"),
+        ({"measures": "nDCG(ideal=retrieved)@5"}, "ideal=retrieved"),
+        ({"measures": "P@5", "dialect": "oracle"}, "unknown dialect 'oracle'"),
+        ({"measures": "P@5", "columns": {"docs": "d"}}, "unknown column 'docs'"),
+    ],
+)
+def test_what_sql_cannot_compute_is_named(arguments, message):
+    with pytest.raises(UnknownName, match=message):
+        sql_query(**arguments)
