@@ -88,7 +88,7 @@ SILENT = {
     "report", "convert", "fuse", "cut", "sample", "history delete", "history export",
     "judge create", "judge questions", "judge guideline", "judge gold", "judge serve",
     "judge demo", "judge invite", "judge ask-model", "judge generate", "judge answers",
-    "judge export", "judge import", "judge backup", "judge restore", "answers label",
+    "judge export", "judge import", "judge backup", "judge restore", "answers label", "sql",
 }  # fmt: skip
 EXTRAS = {
     "history": "sqlalchemy", "judge": "sqlalchemy", "answers": "sqlalchemy", "logs": "duckdb",
@@ -199,7 +199,7 @@ def test_everything_fits_the_width_and_is_more(folder, line):
     full = done(folder, f"{line} --full").stdout
     assert [one for one in full.splitlines() if len(one) > WIDTH] == []
     short = done(folder, line).stdout
-    assert len(full) >= len(re.sub(r"(?m)^Next step.*|^.*--full.*", "", short))
+    assert len(full) >= len(re.sub(r"(?m)^Next step.*\n|^.*--full.*\n", "", short))
 
 
 @pytest.mark.parametrize("line", PRINTED)

@@ -22,7 +22,7 @@ def found():
 def test_it_has_trials_the_comparison_and_the_ablation(found):
     text = " ".join(render(found, "table", Options(full=True)).split())
     for said in (
-        "3 of 3 configurations and that of today tried (grid), chosen by RR on 25 queries",
+        "3 of 3 configurations and the current one tried (grid), chosen by RR on 25 queries",
         "best and before on 25 test queries",
         "one setting changed at a time",
         "best and before differ in one setting: place",
