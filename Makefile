@@ -82,6 +82,9 @@ test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
+test-spark: .venv-spark/spark.stamp ## the tests on Spark: local, Connect, a cluster that loses a worker (needs Java)
+	.venv-spark/bin/python -m pytest --quiet tests/distributed
+
 test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themselves, and the page that shows both
 	.venv-tools/bin/python -m pytest --quiet tests/tools
 	.venv-tools/bin/python docs/_scripts/other_tools.py
@@ -110,7 +113,7 @@ mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small
 		cr-report --surviving-only --show-diff mutants.sqlite
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-mutants .venv-tools build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -148,6 +151,12 @@ clean: ## remove everything that make has made
 	@$(call environment,$(@D))
 	@$(call override,constraints-pandas2.txt) > $(@D)/constraints.txt
 	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group test)
+	@touch $@
+
+.venv-spark/spark.stamp: $(SETUP) constraints-pandas2.txt
+	@$(call environment,$(@D))
+	@$(call override,constraints-pandas2.txt) > $(@D)/constraints.txt
+	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group spark)
 	@touch $@
 
 .venv-adapters/adapters.stamp: $(SETUP)
@@ -196,4 +205,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean

@@ -199,9 +199,7 @@ def required(schema):
 
 
 def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
-    part = (
-        text("reference", "result-file.md").split("\n## What a check found\n")[1].split("\n## ")[0]
-    )
+    part = text("reference", "result-file.md").split("\n## The check file\n")[1].split("\n## ")[0]
     folder = Path(rankgauge.__file__).parent / "schemas"
     for keys in required(json.loads((folder / "check-1.json").read_text())):
         for key in keys:

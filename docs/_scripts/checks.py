@@ -48,10 +48,10 @@ def of_kind(kind: rankgauge.core.FindingKind) -> Iterator[str]:
     yield ""
     yield f"{sentence(kind.description)} *({kind.severity})*"
     yield ""
-    yield "What it does"
+    yield "Effect"
     yield f": {sentence(kind.effect)}"
     yield ""
-    yield "How to fix it"
+    yield "Fix"
     yield f": {sentence(kind.fix)} {COPIES[kind.automatic].format(code=kind.code)}".rstrip()
     yield ""
 

@@ -229,6 +229,36 @@ def test_the_default_fits_a_screen():
     assert len(lines) <= 22
 
 
+@pytest.mark.parametrize("name", ["bm25", "hashing"])
+def test_a_search_lets_the_model_judge_what_the_collection_answers(tmp_path, name):
+    file, collection = tmp_path / "answers.jsonl", tmp_path / "documents.jsonl"
+    file.write_text('{"id": "q1", "question": "Where do pigs dig?", "answer": "Here."}')
+    texts = [f"Pigs dig in place {n}." for n in range(12)]
+    collection.write_text(
+        "".join(json.dumps({"_id": f"d{n}", "text": text}) + "\n" for n, text in enumerate(texts))
+    )
+    shown = []
+
+    def answer(body, before):
+        text, listed = asked(body)
+        searched = "Pigs" in text
+        shown.extend([text] if searched else [])
+        label = "not answerable" if searched else "answers"
+        return verdicts(*(entry(each["id"], label, "") for each in listed))
+
+    store = tmp_path / "v.db"
+    with serving(answer) as server:
+        answers(
+            "evaluate", file, "--url", server.url, "--model", "m", "--verdicts", store,
+            "--collection", collection, "--search", name, "-m", "RightAbstention",
+        )  # fmt: skip
+    with VerdictStore(store) as opened:
+        (verdict,) = (each for each in opened.verdicts() if each.label == "not answerable")
+    assert verdict.prompt.endswith("+search")
+    (passages,) = shown
+    assert len(set(passages.split("\n\n")) & set(texts)) == 10
+
+
 # ---- criteria in words
 
 
@@ -348,6 +378,8 @@ WRONG = {
     "--dry-run": "are for a model",
     "--claims model": "are for a model",
     "--label x": "are for --save",
+    "--search bm25 --collection x": "--search are for a model",
+    "--url http://localhost:1/v1 --model m --verdicts v.db --search bm25": "--collection FOLDER",
     "--url http://localhost:1/v1": "needs both --url URL and --model NAME",
     "--url http://localhost:1/v1 --model m": "say where the model's verdicts are stored",
     "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model adds to a store",

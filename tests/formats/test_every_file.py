@@ -80,7 +80,7 @@ KINDS = (
 
 def said_in_the_page() -> list[str]:
     """What the table of refusals says that is said."""
-    text = PAGE.read_text(encoding="utf-8").partition("## What is refused")[2]
+    text = PAGE.read_text(encoding="utf-8").partition("## Rejected files")[2]
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
     return [said for row in rows[1:] for said in re.findall("`([^`]+)`", row[2])]
 

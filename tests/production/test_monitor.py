@@ -15,6 +15,7 @@ from rankgauge import Evaluation, parse
 from rankgauge.errors import InputError
 from rankgauge.production import Event, production_health
 from rankgauge.production.monitor import offline_signal, online_signals, verdict_of
+from rankgauge.stats import first_change
 
 
 def evaluation(values, measure="RR"):
@@ -84,6 +85,15 @@ def test_weeks_have_the_rates_of_their_days_and_the_latest_evaluation(tmp_path):
     found = production_health(log(tmp_path / "log.parquet", **CALM), points, "RR")
     assert [week.start for week in found.weeks][:2] == ["2026-04-27", "2026-05-04"]
     assert found.weeks[0].offline == pytest.approx(0.65)
+    later = (START + timedelta(days=1), evaluation([0.1, 0.3]))
+    again = production_health(tmp_path / "log.parquet", [*points, later], "RR")
+    assert again.weeks[0].offline == pytest.approx(0.2)
+    sunday = (START + timedelta(days=2, hours=23), 0.4)
+    monday = (START + timedelta(days=3), 0.6)
+    edge = production_health(tmp_path / "log.parquet", [monday, sunday], "RR").weeks
+    assert [(week.start, week.offline) for week in edge[:2]] == [
+        ("2026-04-27", 0.4), ("2026-05-04", 0.6),
+    ]  # fmt: skip
     assert math.isnan(found.weeks[1].offline)
     assert all(week.online["thumbs_ratio"] == pytest.approx(0.8) for week in found.weeks)
 
@@ -97,6 +107,27 @@ def test_weeks_have_the_rates_of_their_days_and_the_latest_evaluation(tmp_path):
 def test_the_last_evaluation_is_compared_with_the_first(before, after, state):
     found = offline_signal([evaluation(before), evaluation(after)], parse("RR"), 0.02)
     assert found.state == state
+
+
+@pytest.mark.parametrize(("moves", "state"), [
+    ([0.0, -0.02, 0.02, -0.01, 0.01, 0.0] * 3, "steady"),
+    ([0.05, -0.04, 0.03, -0.06, 0.02, 0.0], "cannot tell"),
+    ([-0.03, -0.005, -0.02, -0.03, -0.01, -0.04], "worse"),  # by less than the margin, perhaps
+    ([-0.011, -0.009, -0.01, -0.01, -0.012, -0.008], "steady"),  # surely by less
+    ([0.03, 0.005, 0.02, 0.03, 0.01, 0.04], "better"),
+])  # fmt: skip
+def test_the_interval_of_the_change_decides(moves, state):
+    scipy_stats = pytest.importorskip("scipy.stats")
+    first, middle = [0.5] * len(moves), [0.9] * len(moves)
+    last = [0.5 + move for move in moves]
+    found = offline_signal([evaluation(v) for v in (first, middle, last)], parse("RR"), 0.02)
+    low, high = scipy_stats.t.interval(
+        0.95, len(moves) - 1, np.mean(moves), scipy_stats.sem(moves)
+    )  # fmt: skip
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.state == state
+    worse = "worse" if high < 0 else "cannot tell"
+    assert state == (("better" if low > 0 else "steady") if low >= -0.02 else worse)
 
 
 def test_only_queries_of_both_evaluations_are_compared():
@@ -126,11 +157,56 @@ def test_a_change_below_the_margin_counts_as_steady():
     assert large.state == "worse"
 
 
+@pytest.mark.parametrize(("name", "rates", "state"), [
+    ("thumbs_ratio", (0.8, 0.5), "worse"), ("thumbs_ratio", (0.5, 0.8), "better"),
+    ("idk_rate", (0.2, 0.4), "worse"), ("idk_rate", (0.4, 0.2), "better"),
+    ("reformulation_rate", (0.2, 0.4), "worse"), ("reformulation_rate", (0.4, 0.2), "better"),
+    # From first to last: up by .3, and down again by .4.
+    ("idk_rate", (0.3, 0.6, 0.2), "better"), ("thumbs_ratio", (0.3, 0.6, 0.2), "worse"),
+])  # fmt: skip
+def test_the_direction_of_a_metric_and_its_last_rate_decide(name, rates, state):
+    y = [round(2000 * rate) for rate in rates for _ in range(12)]
+    (found,) = online_signals({name: (y, [2000] * len(y))}, 0.05)
+    assert found.p <= 0.05
+    assert found.state == state
+
+
+@pytest.mark.parametrize(("name", "slope", "state"), [
+    ("thumbs_ratio", -0.002, "cannot tell"), ("thumbs_ratio", 0.002, "steady"),
+    ("idk_rate", 0.002, "cannot tell"), ("idk_rate", -0.002, "steady"),
+])  # fmt: skip
+def test_without_a_shift_the_line_says_whether_a_change_for_the_worse_is_excluded(
+    name, slope, state
+):
+    """The change from first to last day is about .018 either way, give or take .04."""
+    rates = 0.5 + slope * np.arange(10) + 0.0165 * (-1.0) ** np.arange(10)
+    (found,) = online_signals({name: (rates * 400, [400] * 10)}, 0.05)
+    assert found.p > 0.05
+    worst = found.high if name == "idk_rate" else -found.low
+    assert (worst < 0.05) == (state == "steady")
+    assert found.state == state
+
+
+def test_p_values_of_metrics_are_corrected_by_holm():
+    rng, sums, plain = np.random.default_rng(4), {}, {}
+    for name, step in (("thumbs_ratio", 0.12), ("idk_rate", 0.05), ("reformulation_rate", 0)):
+        y = rng.binomial(60, np.where(np.arange(16) < 8, 0.4, 0.4 + step))
+        sums[name] = (y, [60] * 16)
+        plain[name] = first_change(*sums[name])
+    found, least = {each.name: each.p for each in online_signals(sums, 0.05)}, 0.0
+    for place, name in enumerate(sorted(plain, key=plain.get)):
+        least = min(1.0, max(least, (3 - place) * plain[name]))
+        assert found[name] == pytest.approx(least)
+
+
 def test_every_cell_of_the_table_has_words():
     for offline in ("worse", "better", "steady", "cannot tell"):
         for online in ([], ["worse"], ["steady", "better"], ["cannot tell", "steady"]):
             for drift in (None, False, True):
                 verdict, sentence = verdict_of(offline, online, drift=drift)
+                # One metric that may have become worse is enough to doubt that nothing happened.
+                if "cannot tell" in online and not drift:
+                    assert verdict == "CANNOT TELL"
                 assert verdict
                 assert sentence
 

@@ -128,32 +128,36 @@ def test_latency_quantiles_are_order_statistics_within_their_interval(folder):
         assert {found.value(name, arm).denominator for arm in "AB"} != {len(values)}
 
 
-def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder):
+LATENCIES = {
+    "few different": [float(n * n % 41) for n in range(500)],
+    "all different": [float(n) for n in range(3000)],
+    "tied at the 95%": [*map(float, range(184)), *[5000.0] * 10, *[6000.0 + n for n in range(6)]],
+}
+
+
+@pytest.mark.parametrize("kind", LATENCIES)
+@pytest.mark.parametrize(("name", "quantile"), [("latency_p50", 0.5), ("latency_p95", 0.95)])
+def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder, kind, name, quantile):
     """The share of values up to the quantile has an interval; quantiles at its ends are bounds."""
-    rng = random.Random(3)
-    values = defaultdict(list)
-    for n in range(500):
-        values[f"u{rng.randrange(70)}"].append(float(rng.randint(1, 40) + n % 7))
+    rng, values, ordered = random.Random(3), defaultdict(list), sorted(LATENCIES[kind])
+    for value in ordered:
+        values[f"u{rng.randrange(70)}"].append(value)
     events = [
         Event(f"{user}-{n}", "answer", START, f"{user}-{n}", user_id=user, latency_ms=value)
         for user, own in values.items() for n, value in enumerate(own)
     ]  # fmt: skip
-    found = online_metrics(write_events(folder / "log.parquet", events), ["latency_p50"])
-    ordered = sorted(value for own in values.values() for value in own)
+    (found,) = online_metrics(write_events(folder / "log.parquet", events), [name]).overall
 
     def at(share):  # the smallest value that this share of all values reaches at most
-        return ordered[max(0, math.ceil(share * 500 - 1e-9) - 1)]
+        return ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]
 
-    middle = at(0.5)
-    upto = [sum(value <= middle for value in own) for own in values.values()]
+    upto = [sum(value <= at(quantile) for value in own) for own in values.values()]
     share = clustered_proportion(ClusterSums.of(upto, [len(own) for own in values.values()]))
-    # Of equal values more than half are up to the median.
-    assert share.value > 0.5
-    low, high = (each + 0.5 - share.value for each in (share.low, share.high))
-    each = found.overall[0]
-    assert each.value == middle
-    assert each.low == at(math.floor(low * 1000) / 1000) < middle
-    assert each.high == at(math.ceil(high * 1000) / 1000) > middle
+    low, high = (each + quantile - share.value for each in (share.low, share.high))
+    assert found.value == at(quantile)
+    assert found.low == at(math.floor(low * 1000) / 1000) <= found.value
+    known = math.ceil(high * len(ordered)) < len(ordered)
+    assert found.high == (at(math.ceil(high * 1000) / 1000) if known else math.inf)
 
 
 def test_a_question_exactly_at_the_limit_is_within_the_time(folder):

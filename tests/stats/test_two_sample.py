@@ -100,15 +100,16 @@ def slow_test(scores, labels, permutations, seed):
     return areas, z, (largest >= largest[0] - 1e-9).sum() / (permutations + 1)
 
 
-@pytest.mark.parametrize("levels", [0, 2])
-def test_the_p_value_and_its_standardization_include_the_observed_labels(levels):
-    points, labels = sample(7, shift=0.5)
-    if levels:  # with few different points, many permutations reach the same area
+@pytest.mark.parametrize("few", [False, True])
+def test_the_p_value_and_its_standardization_include_the_observed_labels(few):
+    points, labels = sample(1, n=12, ours=4) if few else sample(7, shift=0.5)
+    if few:  # with two different points, permutations reach the same area
         points = np.sign(points[:, :1]) * [1, 1] + [3, 0]
     scores = LabelScores(points, 0)
     test = scores.test(labels, permutations=39, seed=2)
     areas, z, p = slow_test(scores, labels, 39, 2)
     assert test.p == pytest.approx(p)
+    assert (np.abs(z.max(axis=0) - z[:, 0].max()) < 1e-9).sum() == (8 if few else 1)
     assert test.z == pytest.approx(z[:, 0].tolist())
     assert test.decisive == z[:, 0].argmax()
     assert test.p_values(areas[:, :1]) == pytest.approx([test.p])

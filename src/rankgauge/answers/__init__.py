@@ -13,12 +13,14 @@ if TYPE_CHECKING:
         blame as blame,
     )
     from rankgauge.answers.calibration import (
-        Bias as Bias,
-        Calibration as Calibration,
         PositionSwap as PositionSwap,
-        RelationCalibration as RelationCalibration,
         calibrate as calibrate,
         position_swap as position_swap,
+    )
+    from rankgauge.answers.calibration_result import (
+        Bias as Bias,
+        Calibration as Calibration,
+        RelationCalibration as RelationCalibration,
     )
     from rankgauge.answers.claims import (
         ABSTENTION_RULE as ABSTENTION_RULE,
@@ -98,9 +100,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "attribution": "Blame BlamedAnswer blame",
-        "calibration": (
-            "Bias Calibration PositionSwap RelationCalibration calibrate position_swap"
-        ),
+        "calibration": "PositionSwap calibrate position_swap",
+        "calibration_result": "Bias Calibration RelationCalibration",
         "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
         "corrected_means": "CorrectedMean CorrectedMeans correct_means",
         "diagnosis": "AnswerDiagnosis diagnose_answers",

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.attribution import Blame, blame
-from rankgauge.answers.calibration import Calibration
+from rankgauge.answers.calibration_result import Calibration
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import (
     AnswerEvaluation,

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import Calibration, relation_of, stamp_judge
+from rankgauge.answers.calibration import relation_of
+from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet

@@ -1,4 +1,4 @@
-"""What is wrong with judgments, runs and texts, what it does to the numbers, and how to fix it."""
+"""Faults of judgments, runs and texts, their effect on the numbers, and fixes."""
 
 from rankgauge.checks.check_inputs import check
 from rankgauge.checks.fixes import FixedInputs, fix_inputs

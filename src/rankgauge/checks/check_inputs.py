@@ -1,4 +1,4 @@
-"""check(): what is wrong with judgments and runs, what it does to the numbers, how to fix it."""
+"""check(): faults of judgments and runs, their effect on the numbers, and fixes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(
 ) -> CheckResult:
     """Look for what makes numbers wrong: in judgments, in runs, and between them.
 
-    A finding says what it does to the numbers, measured by evaluating twice: the data as they are,
+    A finding has its effect on the numbers, measured by evaluating twice: the data as given,
     and as they would be if fixed.
 
     Args:
@@ -43,7 +43,7 @@ def check(
         runs: A run (anything that :meth:`Run.of` takes), several in a list, or a mapping of name to
             run. May be left out.
         measures: By which effects are measured; ``nDCG@10`` if left out.
-        collection: A collection, whose texts are looked at too: anything that a
+        collection: A collection, whose texts are checked too: anything that a
             :class:`Collection` is made of.
         ignore: Codes that are not looked for.
         scale: The scale of the grades, such as ``"0..3"``.

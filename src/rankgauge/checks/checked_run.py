@@ -58,9 +58,7 @@ class CheckedRun:
     sizes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     unknown: list[bytes] = field(default_factory=list)  # its queries without judgments
     several: int = 0  # queries with two or more documents
-    constant: Occurrences = field(
-        default_factory=Occurrences
-    )  # of these, those whose scores are all equal
+    constant: Occurrences = field(default_factory=Occurrences)  # of these, with equal scores only
     rising: int = 0  # queries whose scores ascend from line to line
     varied: int = 0  # queries whose scores differ
     ranked: int = 0  # queries of two or more documents with ranks
@@ -70,12 +68,12 @@ class CheckedRun:
     lowest_rank: float = np.inf  # the lowest rank
     highest_rank: float = -np.inf  # the highest rank
     repeated: Occurrences = field(default_factory=Occurrences)  # repeated documents of a ranking
-    alike: bool = True  # whether each of these has the same score again
+    alike: bool = True  # whether each of these repeats its score
     # Documents whose score equals that of the next one in 32 bits only.
     collapsed: Occurrences = field(default_factory=Occurrences)
     # Documents with the id of their query that are not judged relevant.
     own: Occurrences = field(default_factory=Occurrences)
-    own_first: int = 0  # of these, those with the best score
+    own_first: int = 0  # of these, with the best score
     not_text: set[bytes] = field(default_factory=set)  # ids that are not UTF-8
     # Queries with their first documents.
     sample: list[tuple[bytes, bytes]] = field(default_factory=list)

@@ -44,7 +44,7 @@ def copy_name(source: str, layout: Layout) -> str:
 def copy_lines(
     source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
 ) -> bool:
-    """Write a copy of an input: its own lines where it has some, else its rows anew."""
+    """Write a copy of an input: its original lines if it has any, else its rows."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -65,7 +65,7 @@ def copy_lines(
 
 
 def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
-    """Whether the lines hold ranks in the place of scores, without a header that says so."""
+    """Whether the lines have ranks in place of scores, without a header that names them."""
     if layout is not RUN or before.lines is None or not len(before):
         return False
     row = int(np.argmin(before.lines))
@@ -77,7 +77,7 @@ def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
 
 
 def _rows_span_lines(source: str, layout: Layout) -> bool:
-    """Whether a row of a table seems to stand on several lines: a quote is open at the end of one.
+    """Whether a row of a table spans several lines: a quote is open at the end of one.
 
     A lone quote inside a cell is taken for one, too; then all rows are written anew.
     """
@@ -91,7 +91,7 @@ def _rows_span_lines(source: str, layout: Layout) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Edit:
-    """What becomes of the lines of a file: those of rows that are gone are left out."""
+    """The lines of a file without those of removed rows."""
 
     layout: Layout
     numbers: IntArray
@@ -103,7 +103,7 @@ class _Edit:
 
     @classmethod
     def of(cls, source: str, pair: tuple[PairTable, PairTable], layout: Layout) -> _Edit | None:
-        """None for what has not a line for each row, or lines whose fields are not changed here."""
+        """None for sources without a line for each row, or with lines that are not changed here."""
         before, after = pair
         if before.lines is None or after.lines is None or not Path(source).is_file():
             return None
@@ -164,10 +164,10 @@ class _Edit:
             )
 
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
-        """The line with other fields; what is between them stays."""
+        """The line with other fields and the original separators."""
         found = list(_FIELD.finditer(line))
         places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
-        # From the right: what is before keeps its place.
+        # From the right: earlier positions stay valid.
         for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
             if text is not None:
                 line = line[: found[at].start()] + text + line[found[at].end() :]

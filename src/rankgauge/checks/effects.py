@@ -1,4 +1,4 @@
-"""Means of a run as it is and under other conditions: what a finding does to the numbers."""
+"""Means of a run as given and under other conditions: the effect of a finding."""
 
 from __future__ import annotations
 

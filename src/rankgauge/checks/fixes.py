@@ -58,7 +58,7 @@ class _Copy:
         return bool(self.fixed) and not self.left
 
     def write(self, path: Path | None) -> str:
-        """Write the copy, and return a sentence about it; empty if there is nothing to write."""
+        """Write the copy and return a sentence about it; empty without a change."""
         source = self.given.source
         if self.left:
             codes = " ".join(f"--fix-also {code}" for code in self.left)
@@ -118,7 +118,7 @@ class FixedInputs:
                 while name.casefold() in {path.name.casefold() for path in paths.values()}:
                     name = f"{number}-{name}"
                 path = paths[number] = Path(folder, name)
-                # All are looked at before the first is written.
+                # All are checked before the first is written.
                 if path.exists() and any(o.exists() and path.samefile(o) for o in originals):
                     raise InputError(
                         "the copy would take the place of an input", where=os.fspath(path),
@@ -131,11 +131,11 @@ class FixedInputs:
 def fix_inputs(
     found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()
 ) -> FixedInputs:
-    """Fix what a check found, in copies.
+    """Fix the findings of a check, in copies.
 
-    What is safe is fixed wherever it was found; what could mean something else only if its code is
-    named: lines that cannot be read are left out (F101), as are scores that are no numbers (R102)
-    and documents with the id of their query (R108); of a repeated document its best rank is kept
+    Safe fixes are always applied; fixes that guess the intention, only if their code is named:
+    lines that cannot be read are left out (F101), as are scores that are no numbers (R102) and
+    documents with the id of their query (R108); of a repeated document its best rank is kept
     (R101); ranks become scores (R103); scores are negated (R104). Nothing else changes: neither
     order nor any other row.
 
@@ -204,7 +204,7 @@ def _fixed(
 
 
 def _all_rows(given: Given) -> PairTable:
-    """All rows that can be read, with their lines and ranks."""
+    """All readable rows, with their lines and ranks."""
     found = given if given.table is not None else read_into_memory(given)
     return found.whole
 
@@ -227,7 +227,7 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     """Which id means which; None where one could mean two.
 
     If the judgments have the shorter way to write ids, it is taken for all ids of the run, also for
-    those that are not judged: one file is not to have two ways.
+    those that are not judged: one file must not mix two conventions.
     """
     mine, known = set(ours.tolist()), set(theirs.tolist())
     # Some tell the way, as when the fault was found.

@@ -49,35 +49,35 @@ NO_COMMON_QUERY = FindingKind(
     "P101", "no-common-query", "error",
     "judgments and run have no query in common",
     "there is nothing to evaluate",
-    "use the query ids of the judgments in the run; look whether the files belong together",
+    "use the query ids of the judgments in the run; check whether the files belong together",
 )  # fmt: skip
 
 QUERY_WITHOUT_JUDGMENTS = FindingKind(
     "P105", "query-without-judgments", "info",
     "queries of the run have no judgments",
     "they are left out",
-    "nothing, if the judgments are meant to cover a part of the queries",
+    "none needed if the judgments are meant to cover only a part of the queries",
 )  # fmt: skip
 
 UNJUDGED_AT_K = FindingKind(
     "P106", "unjudged-at-k", "warning",
-    "documents in the first k of the rankings have no judgment",
-    "they count as not relevant; if some are relevant the value is too low",
-    "judge them, compare only runs that are judged equally, or use Bpref or nDCG(judged_only)",
+    "documents in the top k have no judgment",
+    "they count as not relevant; if some are relevant, the value is too low",
+    "judge them, compare only runs with similar judged shares, or use Bpref or nDCG(judged_only)",
 )  # fmt: skip
 
 SUSPICIOUSLY_PERFECT = FindingKind(
     "P107", "suspiciously-perfect", "warning",
     "the run is too good to be true",
-    "judgments and run may have been made from each other; the value is meaningless then",
-    "look where the run and the judgments come from",
+    "judgments and run may be derived from each other, which makes the value meaningless",
+    "check where the run and the judgments come from",
 )  # fmt: skip
 
 UNRELATED_JUDGMENTS = FindingKind(
     "P108", "unrelated-judgments", "error",
     "the rankings fit the judgments of other queries as well as their own",
-    "ids meet by accident: the values are those of chance",
-    "look whether these judgments are of this collection, and whether its ids were renumbered",
+    "ids match by accident: the values are random",
+    "check whether these judgments belong to this collection, and whether its ids were renumbered",
 )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
         return
     k = cutoff_of(run.measures)
     shown = int(np.minimum(joined.retrieved, k).sum())
-    # A negative grade says that it was pooled, and not judged.
+    # A negative grade means pooled, but not judged.
     unjudged = shown - int(((joined.rank <= k) & (joined.grade >= 0)).sum())
     if unjudged <= _UNJUDGED * shown:
         return

@@ -38,7 +38,7 @@ _NEARLY = 0.99
 JUDGED_TWICE = FindingKind(
     "J101", "judged-twice", "error",
     "a document is judged more than once for one query, each time with the same grade",
-    "an evaluation refuses the judgments; other tools count it once or twice",
+    "an evaluation rejects the judgments; other tools count it once or twice",
     "keep one of the lines",
     "safe",
 )  # fmt: skip
@@ -47,50 +47,50 @@ JUDGED_TWICE_DIFFERENTLY = FindingKind(
     "J102", "judged-twice-differently", "error",
     "a document is judged more than once for one query, with different grades",
     "the numbers depend on which of the grades a tool happens to keep",
-    "decide which grade holds (the last, the highest, that of most judges) and keep it alone",
+    "decide which grade is right (the last, the highest, the majority), and keep only that one",
 )  # fmt: skip
 
 GRADE_BELOW_REL = FindingKind(
     "J104", "grade-below-rel", "warning",
     "grades above 0 that do not reach the relevance level of the measures",
-    "P, R, AP, RR and their like count such documents as not relevant; nDCG counts them a bit",
-    "name the level, as in AP(rel=0.5), or write the grades as whole numbers",
+    "P, R, AP, RR, and others count such documents as not relevant; nDCG gives them a small gain",
+    "state the level, as in AP(rel=0.5), or write integer grades",
 )  # fmt: skip
 
 GRADE_OUT_OF_SCALE = FindingKind(
     "J105", "grade-out-of-scale", "warning",
     "grades that do not belong to the scale",
-    "one grade far above the others rules nDCG; one below -2 is mostly a typing error",
-    "look at the judgments that are named",
+    "one grade far above the others dominates nDCG; one below -2 is usually a typo",
+    "check these judgments",
 )  # fmt: skip
 
 GRADE_ABOVE_TOP = FindingKind(
     "J106", "grade-above-top", "warning",
     "grades above the top grade that ERR takes",
-    "ERR refuses them; with another top its values are others",
+    "ERR rejects them; another top gives other values",
     "state the top of the scale, as in ERR(top=5)@20",
 )  # fmt: skip
 
 RECALL_OUT_OF_REACH = FindingKind(
     "J107", "recall-out-of-reach", "warning",
     "queries have more relevant documents than the cut-off of R",
-    "R@k cannot reach 1 for them, so its mean looks worse than the ranking is",
-    "choose a deeper cut-off, or Rprec or nDCG, which can reach 1",
+    "R@k cannot reach 1 for them, so its mean understates the ranking",
+    "use a larger cut-off, Rprec, or nDCG, which can reach 1",
 )  # fmt: skip
 
 ONLY_RELEVANT = FindingKind(
     "J108", "only-relevant", "info",
     "the judgments name relevant documents only",
-    "nobody knows whether a document without a judgment was looked at: a new retriever that "
-    "finds other good documents gets no credit",
+    "unjudged documents may be relevant: a new retriever that finds other good documents gets "
+    "no credit",
     "keep documents that were judged not relevant, with grade 0",
 )  # fmt: skip
 
 SINGLE_MEASURE = FindingKind(
     "M101", "single-measure", "info",
-    "one measure is reported alone",
-    "it hides what it does not look at: nDCG@10 does not show what was missed",
-    "report one of precision, one of recall and one of order: P@10, R@100, nDCG@10",
+    "only one measure is reported",
+    "it hides other aspects: nDCG@10 does not show what was missed",
+    "report precision, recall, and order: P@10, R@100, nDCG@10",
 )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ class Given:
 
     @cached_property
     def whole(self) -> PairTable:
-        """All of its rows, wherever they are."""
+        """All of its rows, in memory or not."""
         return read_table(self.file, RUN) if self.table is None else self.table
 
 
@@ -106,7 +106,7 @@ def given_qrels(source: Any) -> Given:
 
 
 def given_runs(runs: Any) -> list[Given]:
-    """Runs, each with a name of its own."""
+    """Runs, each with a unique name."""
     if isinstance(runs, Iterator):
         runs = list(runs)
     if _is_one(runs):
@@ -130,7 +130,7 @@ def given_runs(runs: Any) -> list[Given]:
 
 
 def _is_one(runs: Any) -> bool:
-    """Whether it is one run; else it holds some."""
+    """Whether it is one run; else a container of runs."""
     if isinstance(runs, Mapping):
         return _is_one_mapping(runs)
     if isinstance(runs, str | os.PathLike | Run | np.ndarray) or is_frame(runs):
@@ -144,7 +144,7 @@ def _is_one(runs: Any) -> bool:
 
 
 def _is_one_mapping(runs: Mapping[Any, Any]) -> bool:
-    """Whether a mapping is one of queries, or of columns; else it is one of names to runs."""
+    """Whether a mapping has queries or columns; else it maps names to runs."""
     inner = next(iter(runs.values()), None)
     if columns_of(runs, RUN) is not None:
         return True
@@ -173,7 +173,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
 
 
 def read_into_memory(given: Given) -> Given:
-    """The same run of a file, all of it in memory."""
+    """The same run of a file, fully in memory."""
     table, faults = _read(given.file, RUN)
     return replace(given, table=table, faults=faults)
 
@@ -183,7 +183,7 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
     try:
         return table_of_input(source, layout, ranks=True), None
     except InputError as error:
-        # Its traceback would keep in memory all that was read before it.
+        # Its traceback would keep everything read before in memory.
         refused = error.with_traceback(None)
     faults = RefusedRows()
     try:
@@ -194,7 +194,7 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
         )
     except InputError:
         table = None
-    # With nothing to leave out the input as a whole is at fault: nobody knows what it means.
+    # Without rows to drop, the input as a whole is at fault.
     if table is None or not len(table) or not (faults.lines or faults.numbers):
         raise refused
     return table, faults

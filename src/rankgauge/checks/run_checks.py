@@ -28,8 +28,8 @@ _UNLIMITED = {"Rprec", "NumRel", "NumRet"}
 UNREADABLE_LINE = FindingKind(
     "F101", "unreadable-line", "error",
     "lines that cannot be read as judgments or as a run",
-    "an evaluation refuses the file; tools that do not look read the line as something else",
-    "fix the lines that are named, or write a copy without them",
+    "an evaluation rejects the file; tools without this check misread the line",
+    "fix these lines, or write a copy without them",
     "on request",
 )  # fmt: skip
 
@@ -43,32 +43,32 @@ IDS_NOT_UTF8 = FindingKind(
 DOCUMENT_TWICE = FindingKind(
     "R101", "document-twice", "error",
     "a document occurs more than once in a ranking",
-    "an evaluation refuses it; tools that do not look count it each time, and push others down",
-    "keep its best place (chunks of one document: keep the best of them)",
+    "an evaluation rejects it; tools without this check count it each time, and push others down",
+    "keep its best rank (for chunks of one document: the best chunk)",
     "on request",
 )  # fmt: skip
 
 SCORE_NOT_FINITE = FindingKind(
     "R102", "score-not-finite", "error",
     "scores that are NaN or infinite",
-    "an evaluation refuses them; elsewhere their place depends on the order of the lines",
-    "leave such documents out, or give them a finite score",
+    "an evaluation rejects them; in other tools their rank depends on the order of the lines",
+    "remove such documents, or give them a finite score",
     "on request",
 )  # fmt: skip
 
 RANK_CONTRADICTS_SCORE = FindingKind(
     "R103", "rank-contradicts-score", "warning",
-    "the rank column says another order than the scores",
-    "evaluations go by the scores and ignore the rank; who reads the ranks sees other rankings",
-    "find out which holds; write scores that descend with the rank",
+    "the rank column contradicts the scores",
+    "evaluations use the scores and ignore the ranks; readers of the ranks see another ranking",
+    "find out which is right, and write scores that descend with the rank",
     "on request",
 )  # fmt: skip
 
 CUT_BELOW_K = FindingKind(
     "R105", "cut-below-k", "warning",
     "rankings are cut above the cut-off of a measure",
-    "what is below the cut counts as not found, so a deeper run looks better than it is",
-    "retrieve at least as many documents as the deepest cut-off, the same for every run",
+    "documents below the cut count as not retrieved, so a deeper run looks better",
+    "retrieve at least as many documents as the largest cut-off, equally many for every run",
 )  # fmt: skip
 
 CONSTANT_SCORES = FindingKind(
@@ -81,14 +81,14 @@ CONSTANT_SCORES = FindingKind(
 SCORES_COLLAPSE = FindingKind(
     "R107", "scores-collapse-in-32-bits", "warning",
     "scores differ only beyond what 32-bit floats hold",
-    "trec_eval 9 and pytrec_eval, and all that is built on them, see equal scores there",
+    "trec_eval 9, pytrec_eval, and tools based on them see equal scores",
     "subtract what is common to all scores, or write the negative rank as the score",
 )  # fmt: skip
 
 SELF_RETRIEVED = FindingKind(
     "R108", "self-retrieved", "warning",
     "a query retrieves itself: a document has the id of the query",
-    "it takes the first rank, and is judged for hardly any query",
+    "it takes rank 1, and is rarely judged",
     "leave the query's own document out of its ranking",
     "on request",
 )  # fmt: skip
@@ -96,15 +96,15 @@ SELF_RETRIEVED = FindingKind(
 TIES_DECIDE = FindingKind(
     "R109", "ties-decide", "warning",
     "documents of different grades have equal scores",
-    "the value depends on how equal scores are put in order, which tools do differently",
+    "the value depends on the order of equal scores, which differs between tools",
     "write scores with all their digits, or break ties by a second criterion",
 )  # fmt: skip
 
 SAME_AS_ANOTHER_RUN = FindingKind(
     "R110", "same-as-another-run", "warning",
-    "two runs are identical to the last document and score",
-    "a comparison of them compares nothing",
-    "look whether one was written under two names, or a setting had no effect",
+    "two runs have identical documents and scores",
+    "comparing them is meaningless",
+    "check whether one was written under two names, or a setting had no effect",
 )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def check_lines(
     faults = given.faults
     if faults is None:
         return
-    # Judgments have no code of their own for a grade that is not a number.
+    # Judgments have no separate code for a grade that is not a number.
     lines, firsts = faults.lines, faults.first_lines
     if graded:
         lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
@@ -144,7 +144,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
 
 
 def run_notes(run: CheckedRun) -> Iterator[str]:
-    """Yield what was not checked, and why."""
+    """Yield notes on checks that were skipped, and why."""
     if run.ranked and run.lowest_rank == run.highest_rank:
         yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which carries no order"
     elif run.ranked and run.lowest_rank == 0:
@@ -181,7 +181,7 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
 def _ascending(run: CheckedRun) -> Iterator[Finding]:
     """Distances given as scores.
 
-    Scores that descend in a file say nothing: any order of lines is a run. Three things do, in this
+    The order of lines is no evidence: any order of lines is a run. Three things do, in this
     order: judged documents that rank clearly better the other way round, for at least three
     queries and four times as many as not; ranks that ascend with the scores, unless the judged
     documents rank better as it is; and lines in ascending order of scores together with judged
@@ -248,7 +248,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         for effect in run.effects(
             [then], f"{other}, which the run can fill", now=[mean], measures=[measure]
         )
-        # What only counts what was found, as R does, is the same at both depths.
+        # A measure that only counts retrieved documents, as R does, is the same at both depths.
         if effect.changes()
     )
     yield CUT_BELOW_K.finding(

@@ -1,4 +1,4 @@
-"""Tables without a fault: what a fixed copy contains, and what an effect is measured on."""
+"""Tables without a fault: the content of fixed copies, and the data for measuring effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the texts behind the ids."""
+"""Checks of the texts of documents and queries."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class _Checked:
         try:
             found = evaluate(qrels, run, self.measures, queries=wanted, duplicates="first")
         except InputError:
-            # No query in common, a grade above the top of ERR: findings of their own.
+            # No query in common, a grade above the top of ERR: reported as other findings.
             return {}
         return found.mean()
 
 
 def collection_of(given: Any, qrels: Qrels) -> Collection:
-    """Return the collection that is meant; what does not fit in its files is passed over."""
+    """Return the collection; rows of its files that do not fit are skipped."""
     if isinstance(given, Collection):
         return given
     if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
@@ -210,7 +210,7 @@ def _others(table: PairTable, documents: Container[str]) -> PairTable:
 def _sharing(
     qrels: Qrels, twins: Iterable[Sequence[str]]
 ) -> tuple[Qrels, list[tuple[str, str, float]]]:
-    """The judgments in which what says the same has the same grade, and those that are new."""
+    """The judgments with equal grades for equal texts, and the added ones."""
     group_of = {document: group for group in twins for document in group}
     new: dict[tuple[str, str], float] = {}
     for query in qrels:

@@ -24,12 +24,13 @@ from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
 if TYPE_CHECKING:
-    from rankgauge.answers import AnswerSet
+    from rankgauge.answers import AnswerSet, Context
 
 __all__ = ["answers"]
 
 _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
+_SEARCHED = 10  # documents that show whether the collection can answer
 
 
 @click.group(short_help="Evaluate generated answers, and find the limiting stage.")
@@ -92,6 +93,12 @@ def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--claims", type=click.Choice(["sentences", "model"]), default="sentences",
             show_default=True, help="The claims: sentences, or extracted by the model.",
+        ),
+        click.option(
+            "--search", metavar="RETRIEVER",
+            help="Let the model also judge whether the first 10 documents of --collection answer "
+            "a question: found by bm25, or by vectors of an ENCODER, such as hashing (see "
+            "--encoder).",
         ),
         click.option(
             "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
@@ -469,17 +476,21 @@ def _judged(
 
     parts = (
         "reference", "system", "collection", "verdicts", "judge", "claims", "replicates",
-        "criteria", "pairs", "person", "calibration", "encoder", "encoder_key_env",
+        "criteria", "pairs", "person", "calibration", "encoder", "encoder_key_env", "search",
     )  # fmt: skip
     own = {name: given.pop(name, None) for name in parts}
     encoder = _encoder(own, given) if own["encoder"] else None
     with chat_model(given) as model:
         if model is not None and (own["verdicts"] or "").endswith(_ROWS):
             raise click.UsageError("a model adds to a store: --verdicts verdicts.db")
-        if model is None and (dry_run or own["claims"] == "model" or own["replicates"] > 1):
+        asks = own["claims"] == "model" or own["replicates"] > 1 or own["search"] is not None
+        if model is None and (dry_run or asks):
             raise click.UsageError(
-                "--dry-run, --claims model and --replicates are for a model: --url and --model"
+                "--dry-run, --claims model, --replicates and --search are for a model: --url and "
+                "--model"
             )
+        if own["search"] is not None and own["collection"] is None:
+            raise click.UsageError("--search needs the documents: --collection FOLDER")
         if model is not None and own["verdicts"] is None:
             raise click.UsageError("say where the model's verdicts are stored: --verdicts FILE")
         with working(f"reading {file}"):
@@ -508,6 +519,30 @@ def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
     if given["url"] is None and given["model"] is None:
         given["cache"] = None
     return encoder_of(own["encoder"], "--encoder", key_env=own["encoder_key_env"], cache=cache)
+
+
+def _search(own: Mapping[str, Any]) -> Callable[[str], list[Context]] | None:
+    """What finds documents of the collection for a question; None if it is not wanted."""
+    name = own["search"]
+    if name is None:
+        return None
+    from rankgauge import retrievers
+    from rankgauge.answers import Context
+
+    retriever = (
+        retrievers.BM25()
+        if name == "bm25"
+        else retrievers.Dense(encoder_of(name, "--search", key_env=own["encoder_key_env"]))
+    )
+    documents = rankgauge.Collection.read(own["collection"]).documents
+    with working(f"indexing {own['collection']}"):
+        retriever.index(documents.values())
+
+    def find(question: str) -> list[Context]:
+        [hits] = retriever.search([rankgauge.Query("", question)], _SEARCHED)
+        return [Context(key, documents[key].text) for key, _ in hits]
+
+    return find
 
 
 def _texts(own: Mapping[str, Any]) -> Mapping[str, str] | None:
@@ -550,7 +585,7 @@ def _judged_by(
     with package.VerdictStore(where) as store:
         name = own["judge"]
         if model is not None:
-            asked = package.ModelJudge(model)
+            asked = package.ModelJudge(model, search=_search(own))
             name = asked.name
             if own["claims"] == "model":
                 extracted = package.extract_claims(answers, model, store, dry_run=dry_run)

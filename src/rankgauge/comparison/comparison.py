@@ -337,7 +337,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, at least two
             evaluations of the same queries by the same measures and policies, whatever produced
             them; findings about judgments and rankings (depth, Judged@k) are then not made.
-        runs: At least two: a mapping of name to run, or runs with names of their own. Each is
+        runs: At least two: a mapping of name to run, or named runs. Each is
             anything that :meth:`Run.of` takes.
         measures: The measures to show. If left out those of the evaluations; of runs P, R, Success
             and nDCG at 1, 3, 5, 10 and RR.

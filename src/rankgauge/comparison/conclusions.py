@@ -149,7 +149,7 @@ def _doubt(d: Difference) -> str:
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
-    """Yield the units of differences that are not those of the means."""
+    """Yield the units of differences whose unit differs from that of the means."""
     by_mean = {
         "geometric": "differences are of natural logarithms: of the ratio of the means",
         "sum": "means are sums, differences are per query",
@@ -235,7 +235,7 @@ class Outline(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Outline]) -> Outline:
-        """Return the outline of a whole run, of those of its blocks."""
+        """Return the outline of a run from those of its blocks."""
         queries = [query for part in parts for query in part.queries]
         sizes = np.concatenate([part.sizes for part in parts])
         return parts[0]._replace(queries=queries, sizes=sizes)

@@ -284,14 +284,14 @@ def describe_difference(
 
 
 def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """The runs that randomized Tukey HSD over all runs does not tell from this one."""
+    """The runs that randomized Tukey HSD over all runs does not distinguish from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
     p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
     return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
 
 
 def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
-    """What draws start from: the values that are tested, whatever order they are in."""
+    """Seed of the draws: the tested values, independent of their order."""
     tables = [
         np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
     ]
@@ -366,21 +366,21 @@ def _hsd(
 
 
 def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
-    """The evaluations by their values: so that no draw depends on which one comes first."""
+    """The evaluations sorted by their values, so that draws do not depend on their order."""
     table = np.nan_to_num(np.stack([_column(e, measure) for e in evaluations]), nan=-1.0)
-    sums = np.sort(table, axis=0).sum(axis=0)  # tell runs with the same values apart
+    sums = np.sort(table, axis=0).sum(axis=0)  # distinguish runs with the same values
     keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _oriented(moved: FloatArray) -> FloatArray:
-    """The differences or their negatives: the same, whichever run is the baseline."""
+    """The differences or their negatives: the same for either baseline."""
     return max(moved, -moved, key=lambda one: np.sort(one).tolist())
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The pairs of a design, with what is needed of each."""
+    """The pairs of a design, with the data of each."""
 
     evaluations: Sequence[Evaluation]
     design: Design
@@ -520,7 +520,7 @@ class _Work:
 
     @property
     def _alpha(self) -> float:
-        """The level of each test, whatever the others find."""
+        """The level of each test, independent of the others."""
         systems = len(self.names)
         pairs = systems * (systems - 1) // 2 if self.design.test == "tukey-hsd" else len(self.pairs)
         return ALPHA / (pairs * len(self.design.tested))
@@ -533,7 +533,7 @@ class _Work:
         mean, sd = stats.moments(moved)
         if not sd or np.count_nonzero(moved) < _FEWEST_FOR_INTERVAL:
             return mean, math.nan, math.nan, sd
-        if mean < 0:  # so that draws are the same, whichever of both is the baseline
+        if mean < 0:  # so that draws are the same for either baseline
             _, low, high, _ = self._interval(np.sort(-moved))
             return mean, -high, -low, sd
         if design.interval == "conservative":

@@ -1,6 +1,6 @@
-"""How alike two rankings are, without judgments: rank-biased overlap.
+"""Similarity of two rankings without judgments: rank-biased overlap.
 
-A document that both rankings hold is common to both from the deeper of its two ranks on. So all
+A document in both rankings is common to both from the deeper of its two ranks on. So all
 sums of the paper are sums over common documents, and these come out of the join: run B is in
 the place of the judgments, with its ranks for grades.
 """
@@ -33,7 +33,7 @@ from rankgauge.rendering.tables import Table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(Result):
-    """How alike the rankings of two runs are, query by query.
+    """Similarity of the rankings of two runs, for each query.
 
     Made by :func:`rbo`. Shows itself as a table in a notebook.
 
@@ -42,11 +42,11 @@ class Overlap(Result):
         run_b: What the second run is called.
         p: The persistence.
         k: The cut-off of `common`.
-        depth: Ranks looked at; None for whole rankings.
+        depth: Depth of the comparison; None for whole rankings.
         query_ids: (Q,) the queries of either run: those of the first, then those only the second
             has.
         ext: (Q,) RBO extrapolated from what was seen: the one number to report.
-        low: (Q,) RBO_min, the least it can be, whatever is below the end of the rankings.
+        low: (Q,) RBO_min, its lower bound for any continuation of the rankings.
         residual: (Q,) how far above `low` it can be.
         common: (Q,) the share of common documents in the first k, of those the longer ranking has.
         notes: What a reader of the numbers has to know, one sentence each.
@@ -139,7 +139,7 @@ def rbo(
     nothing to compare: `ext` NaN, left out of the mean.
 
     Ties are broken by one order, `ties`, as in an evaluation. An order by
-    document id is the same in both runs and makes them look more alike than they are; with many
+    document id is the same in both runs and makes them look more similar than they are; with many
     ties keep that in mind (variants of RBO for ties are not computed here).
 
     Args:
@@ -263,7 +263,7 @@ def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Valu
     of, since = of[order], since[order]
     seen = np.bincount(of, minlength=queries)
     seen_short = np.bincount(of[since <= short[of]], minlength=queries)
-    # Beyond this depth both would hold the same documents, if all that is unseen were common.
+    # Beyond this depth both would have the same documents if all unseen ones were common.
     full = long + short - seen
     powers, shares = _weights(p, int(full.max(initial=0)))
     power = np.power(np.float64(p), np.stack([short, long, full]))
@@ -274,7 +274,7 @@ def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Valu
     tail = reach * (powers[long] - powers[short] - short * (shares[long] - shares[short]))
     last = (seen - seen_short) / np.maximum(long, 1) + reach
     ext = weight * (gathered + tail) + last * power[1]
-    # Where both agree at every depth, rounding shall not say otherwise.
+    # If both agree at every depth, rounding must not hide it.
     since_all = np.bincount(of, weights=since, minlength=queries)
     ext[(seen == long) & (since_all == long * (long + 1) / 2)] = 1.0
     ext[long == 0] = np.nan
@@ -308,7 +308,7 @@ def _persistence(p: Any) -> float:
 
 
 def _numbers(run: Run, number_of: dict[bytes, int]) -> IntArray:
-    """The number that each query of a run has among those wanted, -1 if it is not."""
+    """The number of each query of a run among the selected ones; -1 if not selected."""
     return np.array([number_of.get(query, -1) for query in run.query_index], dtype=np.int64)
 
 

@@ -88,8 +88,8 @@ class QueryDiff:
         retrieved_b: Documents B retrieved.
         ranking_a: The first documents of A.
         ranking_b: The first documents of B.
-        came_in: Relevant documents among those shown of B that are not among those shown of A.
-        fell_out: Relevant documents among those shown of A that are not among those shown of B.
+        came_in: Relevant documents among the first of B that are not among the first of A.
+        fell_out: Relevant documents among the first of A that are not among the first of B.
     """
 
     query: str
@@ -291,8 +291,8 @@ def diff(
         run_a: The run that was: anything that :meth:`Run.of` takes.
         run_b: The run that is.
         measure: The measure that says which queries gain and lose.
-        collection: The texts behind the ids, or the folder they are in: shows queries and titles.
-        queries: The queries to show, changed or not. If left out, those that changed most.
+        collection: The texts of the ids, or their folder: shows queries and titles.
+        queries: The queries to show, changed or not. By default those that changed most.
         most: How many of the largest losses are shown, and how many of the largest gains; equal
             changes in the order of their ids.
         k: How many ranks are shown.
@@ -541,7 +541,7 @@ def _notes(
 
 
 def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
-    """What was missing, and how equal scores stand."""
+    """Notes on missing queries and on ties."""
     for evaluation in evaluations:
         missing = evaluation.counts["missing_from_run"]
         if missing:

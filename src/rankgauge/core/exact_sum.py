@@ -32,6 +32,32 @@ def total(high: FloatArray, low: FloatArray | None = None) -> FloatArray:
     return exact
 
 
+def as_integer(values: FloatArray) -> int:
+    """The exact sum of numbers, times 2 ** 1074.
+
+    Such sums of parts can be added in any order and on any machine; `as_float` of them is
+    ``math.fsum`` of all numbers.
+
+    Example:
+        >>> as_float(as_integer(np.array([1e16, 1.0])) + as_integer(np.array([-1e16])))
+        1.0
+    """
+    fractions, exponents = np.frexp(values)
+    mantissas = np.ldexp(fractions, 53).astype(np.int64)
+    whole = 0
+    for exponent in np.unique(exponents).tolist():
+        chosen = mantissas[exponents == exponent]
+        # Halves, so that billions of them can be added in 64 bits.
+        added = (int((chosen >> 26).sum()) << 26) + int((chosen & (2**26 - 1)).sum())
+        whole += added * 2 ** (exponent + 1074) // 2**53
+    return whole
+
+
+def as_float(whole: int) -> float:
+    """The number of which this is 2 ** 1074 times, correctly rounded."""
+    return whole / 2**1074
+
+
 def product(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A product and what its rounding lost (Dekker 1971)."""
     result = left * right

@@ -190,13 +190,13 @@ NO_COMMON_DOCUMENT = FindingKind(
     "P102", "no-common-document", "error",
     "no document of the run is among the judged ones",
     "every value is 0",
-    "use the document ids of the judgments in the run; look whether the files belong together",
+    "use the document ids of the judgments in the run; check whether the files belong together",
 )  # fmt: skip
 IDS_WRITTEN_DIFFERENTLY = FindingKind(
     "P103", "ids-written-differently", "error",
-    "ids are the same but for the way they are written",
-    "what is written differently does not match: found documents count as missed",
-    "write the ids the same way in both",
+    "ids differ only in spelling",
+    "different spellings do not match: retrieved documents count as missed",
+    "write ids the same way in both files",
     "safe",
 )  # fmt: skip
 QUERY_MISSING = FindingKind(
@@ -208,34 +208,34 @@ QUERY_MISSING = FindingKind(
 IDS_OFF_BY_ONE = FindingKind(
     "P109", "ids-off-by-one", "error",
     "ids are numbers, and those of one side are one higher than those of the other",
-    "found documents count as missed, and others as found by accident",
+    "retrieved documents count as missed, and others match by accident",
     "number both the same way: one side counts from 0, the other from 1",
 )  # fmt: skip
 ASCENDING_SCORES = FindingKind(
     "R104", "ascending-scores", "error",
     "the best documents have the lowest scores: distances were written as scores",
-    "every ranking is read from its end",
+    "every ranking is reversed",
     "write -distance, or 1 - distance, as the score",
     "on request",
 )  # fmt: skip
 DOCUMENT_NOT_IN_COLLECTION = FindingKind(
     "T104", "document-not-in-collection", "warning",
     "judged or retrieved documents are not in the collection",
-    "nobody can find a judged document that is not there; a retrieved one comes from elsewhere",
+    "a judged document that is missing cannot be retrieved; a retrieved one comes from elsewhere",
     "use the collection that was judged and searched, and its ids",
 )  # fmt: skip
 
 NO_RELEVANT_DOCUMENT = FindingKind(
     "J103", "no-relevant-document", "warning",
     "a judged query has no relevant document",
-    "nothing can be found for it: most measures are undefined and count 0 in the mean",
+    "most measures are undefined for it and count 0 in the mean",
     "judge more documents for it, or leave the query out",
 )  # fmt: skip
 
 EMPTY_TEXT = FindingKind(
     "T101", "empty-text", "warning",
     "documents without text",
-    "a retriever of texts cannot find them; where they are judged relevant recall cannot be 1",
+    "text retrievers cannot find them; if they are relevant, recall cannot reach 1",
     "fetch the texts again, or leave the documents out",
 )  # fmt: skip
 
@@ -243,14 +243,14 @@ REPEATED_TEXT = FindingKind(
     "T102", "repeated-text", "warning",
     "documents with the same text under different ids",
     "only one of them is judged: the other takes its place and counts as not relevant",
-    "keep one of them, or judge all alike",
+    "keep one of them, or give all the same grade",
 )  # fmt: skip
 
 QUESTION_INSIDE_DOCUMENT = FindingKind(
     "T103", "question-inside-document", "warning",
     "the text of a query occurs word for word in a document",
-    "it is found by any retriever of words: the values are higher than on real questions",
-    "take the question out of the document, or the query out of the test",
+    "any keyword retriever finds it: values are higher than on real questions",
+    "remove the question from the document, or the query from the test",
 )  # fmt: skip
 
 QUERY_NOT_IN_COLLECTION = FindingKind(
@@ -291,19 +291,19 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C104", "weighted-means", "warning",
                 "means are weighted, differences are not",
                 "the difference of two means is not the mean of the differences",
-                "read intervals and tests as those of queries that all count the same",
+                "read intervals and tests as those of equally weighted queries",
             ),
             FindingKind(
                 "C105", "few-differences", "warning",
                 "fewer than 6 queries differ",
-                "no test can be sure, whatever the differences are",
-                "look at these queries one by one: rankgauge diff",
+                "no test can be significant",
+                "inspect these queries: rankgauge diff",
             ),
             FindingKind(
                 "C106", "one-query-decides", "warning",
                 "one query alone carries most of the difference",
                 "without it the difference could vanish or change its sign",
-                "look at this query: rankgauge explain",
+                "inspect this query: rankgauge explain",
             ),
             FindingKind(
                 "C107", "relevant-documents-only", "warning",
@@ -313,7 +313,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C108", "judged-shares-differ", "warning",
-                "the runs have different shares of judged documents among the first",
+                "the runs have different shares of judged documents at the top",
                 "unjudged documents count as not relevant: the run that has more is penalized",
                 "judge these documents, or compare with unjudged=removed, too",
             ),

@@ -18,12 +18,12 @@ from rankgauge.errors import InputError, MissingExtra, UnknownName
 
 Cut: TypeAlias = Callable[[str], Sequence[str]]
 
-# A word with the blanks behind it, so that the pieces of a text are the text.
+# A word with the blanks after it, so that joined pieces are the text.
 _WORD = re.compile(r"^\s+|\S+\s*")
 _MARK = "#"
 # How the id of the chunk ends that a document begins with.
 FIRST = f"{_MARK}0001"
-# UTF-8 has no letter for half a pair, and chonkie wants UTF-8; one letter stands for one.
+# UTF-8 cannot encode a lone surrogate, and chonkie needs UTF-8: replace it by one letter.
 _HALVES = re.compile("[\ud800-\udfff]")
 _SIZES = {"size": "chunk_size", "overlap": "chunk_overlap"}
 
@@ -34,7 +34,7 @@ class Chunk:
 
     Attributes:
         start: Where it begins, in characters from 0.
-        end: Where it ends: the character behind its last one.
+        end: Where it ends: the position after its last character.
         text: The part itself.
     """
 
@@ -47,8 +47,8 @@ class Chunk:
 class Chunker(Protocol):
     """Anything that cuts a text: called with it, it gives its chunks in their order.
 
-    It may have ``settings`` (a mapping of plain values): with equal settings it cuts a text alike.
-    A text without a letter, digit or mark (empty, or blanks only) has no chunk.
+    It may have ``settings`` (a mapping of plain values): with equal settings it cuts a text
+    equally. A text without a letter, digit or mark (empty, or blanks only) has no chunk.
     """
 
     def __call__(self, text: str, /) -> Sequence[Chunk]:
@@ -57,7 +57,7 @@ class Chunker(Protocol):
 
 
 class FixedChunker:
-    """Chunks of this many characters, whatever they cut through. It needs no library.
+    """Chunks of a fixed number of characters, regardless of words. It needs no library.
 
     Args:
         size: Characters of a chunk.
@@ -107,7 +107,7 @@ class _ChonkieChunker:
 
 
 class TokenChunker(_ChonkieChunker):
-    """Chunks of this many tokens with an overlap, by chonkie (needs ``rankgauge[chunking]``).
+    """Chunks of equally many tokens with overlap, by chonkie (needs ``rankgauge[chunking]``).
 
     Args:
         size: Tokens of a chunk.
@@ -140,7 +140,7 @@ class SentenceChunker(_ChonkieChunker):
         overlap: The most tokens of whole sentences that the next one begins with; chonkie counts
             one more for each sentence.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: What has fewer bytes is joined with the sentence next to it.
+        shortest: Sentences with fewer bytes are joined with an adjacent one.
 
     Raises:
         InputError: If that is not possible.
@@ -176,7 +176,7 @@ class RecursiveChunker(_ChonkieChunker):
     Args:
         size: The most tokens of a chunk.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: What has fewer bytes is joined with what is next to it.
+        shortest: Pieces with fewer bytes are joined with an adjacent one.
 
     Raises:
         InputError: If that is not possible.
@@ -259,7 +259,7 @@ def _check_chunk(chunk: Any, document: Document) -> None:
         )  # fmt: skip
 
 
-# ---- what chonkie wants, and what it gives
+# ---- input and output of chonkie
 
 
 def _chonkie() -> Any:
@@ -274,7 +274,7 @@ def _chonkie() -> Any:
 
 
 def _chonkie_pieces(cut: Cut) -> Any:
-    """A tokenizer that gives back what it was given.
+    """A tokenizer that returns its input.
 
     Those of chonkie drop a blank between chunks of words, so that offsets no longer fit. Tokens are
     the pieces themselves: no vocabulary that grows, nothing that threads share. (Some
@@ -353,7 +353,7 @@ def _cut_of(tokenizer: Any) -> Cut:
 
 
 def _settings(kind: str, tokenizer: Any, **sizes: int) -> Mapping[str, Any] | None:
-    """What tells it from others; None for a function, which two may share the name of."""
+    """Its identity; None for a function, since two may share a name."""
     if not isinstance(tokenizer, str):
         return None
     from importlib.metadata import version

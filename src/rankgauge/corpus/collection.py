@@ -1,4 +1,4 @@
-"""The texts behind the ids: documents and queries of a test collection."""
+"""Documents and queries of a test collection, with their texts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 class _FrozenDict(dict[Any, Any]):
-    """Fields that everybody shares: a dict, also for JSON and ``isinstance``, that is read-only."""
+    """Shared fields: a read-only dict, also for JSON and ``isinstance``."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -77,7 +77,7 @@ _PLAIN = frozenset({str, int, float, bool, type(None), _FrozenDict, _FrozenList}
 
 
 def _frozen(value: Any) -> Any:
-    """A read-only copy of dicts, lists and sets, down to the last; anything else as it is."""
+    """A deep read-only copy of dicts, lists and sets; other values unchanged."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -95,7 +95,7 @@ def _frozen(value: Any) -> Any:
 def _freeze(row: Document | Query) -> None:
     try:
         object.__setattr__(row, "fields", _frozen(row.fields) if row.fields else _NO_FIELDS)
-    except RecursionError:  # what holds itself is refused where it is written down
+    except RecursionError:  # a self-reference is refused when it is written
         return
 
 
@@ -107,7 +107,7 @@ class Document:
         id: Its id, as text.
         title: Its title, empty without one.
         text: Its text, without the title.
-        fields: What else is known of it; a read-only copy of what was given.
+        fields: Further fields; a read-only copy.
 
     Example:
         >>> Document("d1", title="Opening hours", text="Daily from nine to five.").whole
@@ -125,7 +125,7 @@ class Document:
 
     @property
     def whole(self) -> str:
-        """Title and text, the title once where the text begins with it."""
+        """Title and text; the title once if the text begins with it."""
         if not self.title or self.text.startswith(self.title):
             return self.text
         joint = " " if self.title.endswith((".", "?", "!")) else ". "
@@ -161,17 +161,17 @@ class Query:
 class Collection:
     """Documents and queries by id, perhaps with judgments. Immutable; each may be missing.
 
-    Make it with :meth:`load` (whatever holds a collection), or with :meth:`of` (what is at hand).
-    Documents of more than 32 MiB of text stay in their file: going through them reads it again, one
-    document at a time.
+    Make it with :meth:`load` (from any supported source), or with :meth:`of` (from objects in
+    memory). Documents of more than 32 MiB of text stay in their file: going through them reads it
+    again, one document at a time.
 
     Attributes:
         documents: Document id to document.
         queries: Query id to query.
         name: What it is called.
-        qrels: The judgments that came with it.
-        notes: What the reader has to say about how it read.
-        faults: What it passed over, where it was told to.
+        qrels: The judgments that are part of it.
+        notes: Notes of the reader.
+        faults: Rows that it skipped, if requested.
 
     Example:
         >>> collection = Collection.of({"d1": "We open at nine."}, {"q1": "opening hours"})
@@ -197,7 +197,7 @@ class Collection:
     def of(
         cls, documents: Any = None, queries: Any = None, *, name: str = "collection"
     ) -> Collection:
-        """A collection of what is at hand.
+        """Make a collection from objects in memory.
 
         Args:
             documents: The path of a file (see :func:`read_documents`), or a mapping of document id
@@ -222,7 +222,7 @@ class Collection:
         split: str | None = None,
         broken: Broken = "error",
     ) -> Collection:
-        """A collection from whatever holds it: the one way in.
+        """Load a collection from any supported source.
 
         Args:
             source: A folder as BEIR lays it out (``corpus.jsonl``, ``queries.jsonl``,
@@ -230,7 +230,7 @@ class Collection:
                 judgments of TREC; a folder of Markdown or text files; a file of documents (JSON
                 lines, CSV, TSV, TREC); ``ir_datasets:NAME``, ``hf:NAME``, ``mteb:NAME``; or a
                 dataset, a mapping of datasets or a task of these libraries.
-            documents: Documents that take the place of those there: a path, or as :meth:`of`.
+            documents: Documents that replace those of the source: a path, or as in :meth:`of`.
             queries: Queries: the same; or a file of questions that names the relevant documents of
                 each, which gives the judgments, too.
             qrels: Judgments: anything that :meth:`Qrels.of` takes.
@@ -270,9 +270,9 @@ class Collection:
 
     @classmethod
     def read(cls, source: Any) -> Collection:
-        """The texts of whatever :meth:`load` takes, and all of its queries.
+        """Read the texts of any source of :meth:`load`, with all of its queries.
 
-        Judgments in files of their own are not looked at.
+        Judgments in separate files are not read.
 
         Raises:
             InputError: If there are no texts.
@@ -289,7 +289,7 @@ class Collection:
 
     @property
     def documents_fingerprint(self) -> str:
-        """SHA-256 of what the documents say, whatever they were read from."""
+        """SHA-256 of the documents, independent of their source."""
         return self._digests[0]
 
     @property
@@ -312,7 +312,7 @@ class Collection:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what documents and queries say, whatever they were read from."""
+        """SHA-256 of documents and queries, independent of their source."""
         queries = _digest(b"rankgauge queries 1\n", ((q, (q.text,)) for q in self.queries.values()))
         both = f"rankgauge collection 1\n{self.documents_fingerprint}{queries}"
         return hashlib.sha256(both.encode()).hexdigest()
@@ -360,7 +360,7 @@ def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
 
 
 def _is_data(given: Any) -> bool:
-    """Whether texts are given themselves, and are no dataset of another library."""
+    """Whether this is texts, and not a dataset of another library."""
     if isinstance(given, str | os.PathLike) or given is None:
         return False
     return isinstance(given, Mapping) and not type(given).__module__.startswith("datasets")
@@ -400,7 +400,7 @@ def read_queries(path: Source) -> dict[str, Query]:
 
 
 def fingerprint_documents(documents: Iterable[Document]) -> str:
-    """SHA-256 of what documents say, as 64 hexadecimal digits.
+    """SHA-256 of documents, as 64 hexadecimal digits.
 
     It does not depend on the format they were read from, nor on their order; it changes with any
     id, title, text or field. A field without a value (None, empty) is as good as none.
@@ -428,7 +428,7 @@ def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]
     for row, texts in rows:
         one = hashlib.sha256()
         for part in (row.id, *texts, _fields_text(row)):
-            # A lone surrogate is not UTF-8, and no reason to stop.
+            # A lone surrogate is not UTF-8; it must not raise an error.
             raw = part.encode("utf-8", "surrogatepass")
             one.update(len(raw).to_bytes(8, "little"))
             one.update(raw)

@@ -1,4 +1,4 @@
-"""``describe_collection()``: what a collection contains, and findings that affect numbers."""
+"""``describe_collection()``: the content of a collection, and findings that affect numbers."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _RELEVANT = 1
 UNREADABLE_TEXT = FindingKind(
     "T106", "unreadable-text", "warning",
     "lines or files of a collection that cannot be read",
-    "what they contain can be neither retrieved nor asked",
-    "fix the lines or files that are named",
+    "their contents can be neither retrieved nor used as queries",
+    "fix these lines or files",
 )  # fmt: skip
 EMPTY_QUERY = FindingKind(
     "T107", "empty-query", "warning",
     "queries without text",
-    "nothing can be found for them",
+    "no document can be retrieved for them",
     "fetch the texts again, or leave the queries out",
 )  # fmt: skip
 REPEATED_QUERY = FindingKind(
@@ -56,20 +56,20 @@ REPEATED_QUERY = FindingKind(
 QUERY_IS_DOCUMENT = FindingKind(
     "T109", "query-is-document", "info",
     "queries with the id of a document",
-    "harmless if ids are only numbers; a query that is itself a document finds itself first",
+    "harmless if ids are only numbers; a query that is itself a document retrieves itself first",
     "leave the query's own document out of its ranking",
 )  # fmt: skip
 QUERY_IN_OTHER_SPLIT = FindingKind(
     "T110", "query-in-other-split", "warning",
-    "queries that are judged in another split, too",
-    "what was tuned on that split has seen them",
+    "queries that are also judged in another split",
+    "a system tuned on that split has seen them",
     "tune on other queries",
 )  # fmt: skip
 UNJUDGED_QUERY = FindingKind(
     "T111", "unjudged-query", "info",
     "queries of the collection without judgments",
-    "they are retrieved for and then left out of means",
-    "nothing, if the judgments are meant to cover a part of the queries",
+    "they are run, but not part of means",
+    "none needed if the judgments are meant to cover only a part of the queries",
 )  # fmt: skip
 
 
@@ -99,14 +99,14 @@ class CollectionInfo(Result):
 
     Attributes:
         name: What it is called.
-        documents: How many documents there are.
+        documents: Number of documents.
         queries: How many queries.
         judgments: How many judgments; None without any.
         grades: Each grade, and how many judgments have it.
         judged_documents: How many documents of the collection are judged for any query.
         spreads: By name, how lengths and the numbers of relevant documents spread.
         findings: What affects numbers made with it.
-        notes: What the reader had to say.
+        notes: Notes of the reader.
         fingerprint: The fingerprint of documents and queries, if it was asked for.
     """
 
@@ -127,7 +127,7 @@ class CollectionInfo(Result):
         return self.judged_documents / self.documents if self.documents else 0.0
 
     def table(self) -> Table:
-        """One line a number, and one for whatever makes numbers wrong."""
+        """One line for each number and for each finding."""
         counts = (("documents", self.documents), ("queries", self.queries))
         found = ((one.message, one.evidence.count) for one in self.findings)
         return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
@@ -158,11 +158,11 @@ def describe_collection(
     runs: Sequence[Run] = (),
     split: str | None = None,
 ) -> CollectionInfo:
-    """Return what a collection contains, and findings that affect numbers made with it.
+    """Describe the content of a collection, with findings that affect numbers made with it.
 
-    Documents are gone through once, one at a time (twice, if some are repeated). A text stands
-    inside another if its words do, in a row, whatever their case and the signs between them; only
-    queries of at least four words are looked for.
+    Documents are gone through once, one at a time (twice, if some are repeated). A text is inside
+    another if its words are, in sequence, ignoring case and punctuation; only queries of at least
+    four words are looked for.
 
     Args:
         collection: A collection, or anything that :meth:`Collection.load` takes. Of the latter,
@@ -267,7 +267,7 @@ def _finding(
 
 def _of_reading(known: Collection, given: Any) -> Finding:
     faults = known.faults
-    # Of a collection at a path, the part below it tells which file is meant.
+    # For a collection at a path, the relative path identifies the file.
     above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
     first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
     total = faults.count + len(known.documents) + len(known.queries)

@@ -15,7 +15,7 @@ from rankgauge.corpus.collection import Collection, Document
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
-# A long text is looked at in pieces of this many characters.
+# A long text is scanned in pieces of this many characters.
 _PIECE = 1 << 20
 _EXAMPLES = 3
 # Shorter queries occur in documents by chance.
@@ -45,7 +45,7 @@ class Scan:
     repeats: int = 0
     first_repeats: list[tuple[str, str]] = field(default_factory=list)
     twins: list[tuple[str, ...]] = field(default_factory=list)
-    # A query, and the first document in which its words stand.
+    # A query, and the first document that contains its words.
     leaks: dict[str, str] = field(default_factory=dict)
     same_ids: list[str] = field(default_factory=list)
     judged_ids: dict[str, None] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def folded(text: str) -> Iterator[str]:
 
 
 def plain_words(text: str) -> str:
-    """The words of a text in small letters, with one blank between."""
+    """The words of a text in lower case, separated by single blanks."""
     return " ".join(text.casefold().translate(_BLANKED).split())
 
 
@@ -89,7 +89,7 @@ class _Leaks:
                 self._longest = max(self._longest, len(text) + 2)
 
     def look(self, document: Document) -> None:
-        """Notes the queries whose words occur in a document in a row."""
+        """Record the queries whose words occur in a document in sequence."""
         if not self._by_word:
             return
         text = document.whole
@@ -97,7 +97,7 @@ class _Leaks:
         for start in range(0, len(text), _PIECE):
             here = tail + text[start : start + _PIECE].casefold().translate(_BLANKED)
             words = here.split()
-            # A word that the piece cuts is none, neither where it begins nor where it ends.
+            # Words cut by the piece do not count, neither at its beginning nor at its end.
             ends = here.endswith(" ") or start + _PIECE >= len(text)
             here = " " * here.startswith(" ") + " ".join(words) + " " * ends
             self._find_copies(here, set(words), document.id)
@@ -131,7 +131,7 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
             count += piece.count(" ") + (not count)
         characters.append(len(document.whole))
         words.append(count)
-        # What is empty repeats nothing: it has a number of its own.
+        # Empty texts are not duplicates: each has its own number.
         number = int.from_bytes(digest.digest(), "little") if count else len(hashes)
         hashes.append(number)
         if not count:

@@ -1,4 +1,4 @@
-"""How much of what was retrieved is relevant, token by token: whatever the chunks are."""
+"""Share of the retrieved tokens that is relevant, independent of the chunking."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A part of a document's text, in characters from 0; `end` is behind the last one.
+    """A part of a document's text, in characters from 0; `end` is after the last one.
 
     Raises:
         InputError: If it ends before it starts, or starts before the text does.
@@ -54,7 +54,7 @@ class Span:
 
 @dataclass(frozen=True)
 class QuerySpans:
-    """One query: its tokens (or characters) counted, and what comes of that.
+    """One query: its counts of tokens (or characters), and the values.
 
     Attributes:
         query_id: The query.
@@ -145,7 +145,7 @@ def span_scores(
     texts: Collection | Mapping[str, str] | None = None,
     repeats: Repeats = "counted",
 ) -> SpanScores:
-    """Precision, recall and intersection over union of what was retrieved, token by token.
+    """Precision, recall and intersection over union of retrieved text, in tokens.
 
     With E the relevant tokens and T the retrieved ones of a query::
 
@@ -154,14 +154,14 @@ def span_scores(
 
     A token counts once in the intersection and in E. In T one that several chunks hold counts as
     often as it was retrieved, so that overlap has its price; ``repeats="once"`` makes T a set.
-    What ranks the spans have is of no account: give those that are handed on.
+    Ranks of spans do not matter: give those that are passed on.
 
     Args:
-        retrieved: Query id to what was retrieved.
-        relevant: Query id to what is relevant. Queries without are left out; one that nothing was
-            retrieved for has 0 in all three.
-        texts: A collection, or document id to text: tokens are what is between blanks, and a
-            span holds those it touches. Without, characters are counted.
+        retrieved: Query id to retrieved spans or chunks.
+        relevant: Query id to relevant spans. Queries without any are left out; queries without
+            retrieved spans have 0 in all three.
+        texts: A collection, or document id to text: tokens are separated by blanks, and a span
+            contains those it touches. Without texts, characters are counted.
         repeats: ``counted`` or ``once``.
 
     Raises:
@@ -254,7 +254,7 @@ def _spans(given: Any, query: str) -> list[Span]:
 
 
 class _Units:
-    """From spans to ranges of what is counted, by document."""
+    """Convert spans to ranges of counted units, by document."""
 
     def __init__(self, texts: Any) -> None:
         if isinstance(texts, Collection):

@@ -30,7 +30,7 @@ _NEARLY_ALL = 0.75
 _SEVERAL = 2
 _ENOUGH_JUDGED = 5
 _SHOWN = 5
-# From such shares of the queries and of the missed documents on, what the whole run shows comes
+# From these shares of the queries and of the missed documents on, causes of the whole run come
 # first.
 _OF_QUERIES, _OF_MISSED = 0.1, 0.05
 
@@ -148,7 +148,7 @@ _PLACE = {cause.name: place for place, cause in enumerate(CAUSES)}
 
 @dataclass(frozen=True)
 class Missed:
-    """A relevant document that is not in the first k, though a place there is ill spent.
+    """A relevant document missing from the first k, although a less relevant one is there.
 
     Attributes:
         doc_id: The document.
@@ -178,7 +178,7 @@ class QueryDiagnosis:
         attainable: The value of the best ranking that the judgments allow.
         terms: The words of the query whose terms are looked for in documents.
         relevant: How many relevant documents it has.
-        found: How many of them stand in the first k.
+        found: How many of them are in the first k.
         causes: Names of the causes, the primary one first.
         evidence: What was seen of the causes that belong to the query, one sentence each.
         missed: The documents missed: highest grade first, then best rank.
@@ -199,7 +199,7 @@ class QueryDiagnosis:
 
     @property
     def primary(self) -> str:
-        """The cause to look at first; empty if none was found."""
+        """The cause to examine first; empty if none was found."""
         return self.causes[0] if self.causes else ""
 
 
@@ -213,7 +213,7 @@ class CauseTotal:
         primary: Queries in which it is the primary one.
         documents: Missed documents that have it; None for a cause of queries.
         checked: False if the inputs that decide it were not given.
-        systematic: Whether the run as a whole shows it, so that it is no matter of single queries.
+        systematic: Whether it affects the run as a whole rather than single queries.
     """
 
     cause: Cause
@@ -242,9 +242,9 @@ def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[Cau
 def first_cause(
     found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]
 ) -> CauseTotal | None:
-    """Return the cause to look at first: what the whole run shows, else the most frequent one.
+    """Return the cause to examine first: that of the whole run, else the most frequent one.
 
-    What the whole run shows comes first if at least one in ten of the queries have it, and one in
+    A cause of the whole run comes first if at least one in ten of the queries have it, and one in
     twenty of the missed documents if it is a cause of documents.
     """
     missed = sum(len(one.missed) for one in diagnoses)
@@ -281,7 +281,7 @@ class Examiner:
 
     @cached_property
     def checked(self) -> frozenset[str]:
-        """Names of the causes that can be decided in full from what was given."""
+        """Names of the causes that can be decided in full from the inputs."""
         documents, queries = self._collection.documents, self._collection.queries
         unknown = {"documents and queries"} if not (documents and queries) else set()
         unknown |= set() if documents else {"documents"}
@@ -479,7 +479,7 @@ def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]
 
 
 def _inverted(query: RankedQuery, k: int) -> str:
-    """The first document with a better one below it in the first k, in words."""
+    """Describe the first document with a better one below it in the first k."""
     top = [query.grade(doc) for doc in query.docs[:k]]
     for place, grade in enumerate(top):
         better = [below for below in range(place + 1, len(top)) if top[below] > grade]

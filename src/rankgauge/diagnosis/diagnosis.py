@@ -1,4 +1,4 @@
-"""``diagnose()`` and what it returns: why a run is as it is, and what could be done about it."""
+"""``diagnose()`` and what it returns: the likely causes of a run's values, and suggested fixes."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Diagnosis(Result):
     Made by :func:`diagnose`.
 
     Attributes:
-        run_name: What the run is called.
+        run_name: Name of the run.
         measure: The measure by which queries are good or bad.
-        k: The cut-off: what is below it is missed.
+        k: The cut-off: documents below it are missed.
         rel: The grade from which a document counts as relevant.
         depth: How many documents a reranker is given.
-        queries: How many queries were looked at.
-        qualities: Means with their bands and with what is attainable.
+        queries: Number of queries examined.
+        qualities: Means with their bands and attainable values.
         precision_recall: Precision and recall, interpreted together.
         diagnoses: The likely causes, query by query, worst first; a query as good as it can be has
             none.
@@ -72,7 +72,7 @@ class Diagnosis(Result):
         difficulty: How the queries spread.
         slices: Means by group, length of the query, number of relevant documents.
         not_checked: Causes that cannot be decided from the inputs, and why.
-        notes: What a reader of the numbers has to know.
+        notes: Notes on interpretation.
         input_findings: What the cheap checks of the input found. One of severity ``error`` explains
             the numbers: then `diagnoses`, `totals`, `gains` and `fixes` are left empty.
         drift: What was found about drift of the evaluation set; None if it was not measured.
@@ -122,7 +122,7 @@ class Diagnosis(Result):
 
     @property
     def first_cause(self) -> CauseTotal | None:
-        """The cause to look at first; None if there is none or causes are withheld."""
+        """The cause to examine first; None if there is none or causes are withheld."""
         return first_cause(self.totals, self.diagnoses)
 
     def of(self, query_id: str) -> QueryDiagnosis | None:
@@ -190,7 +190,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     also: Any = None,
     drift: Any = None,
 ) -> Diagnosis:
-    """Say why a run is as good or bad as it is, query by query, from data alone.
+    """Find likely causes of a run's values, query by query, from data alone.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -198,7 +198,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         collection: The texts of documents and queries. Without them only
             causes that ranks and judgments can decide are checked; `not_checked` has the others.
         measure: The measure by which queries are good or bad.
-        k: The cut-off: a relevant document below it is missed, if its place there is ill spent.
+        k: The cut-off: a relevant document below it is missed if a less relevant one is above it.
         rel: The grade from which a document counts as relevant.
         worst: How many of the worst queries are shown.
         depth: How many documents a reranker is given.
@@ -295,7 +295,7 @@ def _drift(given: Any) -> Finding | None:
 
 
 def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecall:
-    """Precision and recall say nothing of questions that are not in the evaluation set."""
+    """Precision and recall do not cover questions outside the evaluation set."""
     if drift is None:
         return found
     sentence = drift.message

@@ -41,7 +41,7 @@ Kind: TypeAlias = Literal[
 ]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 _HIGH = ("Good", "Excellent")
-# From this share of what is attainable on there is little left to gain.
+# From this share of the attainable value on, little can be gained.
 _NEARLY = 0.9
 # Documents in no ranking share a field or a term if so many have it, and so many more, as a share,
 # than of the other relevant documents.
@@ -84,7 +84,7 @@ class SuggestedFix:
 
 @dataclass(frozen=True)
 class Advice:
-    """What was found out about a run, to be put into words.
+    """Results about a run from which the texts are made.
 
     Attributes:
         measure: The measure of the diagnosis.

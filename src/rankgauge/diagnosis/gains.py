@@ -48,7 +48,7 @@ BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
-# Duplicates and filters are looked for in this many times k documents.
+# Duplicates and filters are searched in this many times k documents.
 _DEEPER = 4
 # Queries whose changed rankings are in memory at a time.
 _BLOCK = 500
@@ -114,7 +114,7 @@ class Sweep:
 
     Attributes:
         thresholds: One for each tenth of the scores in the first k.
-        why_not: Why there is none; empty if there is.
+        why_not: The reason without a threshold; empty otherwise.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -160,7 +160,7 @@ class Simulation:
                 yield self._gain(fix, what, _lifted(found), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
-        # A reranker of hardly more documents says nothing new.
+        # A reranker of hardly more documents adds no information.
         for depth in dict.fromkeys((_SMALL_DEPTH, deepest)):
             if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
@@ -172,7 +172,7 @@ class Simulation:
         if repeats:
             what = f"{many(_count(repeats), 'near-duplicate')} removed from the first {deeper}"
             yield self._gain("no duplicates", what, _without(repeats), "measured")
-        # Where only relevant documents are named, what is left would be perfect.
+        # If only relevant documents are judged, the remainder would be perfect.
         if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
             unjudged = sum(len(query.docs) - len(query.ranks) for query in self.queries)
             if unjudged:
@@ -212,7 +212,7 @@ class Simulation:
             yield CutOff(k, *row)
 
     def sweep(self) -> Sweep:
-        """Return thresholds over the score, each with what it does to the first k."""
+        """Return thresholds over the score, each with its effect on the first k."""
         scores = np.array([s for query in self.queries for s in query.scores[: self.k]])
         if not len(scores) or scores.min() == scores.max():
             return Sweep((), "all scores in the first k are equal")

@@ -54,7 +54,7 @@ class Band:
     excellent: float
 
     def level(self, mean: float) -> Level | None:
-        """The band that a mean lies in, lower bounds inclusive; None for NaN."""
+        """The band of a mean, lower bounds inclusive; None for NaN."""
         if math.isnan(mean):
             return None
         bounds = (self.acceptable, self.good, self.excellent)
@@ -63,7 +63,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Bands:
-    """The bands of several measures. A rule of thumb: what is good enough depends on the use.
+    """The bands of several measures. A rule of thumb: the required quality depends on the use.
 
     Attributes:
         bands: One for each measure.
@@ -73,7 +73,7 @@ class Bands:
 
     @classmethod
     def of(cls, given: Any = None, *, k: int = 5, rel: float = 1) -> Bands:
-        """The default bands at a cut-off, with those given in their place or next to them.
+        """Return the default bands at a cut-off, replaced or extended by the given ones.
 
         The defaults are P@5 .30/.50/.70, R@5 .40/.60/.80, Success@5 (hit rate) .60/.80/.90, RR
         .40/.60/.80 and nDCG@5 .40/.60/.80; at another cut-off they keep these bounds.

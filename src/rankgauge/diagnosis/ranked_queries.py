@@ -1,4 +1,4 @@
-"""One query at a time: its ranking, its judgments, and what is missed at a cut-off."""
+"""One query at a time: its ranking, its judgments, and the documents missed at a cut-off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which queries are hard: how values spread, and what they are by group, length and judgments."""
+"""Which queries are hard: the spread of values, and means by group, length and judgments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankgauge.measures.measure import Measure
 
 __all__ = ["ENOUGH", "OWN_CUTS", "Difficulty", "Slice", "difficulty", "slices"]
 
-#: With fewer queries the interval of a slice is not worth giving.
+#: With fewer queries, no interval is given.
 ENOUGH = 10
 #: What queries are cut by, asked or not.
 OWN_CUTS = ("words of the query", "relevant documents")
@@ -49,7 +49,7 @@ class Slice:
         label: What these have in common.
         queries: How many have a value.
         mean: Mean of their values.
-        low: Lower end of its 95% interval (t); None where there are too few to say.
+        low: Lower end of its 95% interval (t); None for too few queries.
         high: Upper end.
     """
 

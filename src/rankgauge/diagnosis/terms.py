@@ -1,4 +1,4 @@
-"""Texts as terms: what a query and a document share, how long texts are, which are the same.
+"""Texts as terms: terms shared by a query and a document, lengths, and duplicates.
 
 One plain way for every language: compatibility forms and accents are dropped, case is folded, text
 is split at what is neither letter nor digit; scripts that write no blanks are cut into pairs of
@@ -206,8 +206,8 @@ class Texts:
     def similarity(self, one: str, other: str) -> float:
         """Return the Jaccard similarity of the runs of five words of two texts, 0 to 1.
 
-        Two texts that both have fewer words are alike (1) if they are equal. Texts without words
-        are like nothing. Far below .9 it is 0.
+        Two texts that both have fewer words have similarity 1 if they are equal. Texts without
+        words are like nothing. Far below .9 it is 0.
 
         Source: Broder (1997), On the resemblance and containment of documents.
         """
@@ -255,7 +255,7 @@ class Texts:
         return max(low / stretch, median / _FARTHEST), min(high * stretch, median * _FARTHEST)
 
     def size(self, doc: str) -> Literal["short", "usual", "long"]:
-        """Return whether a text is very short or very long among those of the collection."""
+        """Return whether a text is very short or very long for the collection."""
         length, (shortest, longest) = self.length(doc), self.fences
         if length < shortest:
             return "short"

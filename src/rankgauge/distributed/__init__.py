@@ -1,4 +1,4 @@
-"""Evaluation where the data already is: SQL for warehouses."""
+"""Evaluation where the data already is: on Spark, and by SQL in warehouses."""
 
 from rankgauge.distributed.sql import DIALECTS, sql_checks, sql_query
 

@@ -45,8 +45,8 @@ def sql_query(
     Args:
         measures: P, R, RelP, F, Success, RR, AP, Rprec, DCG, nDCG and RBP, with ``k``, a number as
             ``rel`` and, of DCG and nDCG, ``gain``.
-        dialect: One of `DIALECTS`. The results of DuckDB and PostgreSQL are tested; the queries
-            for the others are translated but were never run.
+        dialect: One of `DIALECTS`. The results of DuckDB, PostgreSQL and Spark are tested; the
+            queries for BigQuery and Snowflake are translated but were never run.
         run: The table of the run, as in the dialect: ``project.dataset.table``. One run only: use
             a view where a table has several.
         qrels: The table of the judgments.

@@ -327,7 +327,7 @@ def merge(partials: Iterable[Partial]) -> Partial:
         return parts[0]
     first = min(parts, key=lambda part: (part.name, repr(sorted(part.settings.items()))))
     return Partial(
-        _merge_measured([part.measured for part in parts]),
+        merge_measured([part.measured for part in parts]),
         sum(part.tied for part in parts),
         merge_summaries([part.summary for part in parts]),
         first.name,
@@ -335,10 +335,19 @@ def merge(partials: Iterable[Partial]) -> Partial:
     )
 
 
-def _merge_measured(parts: Sequence[Measured]) -> Measured:
+def merge_measured(parts: Sequence[Measured]) -> Measured:
+    """Put together the values of different queries, in the order of their numbers."""
     order = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
     columns = (np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True))
     return Measured(*map(np.asfortranarray, columns))
+
+
+def measure_absent(numbers: IntArray, context: Context) -> Measured:
+    """Measure queries that a run lacks: each has an empty ranking."""
+    nothing = graded = Joined.empty(context.qrels)
+    if context.graded is not context.qrels:
+        graded = Joined.empty(context.graded)
+    return _measure(nothing, graded, numbers, context)
 
 
 def finish(partial: Partial, context: Context) -> Evaluation:
@@ -355,10 +364,7 @@ def finish(partial: Partial, context: Context) -> Evaluation:
     measured, absent = partial.measured, np.flatnonzero(context.wanted & ~seen)
     missing = absent[:0] if policies.queries == "intersection" else absent
     if len(missing):
-        nothing = graded = Joined.empty(qrels)
-        if context.graded is not qrels:
-            graded = Joined.empty(context.graded)
-        measured = _merge_measured([measured, _measure(nothing, graded, missing, context)])
+        measured = merge_measured([measured, measure_absent(missing, context)])
     query_ids = qrels.query_ids
     if len(measured.numbers) < len(qrels):
         query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))

@@ -275,7 +275,7 @@ def _wanted(recall: float, whole: int, words: Any) -> int:
 
 
 def _highest(rows: tuple[Step, ...], wanted: int) -> tuple[float, str]:
-    """The highest precision from where so many are found, and where it is."""
+    """The highest precision from the rank where this many are found on, and its rank."""
     best, text, found = 0.0, "0: so many were not found", 0
     for row in rows:
         found += row.counts

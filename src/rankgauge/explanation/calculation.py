@@ -1,7 +1,7 @@
 """A value calculated step by step: one query, its documents, and how sums are written.
 
 The loops of the families (`binary`, `graded`, `preferences`, `user_models`) are written from the
-papers and know only what is here: neither kernels nor the join. So they are a second opinion on
+papers and use only this module: neither kernels nor the join. So they are a second opinion on
 both, and the oracles of the tests.
 """
 
@@ -43,7 +43,7 @@ class RankedDocument(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether it has a grade of 0 or more; a negative one means that nobody judged it."""
+        """Whether it has a grade of 0 or more; a negative one means unjudged."""
         return self.grade is not None and self.grade >= 0
 
     def reaches(self, rel: float) -> bool:
@@ -97,7 +97,7 @@ def ranked(documents: Sequence[RankedDocument]) -> tuple[RankedDocument, ...]:
 
 
 class Step(NamedTuple):
-    """A document of a ranking with what it is worth.
+    """A document of a ranking with its contribution.
 
     Attributes:
         ranked: The document.
@@ -125,8 +125,8 @@ class Calculation:
 
     Attributes:
         columns: The heads of the terms of each document.
-        rows: The documents that the measure looks at, best first.
-        steps: The formula with the numbers put in, a line each.
+        rows: The documents that the measure uses, best first.
+        steps: The formula with the numbers inserted, one line each.
         value: The result; NaN where it is undefined.
         ideal: The ideal ranking, of measures that have one.
     """

@@ -52,7 +52,7 @@ def evaluated(case: Case, measures: Sequence[Measure] = (), source: Any = None) 
     """The values of a case: of its measure, or of others instead; its run, or where it is."""
     policies = asdict(case.policies)
     if policies["queries"] == "given":
-        # Which they are is not known here; those of a case are all that it has.
+        # The judged queries are unknown here; a case has only its own.
         policies["queries"] = "all"
     run = case.run if source is None else source
     return evaluate(case.qrels, run, measures or case.measure, **policies)
@@ -73,7 +73,7 @@ def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
 
 
 def ranked_query(case: Case, query: bytes) -> RankedQuery:
-    """A query of a case, read by a loop of its own; one the run does not have has no documents."""
+    """A query of a case, read by a separate loop; a query missing from the run has no documents."""
     judgments = _rows(case.qrels, query)
     grades = dict(judgments)
     table = case.run.without_repeats(case.policies.duplicates)
@@ -101,15 +101,15 @@ def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
 def _place(
     case: Case, found: Sequence[tuple[bytes, float]], grades: dict[bytes, float], row: int
 ) -> tuple[float, tuple[float, ...]]:
-    """What a document is sorted by: its score, then the rule for equal scores."""
+    """Sort key of a document: its score, then the rule for ties."""
     document, score = found[row]
-    # Ids in descending order; of two that begin alike the longer first.
+    # Ids in descending order; of two with a common prefix, the longer first.
     rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)
     match case.policies.ties:
         case "input":
             rule = (row,)
         case "best" | "worst" as side:
-            # What nobody judged is last by best, and first by worst.
+            # Unjudged documents are last by best, and first by worst.
             grade = grades.get(document, -math.inf)
             rule = (-grade if side == "best" else grade, *rule)
     return -score, rule

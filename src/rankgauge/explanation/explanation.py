@@ -45,7 +45,7 @@ _TAUGHT = (2, 5)
 
 @dataclass(frozen=True)
 class RelatedQuery:
-    """Another query that is worth a look.
+    """Another query of interest.
 
     Attributes:
         what: What it is: ``lowest``, ``median``, ``highest``.
@@ -68,9 +68,9 @@ class Explanation(Result):
         run_name: What the run is called.
         measure: The measure.
         query: The query, as text.
-        why: Why this query, if it was not asked for; else empty.
-        kernel: What `evaluate` says of the query; NaN where it is undefined. A note tells if the
-            step-by-step calculation comes to something else.
+        why: Why this query was chosen; empty if it was requested.
+        kernel: The value by `evaluate`; NaN where undefined. A note reports if the
+            step-by-step calculation gives another value.
         mean: The mean over the queries.
         queries: How many these are.
         by_hand: Whether there is a calculation; without one its value is that of `evaluate`.
@@ -78,8 +78,8 @@ class Explanation(Result):
             with the numbers put in.
         ranking: The whole ranking and all judgments of the query.
         policies: What was decided where definitions are silent.
-        others: RelatedQuery queries that are worth a look.
-        notes: What else a reader has to know, a sentence each.
+        others: Other queries of interest.
+        notes: Further notes, one sentence each.
 
     Example:
         >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, "nDCG@10")
@@ -107,21 +107,21 @@ class Explanation(Result):
 
     @property
     def value(self) -> float:
-        """What the step-by-step calculation comes to; NaN where it is undefined."""
+        """The result of the step-by-step calculation; NaN where undefined."""
         return self.calculation.value
 
     @property
     def rows(self) -> tuple[Step, ...]:
-        """The documents that the measure looks at, best first."""
+        """The documents that the measure uses, best first."""
         return self.calculation.rows
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The formula with the numbers put in, a line each."""
+        """The formula with the numbers inserted, one line each."""
         return self.calculation.steps
 
     def agrees(self) -> bool:
-        """Whether the calculation and `evaluate` come to the same value, except for rounding."""
+        """Whether the calculation and `evaluate` agree up to rounding."""
         return alike(self.value, self.kernel)
 
     def table(self) -> Table:
@@ -247,12 +247,12 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
 
 
 def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
-    """What the measure sees of a query: all documents, or those judged."""
+    """The documents of a query that the measure reads: all, or the judged ones."""
     return ranking.judged_only() if dict(measure.params).get("judged_only") else ranking
 
 
 def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
-    """The calculation of a query step by step, if there is one."""
+    """The step-by-step calculation of a query, if available."""
     seen = seen_by(measure, query)
     words = words_of(measure, seen)
     deep = measure.name in _WALKED and words["k"] > user_models.FAR
@@ -265,7 +265,7 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
 
 
 def alike(value: float, other: float) -> bool:
-    """Whether two values are the same except for rounding; undefined ones are."""
+    """Whether two values are equal up to rounding; undefined ones are."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
     return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
@@ -290,14 +290,14 @@ def _over_orders(case: Case, ranking: RankedQuery) -> bool:
 
 
 def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dict[str, float]]:
-    """The values; and how many documents count among those that the measure looks at, if asked."""
+    """The values; with `count`, also the number of counted documents of each query."""
     if not count:
         return evaluated(case, source=source), {}
     k = dict(case.measure.params).get("k")
     level = case.measure.arguments.get("rel")
-    # The best grade of each query is a matter of that query: any grade does to choose by.
+    # The best grade depends on the query: any grade serves for choosing.
     hits = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
-    # In any order of ties: it only says which query is worth a look.
+    # Any order of ties will do: the value only selects queries of interest.
     any_order = case._replace(policies=replace(case.policies, ties="trec", draws=0, seed=0))
     if any_order.policies != case.policies:
         return evaluated(case, source=source), counted(evaluated(any_order, [hits], source))
@@ -334,7 +334,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
-    """The queries with the lowest, the middle and the highest value, except for the one shown."""
+    """The queries with the lowest, median and highest value, except the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
     known = sorted(
         ((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0]

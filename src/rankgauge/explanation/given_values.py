@@ -1,4 +1,4 @@
-"""Values of a measure from somewhere else: of each query, or their mean alone."""
+"""Values of a measure from another source: for each query, or only their mean."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WANTED = (
 
 
 class _Row(NamedTuple):
-    """A value as it came: of which query and which measure, empty where it does not say."""
+    """An original value with its query and measure, empty if not given."""
 
     query: str
     measure: str
@@ -46,9 +46,9 @@ class GivenValues:
         source: Where they are from.
         values: Query to value; empty if the mean alone is known.
         mean: The mean that was given, or that of the values.
-        slack: How far a value may lie from what was meant: half a unit of the last decimal.
+        slack: Rounding error of a value: half a unit of the last decimal.
         digits: Their decimals.
-        notes: What was chosen on the way, a sentence each.
+        notes: Notes on choices made, one sentence each.
 
     Example:
         >>> GivenValues.of({"q1": 0.5, "q2": 0.25}, "AP").mean
@@ -66,14 +66,14 @@ class GivenValues:
 
     @classmethod
     def of(cls, source: Any, measure: str | Measure) -> GivenValues:
-        """Values from whatever holds them.
+        """Convert any supported source to values.
 
         Args:
             source: A mapping of query to value, or of query to measure to value (as pytrec_eval
                 gives it); an evaluation; a number, which is the mean, or the text of one (whose
                 decimals are then known); or the path of a file: lines of ``trec_eval -q``, of
                 ir_measures, CSV, TSV, JSON, JSON lines, packed or not.
-            measure: Which of them is meant, where there are several.
+            measure: Which one to use, if there are several.
 
         Raises:
             InputError: If it is none of these, or the measure is not among them.
@@ -116,7 +116,7 @@ def _number(value: Any) -> float | None:
 
 
 def _slack(values: Iterable[Any]) -> tuple[float, int]:
-    """How far values may lie from what was meant, and their decimals."""
+    """Rounding error of values, and their decimals."""
     digits = max((_decimals(value) for value in values), default=0)
     return (_SINGLE if digits > _EXACT else 0.5 * 10.0**-digits), digits
 
@@ -280,7 +280,7 @@ def _is_measure(text: str) -> bool:
     return True
 
 
-# ---- from what is in memory
+# ---- from objects in memory
 
 
 def _of_json(data: Any) -> Iterator[_Row]:

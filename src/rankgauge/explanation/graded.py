@@ -23,7 +23,7 @@ _GAINS = {"linear": "its grade", "exp": "2^grade - 1"}
 
 
 def gain_of(grade: float | None, gain: Value) -> float:
-    """What a grade is worth; what has none, or a negative one, is worth nothing."""
+    """Gain of a grade; 0 without a grade or for a negative one."""
     if grade is None or grade < 0:
         return 0.0
     if gain == "exp":
@@ -32,7 +32,7 @@ def gain_of(grade: float | None, gain: Value) -> float:
 
 
 def relevant_gain(grade: float | None, words: Any) -> float:
-    """What a grade is worth to a measure: nothing below its relevance level."""
+    """Gain of a grade for a measure: 0 below its relevance level."""
     low = words["rel"] is not None and (grade is None or grade < words["rel"])
     return 0.0 if low else gain_of(grade, words["gain"])
 
@@ -64,7 +64,7 @@ def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float
 
 
 def describe_gain(words: Any) -> str:
-    """The same in words."""
+    """Describe the gain."""
     gain, level = words["gain"], words["rel"]
     below = "" if level is None else f", from grade {number(level)} on"
     if isinstance(gain, tuple):
@@ -163,7 +163,7 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _added(terms: Sequence[str], total: float) -> str:
-    """A sum with what it comes to, unless it has one term."""
+    """A sum with its result, unless it has one term."""
     return f"{summed(terms)} = {number(total)}" if len(terms) > 1 else number(total)
 
 
@@ -178,7 +178,7 @@ def _stops(top: float) -> tuple[str, str]:
 
 
 def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, float, float, float]]:
-    """Of each rank: the chances to stop and to come so far, what it contributes, and the sum."""
+    """For each rank: the probabilities of stopping and of reaching it, contribution, and sum."""
     total, reached, found = 0.0, 1.0, []
     for rank, grade in enumerate(grades, start=1):
         stop = gain_of(grade, "exp") / 2.0**top
@@ -190,7 +190,7 @@ def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, fl
 
 
 def _read(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
-    """The documents as a reader of ERR comes by them, ERR, and its terms as they are written."""
+    """The documents in reading order of ERR, ERR, and its terms as text."""
     documents = query.within(words["k"])
     cascade = _cascade((one.grade for one in documents), words["top"])
     rows = tuple(

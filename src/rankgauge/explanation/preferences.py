@@ -89,7 +89,7 @@ def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _from_rank_on(p: float, k: int) -> tuple[list[float], float]:
-    """What a document adds that both hold from each rank on (0 below rank k); all weights."""
+    """Contribution of a document common to both from each rank on (0 below rank k); all weights."""
     worth, weights = [0.0] * (k + 2), 0.0
     for rank in range(k, 0, -1):
         weight = p ** (rank - 1)

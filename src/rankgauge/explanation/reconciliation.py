@@ -1,4 +1,4 @@
-"""``reconcile()``: the way from one mean to another, deviation by deviation, adding up."""
+"""``reconcile()``: the steps from one mean to another, deviation by deviation."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class QueryChange:
 
     Attributes:
         query: Its id, as text.
-        ours: Its value here; None where it is left out of the mean.
-        theirs: Its value there; None where it is left out.
+        ours: Our value; None if it is not in the mean.
+        theirs: The other value; None if it is not in the mean.
         by: (deviation, change) of those that moved it, in their order; NaN where one of them took
             it out of the mean or brought it in.
     """
@@ -76,13 +76,13 @@ class QueryChange:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the other number comes from, and the number itself where it was given.
+    """The source of the other number, and the number if it was given.
 
     Attributes:
         name: What to call it: a profile, a file.
-        mean: The mean that was given; None if it is what the deviations come to.
+        mean: The given mean; None if the deviations produce it.
         values: The values that were given, by query; None without.
-        slack: How far what was given may lie from what was meant: it was rounded.
+        slack: Rounding error of the given number.
         digits: The decimals that a tool rounds its mean to; None where it does not.
     """
 
@@ -95,19 +95,19 @@ class Target:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reconciliation(Result):
-    """Why two means of one run differ: each deviation with what it adds, up to the difference.
+    """Why two means of one run differ: the contribution of each deviation to the difference.
 
     Made by :func:`reconcile`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.
         measure: The measure, as we take it.
-        target: Where the other number comes from.
+        target: The source of the other number.
         ours: Our mean.
         theirs: The other.
         queries: How many queries are averaged, here and there.
         contributions: The deviations, one after the other.
-        rest: What they do not explain: 0 where the other number is what they come to.
+        rest: The unexplained remainder: 0 if the deviations produce the other number.
         moved: The queries whose value differs, those that moved most first; then those that are
             left out on one side.
         sides: One of them worked out, ours and theirs; None where no query differs.
@@ -156,7 +156,7 @@ class Reconciliation(Result):
         )  # fmt: skip
 
     def left_over(self) -> str:
-        """What the rest is: the rounding of what was given, or something that is not explained."""
+        """The kind of remainder: rounding of the given number, or unexplained."""
         digits = self.target.digits
         slack = self.target.slack if digits is None else 10.0**-digits
         return "rounding" if abs(self.rest) <= slack else _LEFT
@@ -229,8 +229,8 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
         run: The run: anything that :meth:`Run.of` takes.
         measure: The measure.
         against: A profile or its name: see `PROFILES`.
-        query: The query that is worked out on both sides; the one that moved most if left out.
-        ties: As for :func:`evaluate`, as are the other policies: those of our side.
+        query: The query to calculate on both sides; by default the one with the largest change.
+        ties: As for :func:`evaluate`, like the other policies; they apply to our side.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
         undefined: What an undefined value does in the mean.
@@ -258,7 +258,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
 def reconciled(
     case: Case, deviations: Sequence[Deviation], target: Target, *, query: Id | None = None
 ) -> Reconciliation:
-    """The way from a case to the same with deviations, and on to what was given."""
+    """The steps from a case to the same with deviations, and on to the given number."""
     first = evaluated(case)
     ours = first.mean()[str(case.measure)]
     start = before = counted(first)
@@ -323,7 +323,7 @@ def _moved(
     ways: Mapping[str, list[tuple[str, float]]],
     slack: float,
 ) -> Iterator[QueryChange]:
-    """The queries that differ in the end, those that moved most first."""
+    """The queries that differ in the end, largest change first."""
     ours, theirs = values
     found = [
         QueryChange(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
@@ -337,9 +337,9 @@ def _moved(
 def _sides(
     case: Case, changed: Case, moved: Sequence[QueryChange], query: Id | None
 ) -> tuple[Explanation, Explanation] | None:
-    """One query worked out on both sides: the one asked for, or the one that moved most."""
+    """One query calculated on both sides: the requested one, or the one with the largest change."""
     if query is None:
-        # What only the rest moved is the same on both sides of what we can work out.
+        # A query that only the remainder changed has the same calculation on both sides.
         known = [one for one in moved if not math.isnan(one.change)]
         if not known:
             return None

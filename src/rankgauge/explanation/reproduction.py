@@ -1,4 +1,4 @@
-"""``reproduce()``: how a number from somewhere else may have come about."""
+"""``reproduce()``: how a number from another source may have been computed."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
 # This many queries that distinguish two policies make it sure, and this chance of a mean alone.
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
-# How densely means lie is told by this many of the nearest.
+# The density of means is estimated from this many nearest ones.
 _NEAR = 20
 _OURS = "as rankgauge has it"
-# A value may lie on the border of what rounds to the one given.
+# A value may be on the border of the values that round to the given one.
 _ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A way to come to numbers, and how well these fit those that were given.
+    """A way of computing, and how well its numbers fit the given ones.
 
     Attributes:
         name: The deviations that are taken together, or the profile of a tool.
         deviations: Their names.
-        profile: Whether it is the way of a tool.
-        mean: The mean that it comes to.
+        profile: Whether it is that of a tool.
+        mean: The mean that it gives.
         reproduced: The queries whose value it reproduces, to the digits given.
         missed: The queries whose value it does not.
-        same: Other ways that come to the same values here: nothing in these data tells them apart.
+        same: Other ways that give the same values here: these data cannot distinguish them.
             Those of tools come first.
-        ours: Whether it comes to our values.
+        ours: Whether it gives our values.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(Result):
-    """Which way of computing reproduces numbers from somewhere else, and how sure that is.
+    """Which way of computing reproduces given numbers, and how certain that is.
 
     Made by :func:`reproduce`. Printed, it is a table.
 
@@ -88,7 +88,7 @@ class Reproduction(Result):
         why: Why that is so, in one sentence.
         tied: Of the values that the best way misses: how many lie within what some order of equal
             scores can make, so that a sort that keeps no rule (an unstable one) explains them.
-        reconciliation: From our mean to that which was given, by the best way; what it does not
+        reconciliation: The steps from our mean to the given one, by the best way; what it does not
             explain is its rest.
     """
 
@@ -161,7 +161,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
     undefined: Undefined = "zero",
     unjudged: Unjudged = "not relevant",
 ) -> Reproduction:
-    """Find out how numbers from somewhere else came about.
+    """Find out how numbers from another source were computed.
 
     The ways of other tools (`PROFILES`) and up to three known deviations at once are tried: the
     order of equal scores, the ideal ranking, gains, denominators, levels, cut-offs, and which
@@ -173,9 +173,9 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         run: The run: anything that :meth:`Run.of` takes.
         measure: The measure.
         values: What was given: anything that :meth:`GivenValues.of` takes; values of each query
-            say far more than a mean.
-        query: The query that is worked out on both sides; the one that moved most if left out.
-        ties: As for :func:`evaluate`, as are the other policies: those of our side.
+            are far more informative than a mean.
+        query: The query to calculate on both sides; by default the one with the largest change.
+        ties: As for :func:`evaluate`, like the other policies; they apply to our side.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
         undefined: What an undefined value does in the mean.
@@ -225,7 +225,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 
 @dataclass(eq=False)
 class _Trial:
-    """A way with what it comes to, next to what was given."""
+    """A way with its results, next to the given numbers."""
 
     way: Combination
     ours: bool
@@ -238,10 +238,10 @@ class _Trial:
     same: list[str]
 
     def order(self, target: float) -> tuple[float, ...]:
-        """What the ways are sorted by: misses, then how much they assume."""
+        """Sort key of the ways: misses, then the number of assumptions."""
         tier = 0 if self.ours else 2 if self.way.profile else 2 * len(self.way.deviations) - 1
         off = abs(self.mean - target)
-        # Of a mean alone what does not fit is as near as it comes.
+        # For a mean alone, a misfit is measured by its distance.
         first = off if self.missed and self.matched + self.missed == 1 else 0.0
         return self.missed, first, tier, off, self.place
 
@@ -253,7 +253,7 @@ class _Trial:
 
 
 class _Trials:
-    """What was given, laid out next to the judged queries."""
+    """The given values, aligned with the judged queries."""
 
     def __init__(self, case: Case, given: GivenValues) -> None:
         self.given = given
@@ -267,7 +267,7 @@ class _Trials:
         self.every: list[_Trial] = []
 
     def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
-        """A way, by the values it comes to and which of them are averaged."""
+        """A way, by its values and the queries that are averaged."""
         mean = measure.mean(values[kept].tolist())
         if self.given.values:
             have = ~np.isnan(self.values)
@@ -282,7 +282,7 @@ class _Trials:
         )
 
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
-        """Where values are those that were given, to their digits."""
+        """Where values agree with the given ones, to their digits."""
         with np.errstate(invalid="ignore"):
             found: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
         return found & kept
@@ -299,7 +299,7 @@ class _Trials:
 
 
 def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials]:
-    """Every way on all queries; or, if that explains more, on those only whose value was given."""
+    """Every way on all queries, or only on those with a given value if that explains more."""
     trials = _try_all(case, given)
     fewest = min(one.missed for one in trials.every)
     here = [query for query in case.qrels.query_ids if query in given.values]
@@ -390,14 +390,14 @@ def _combine(one: Combination, other: Combination) -> Combination:
 
 
 def _distinct(tries: Sequence[_Trial]) -> list[_Trial]:
-    """Ways that come to different values; each with the names of those that come to the same."""
+    """Ways that give different values; each with the names of those that give the same."""
     found: dict[tuple[bytes, bytes], _Trial] = {}
     for one in tries:
         values = np.round(np.where(one.kept, one.values, 0.0), 9) + 0.0
         first = found.setdefault((values.tobytes(), one.kept.tobytes()), one)
         if first is one:
             continue
-        # Ours is told as ours wherever it is.
+        # Ours is always named as ours.
         first.ours |= one.ours
         if one.way.profile:
             first.same.insert(0, one.way.name)
@@ -438,7 +438,7 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
 
 def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     """How many of the values that it misses some order of equal scores can make."""
-    # An order that was put in has no equal scores left.
+    # A given order has no ties left.
     changed = apply_all(case, (one for one in best.way.deviations if one.name not in ORDERS))
     bounds = []
     for ties in ("best", "worst"):
@@ -458,13 +458,13 @@ def _count_differing(one: _Trial, other: _Trial, slack: float) -> int:
 
 
 def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
-    """How sure a way is of which only the mean is known."""
+    """How certain a way is if only the mean is known."""
     fitting = [one for one in fits if not one.missed]
     means = [one.mean for one in fits if not math.isnan(one.mean)]
     if not fitting:
         return "not found", f"none of {len(means)} different ways comes to this mean"
     chance = _by_chance(means, given)
-    # Ways gather around the middle, and the more is joined the more there are.
+    # Means of ways cluster around the middle, more so for more combined deviations.
     joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
     text = (
         f"{len(fitting)} of {len(means)} different ways {'come' if len(fitting) > 1 else 'comes'} "
@@ -476,7 +476,7 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
 
 
 def _by_chance(means: Sequence[float], given: GivenValues) -> float:
-    """How many ways would come to a mean by chance, as densely as they lie around it."""
+    """Expected number of ways that give a mean by chance, from the density of means around it."""
     apart = sorted(abs(mean - given.mean) for mean in means)
     others = [distance for distance in apart if distance > given.slack + _ROUNDING][:_NEAR]
     if not others:

@@ -1,4 +1,4 @@
-"""Tables of a calculation: the rows that matter, and in one line what is between; its JSON."""
+"""Tables of a calculation: the rows that count, one line for the ranks between them; its JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgauge.rendering.tables import Cell, Table
 
 UNJUDGED = "·"
 GAP = "..."
-# The first ranks are shown, whatever is there; below only what counts, so many at most.
+# The first ranks are always shown; below, only rows that count, up to a limit.
 _HEAD, _MOST = 10, 25
 _WORDS = {"document", "relevant", "tie"}
 
@@ -135,7 +135,7 @@ def _ideal(calculation: Calculation) -> Table:
 
 
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
-    """Terms as text, each column written alike: whole numbers short, others with four decimals."""
+    """Terms as text, uniform within a column: integers short, others with four decimals."""
     columns = zip(*rows, strict=True)
     written = [_format_column(column) for column in columns]
     return list(zip(*written, strict=True)) if written else [()] * len(rows)
@@ -157,7 +157,7 @@ def _four(value: float, *, whole: bool) -> str:
 
 
 def score_of(score: float) -> str:
-    """A score with so many digits as tell it from its neighbours."""
+    """A score with enough digits to distinguish it from its neighbors."""
     return f"{score:.10g}"
 
 

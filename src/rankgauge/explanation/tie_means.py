@@ -1,6 +1,6 @@
 """Step by step: means over all orders of equal scores, of measures that add up weights of ranks.
 
-In a group of equal scores each document is as likely at each of its ranks: what its rank is worth
+In a group of equal scores each document is equally likely at each of its ranks: its rank weight
 to it is the mean over the ranks of the group.
 """
 
@@ -22,9 +22,9 @@ from rankgauge.explanation.cases import words_of
 from rankgauge.explanation.graded import describe_gain, relevant_gain
 from rankgauge.measures.measure import Measure
 
-# Beyond this many digits a number of orders is told by its size.
+# Beyond this many digits a number of orders is given by its magnitude.
 _WRITTEN = 9
-# What a rank is worth by itself.
+# The weight of a rank by itself.
 _Weight: TypeAlias = Callable[[int, Any], float]
 
 
@@ -121,7 +121,7 @@ def _divided(
 
 
 def orders_of(query: RankedQuery) -> str:
-    """How many orders of its equal scores there are, as it is written."""
+    """The number of orders of its equal scores, as text."""
     sizes = {one.first: one.last - one.first + 1 for one in query.documents}
     logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
     if logarithm > _WRITTEN:

@@ -21,7 +21,7 @@ FAR = 10**6
 
 
 class _At(NamedTuple):
-    """A rank, what its document gains, and what was gained down to it."""
+    """A rank, the gain of its document, and the total gain down to it."""
 
     rank: int
     gain: float
@@ -50,7 +50,7 @@ def _insq(words: Any) -> tuple[_Chance, str]:
 
 def _bpm(words: Any) -> tuple[_Chance, str]:
     goal = words["goal"]
-    # Sums of shares of a grade are not exact: what is as good as the goal reaches it.
+    # Sums of fractions of a grade are not exact: a sum equal up to rounding reaches the goal.
     return lambda at: float(at.gained < goal - 1e-9), f"1 until {number(goal)} is gained, then 0"
 
 
@@ -112,7 +112,7 @@ def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
         gains.append(gain)
         chances.append(chance(_At(rank, gain, gained)) if rank < k else 0.0)
         reached.append(reached[-1] * chances[-1])
-    # All looks that are to be expected.
+    # Total expected number of ranks viewed.
     looks = math.fsum(reached[:k])
     total, rows, terms = 0.0, [], []
     for one, gain, on, come in zip(documents, gains, chances, reached, strict=False):

@@ -35,8 +35,8 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             rows.refuse(number, what, fix, column=1, text=line)
             continue
         rows.add(number, fields[1][4:], doc, grade)
-    said_of = f"{rows.name}: read as LETOR judgments: the document is the text after #"
-    return rows.table().with_notes(said_of, source=rows.name)
+    note = f"{rows.name}: read as LETOR judgments: the document is the text after #"
+    return rows.table().with_notes(note, source=rows.name)
 
 
 def _document(comment: bytes) -> bytes:

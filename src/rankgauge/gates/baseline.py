@@ -36,7 +36,7 @@ _BAND = 1.959963984540054
 _SHORT = 16  # hexadecimal digits: 64 bits
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _RENEW = "write it anew: rankgauge gate QRELS RUN --update-baseline"
-# At the root of a parsed file, so that a query called like a key of ours is still a query.
+# At the root of a parsed file: a query may have the name of a key.
 _KEYS = ("schema", "rankgauge", "run", "depth", "measures", "fingerprints", "noise", "queries")
 
 
@@ -258,7 +258,7 @@ class Baseline:
 
     @property
     def unit(self) -> str:
-        """What has a value: ``question`` of generated answers, else ``query``."""
+        """The unit of a value: ``question`` for generated answers, else ``query``."""
         return "question" if self.settings else "query"
 
     def empty(self) -> list[str]:
@@ -266,7 +266,7 @@ class Baseline:
         return [query for query, seen in self.queries.items() if seen.top == ()]
 
     def failure(self, evaluation: Evaluation, max_failed: float) -> str:
-        """Say how many queries have no ranking if that is more than allowed; else empty."""
+        """Return how many queries have no ranking if more than allowed; else empty."""
         empty, queries = self.empty(), len(self.queries)
         number = len(empty)
         if self.depth is None:
@@ -303,7 +303,7 @@ class Baseline:
         return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
-        """What is above the lines, except for the fingerprints."""
+        """The header of the file, without the fingerprints."""
         noise = self.noise
         # Only of answers: the file of a run stays as it was.
         settings = {"settings": dict(self.settings)} if self.settings else {}
@@ -398,7 +398,7 @@ def _finished(
 
 
 def input_faults(evaluation: Evaluation) -> list[Finding]:
-    """What explains the values of a run; how many empty rankings are too many, the rules say."""
+    """Findings that explain the values of a run; the rules limit empty rankings."""
     return [found for found in explaining(evaluation.findings) if found.code != "P104"]
 
 
@@ -487,7 +487,7 @@ def _value(number: Any) -> float:
 
 def _finite(number: Any) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise TypeError(f"{number!r} is no value")  # caught by the reader, who knows the file
+        raise TypeError(f"{number!r} is no value")  # caught by the reader, which knows the file
     return float(number)
 
 
@@ -496,7 +496,7 @@ def _reason(error: Exception) -> str:
 
 
 def _judgment_prints(truth: Qrels) -> dict[str, str]:
-    """A fingerprint of each query's judgments: whatever their order, and 1 is 1.0."""
+    """A fingerprint of each query's judgments: independent of their order; 1 equals 1.0."""
     docs, grades = truth.table.docs.tolist(), truth.table.values.tolist()
     offsets = truth.table.offsets.tolist()
     prints = {}

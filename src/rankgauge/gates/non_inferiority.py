@@ -482,7 +482,7 @@ def _moved(
     return ", ".join(fallen[:_MOVED]) + more if fallen else f"only below the first {len(top)}"
 
 
-# ---- the verdict in words
+# ---- sentences of the verdict
 
 
 def _sentence(
@@ -529,7 +529,7 @@ def _these(queries: int, unit: str) -> str:
 
 
 def _unseen(queries: int, unit: str) -> str:
-    """The rule of three: the 95% bound of a share of which none was seen."""
+    """The rule of three: the 95% bound of a share with no observed case."""
     return f"up to {min(1.0, 3 / queries):.0%} of all {_plural(unit)}"
 
 

@@ -1,4 +1,4 @@
-"""``gate()``: whether this run may replace the one before."""
+"""``gate()``: whether this run may replace the previous one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def gate(
     INCONCLUSIVE, with the number of queries or the margin that would decide.
 
     Before that the input is checked: where ids do not match the judgments, or scores look like
-    distances, the run is NOT COMPARABLE, and nothing else is looked at.
+    distances, the run is NOT COMPARABLE, and nothing else is checked.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation`,
@@ -109,7 +109,7 @@ def gate(
     new = Baseline.of_values(evaluation, truth, firsts)
 
     def rankings(queries: Collection[str]) -> Run:
-        # Few queries are looked at whole: to read the file again takes less memory than to keep it.
+        # Few queries are shown in full: reading the file again takes less memory than keeping it.
         return read_part(source, lambda block: ranked(only(block, queries)))
 
     repeats = [_repeat(one, truth, measures) for one in noise]
@@ -167,7 +167,7 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         return
     queries = len(evaluation.query_ids)
     for gated in rules.measures:
-        # Of answers: a question of which nothing was judged is not in the mean.
+        # Answers: a question without any verdict is not in the mean.
         unjudged = evaluation.counts.get(f"unjudged {gated.measure}", 0)
         if unjudged > rules.max_failed * queries:
             why = (
@@ -230,7 +230,7 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
-    """The verdicts of a judge that nobody compared with people decide no release."""
+    """Verdicts of a judge that was never compared with people cannot decide a release."""
     for measure in () if allowed else evaluation.measures:
         found = calibration_finding(evaluation, measure)
         if found is not None:

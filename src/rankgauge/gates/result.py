@@ -100,9 +100,9 @@ class GateCheck:
         kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor`` or ``latency``.
         name: What was checked: a measure, a query, a quantile.
         verdict: ``PASS``, ``IDENTICAL``, ``FAIL``, ``INCONCLUSIVE`` or ``NOT COMPARABLE``.
-        sentence: The verdict in words.
+        sentence: The verdict as a sentence.
         note: More for a reviewer; may be empty.
-        numbers: The numbers behind the verdict, where a measure was compared with a baseline.
+        numbers: The numbers of the verdict, if a measure was compared with a baseline.
         value: The mean that was compared with a floor.
     """
 
@@ -169,7 +169,7 @@ class GateResult(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """The results of the checks, the worst first; contracts that hold are counted only."""
+        """The results of the checks, worst first; contracts that hold are only counted."""
         kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
         found = [
             f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")

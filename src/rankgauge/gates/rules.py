@@ -47,7 +47,7 @@ class GatedMeasure:
 
 @dataclass(frozen=True)
 class Contract:
-    """A condition on one query, whatever the means are.
+    """A condition on one query, independent of the means.
 
     Attributes:
         query: The query.
@@ -73,11 +73,11 @@ class GateRules:
         contracts: Conditions on single queries.
         queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
             both are compared.
-        depth: ``same``: rankings must be cut alike; ``any``: their lengths may differ.
+        depth: ``same``: rankings must be cut at the same depth; ``any``: their lengths may differ.
         max_failed: Share of the queries that may have no ranking; 0.05 if not given.
         latency: Largest ratio, new to baseline, of a quantile of the latency (``p50``, ``p95``).
         baseline: Path of the baseline.
-        anchor: Path of a second baseline that stays where it is, such as that of a release.
+        anchor: Path of a second, fixed baseline, such as that of a release.
         source: The file of the rules.
 
     Example:

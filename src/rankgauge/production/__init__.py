@@ -18,13 +18,13 @@ if TYPE_CHECKING:
         QuestionCluster as QuestionCluster,
     )
     from rankgauge.production.distinct_questions import Traits as Traits
-    from rankgauge.production.drift import (
+    from rankgauge.production.drift import measure_drift as measure_drift
+    from rankgauge.production.drift_result import (
         Detectable as Detectable,
         Distinction as Distinction,
         DriftReport as DriftReport,
         QuestionPoint as QuestionPoint,
         ReweightedMeans as ReweightedMeans,
-        measure_drift as measure_drift,
         reweight as reweight,
     )
     from rankgauge.production.events import COLUMNS as COLUMNS, KINDS as KINDS, Event as Event
@@ -90,8 +90,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "clusters": "Addition MarkingWord Outlier QuestionCluster",
         "distinct_questions": "Traits",
-        "drift": "Detectable Distinction DriftReport QuestionPoint ReweightedMeans "
-        "measure_drift reweight",
+        "drift": "measure_drift",
+        "drift_result": "Detectable Distinction DriftReport QuestionPoint ReweightedMeans reweight",
         "clicks": "ImplicitJudgments implicit_judgments",
         "events": "COLUMNS KINDS Event",
         "generation": "GeneratedQuestions ProposedQuestion generate_questions",

@@ -18,6 +18,8 @@ from rankgauge.stats.arrays import FloatArray
 from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.two_sample import unit_rows
 
+ALPHA = 0.05  # significance level
+_TOO_FEW = 2 / 3  # of the share of the other set
 _PER_CLUSTER = 40  # questions, on average
 _FEWEST, _MOST = 2, 20  # clusters
 _STARTS = 4  # of k-means
@@ -96,6 +98,21 @@ class QuestionCluster:
     p: float
     typical_evaluation: tuple[str, ...]
     typical_log: tuple[str, ...]
+
+    @property
+    def excess(self) -> float:
+        """The share of the log less that of the evaluation set."""
+        return self.log_share - self.evaluation_share
+
+    @property
+    def too_few(self) -> bool:
+        """Whether the evaluation set has significantly fewer: at most 2/3 of the share."""
+        return self.p <= ALPHA and self.evaluation_share <= _TOO_FEW * self.log_share
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the log has significantly fewer: at most 2/3 of the share."""
+        return self.p <= ALPHA and self.log_share <= _TOO_FEW * self.evaluation_share
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ __all__ = [
 
 _METRICS = ("nominal", "ordinal", "interval")
 _WEIGHTS = ("none", "linear", "quadratic")
-# An interval of which more draws than this are undefined is withheld.
+# An interval with more undefined draws than this is withheld.
 _UNDEFINED = 0.05
 _NO_PAIRS = "no unit has two ratings"
 _ONE_VALUE = "all ratings are equal: agreement by chance would be perfect, too"

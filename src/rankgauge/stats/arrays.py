@@ -119,7 +119,7 @@ def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
 
 
 def check_share(value: float, name: str, where: str) -> None:
-    """Refuse what is not between 0 and 1."""
+    """Refuse values outside 0 to 1."""
     if not 0 < value < 1:
         raise InputError(
             f"{name}={value} is not between 0 and 1", where=where, fix=f"write {name}=0.95, say"
@@ -127,7 +127,7 @@ def check_share(value: float, name: str, where: str) -> None:
 
 
 def check_amount(value: float, name: str, where: str, *, positive: bool = False) -> None:
-    """Refuse what is not a number from 0 on (above 0 if `positive`)."""
+    """Refuse values below 0 (or 0, if `positive`) and non-numbers."""
     if not 0 <= value <= _LARGEST or (positive and value == 0):
         least = "above 0" if positive else "0 or more"
         raise InputError(

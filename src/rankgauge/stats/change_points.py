@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LEAST = 3  # periods on each side of a change
-FEWEST_PERIODS = 8  # periods of which changes are sought, and through which a line is drawn
+FEWEST_PERIODS = 8  # periods needed to search for changes and to fit a line
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def expected_clicks(
 ) -> ExpectedClicks:
     """Return clicks over expected clicks (COEC; Zhang and Jones 2007), shrunken to 1.
 
-    Expected are as many clicks as any document gets at the ranks at which this one was shown: the
+    Expected clicks are those of an average document at the ranks at which this one was shown: the
     sum over its impressions of the click rate of their ranks. The clicks are taken for a Poisson
     variable of ratio times expected, and the ratio has a gamma distribution of mean 1 whose
     strength maximizes the likelihood of all pairs (empirical Bayes). Bounds are quantiles of the
@@ -331,7 +331,7 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     graph = sparse.coo_matrix((np.ones(len(ends)), (starts, ends)), (size, size))
     parts = sparse.csgraph.connected_components(graph, directed=True, connection="strong")[1]
     parts = parts[: rows.ranks]
-    # A single rank, such as one without a click, separates nothing however often it is shown.
+    # A single rank, such as one without a click, separates nothing at any frequency.
     several = np.bincount(parts) > 1
     heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
     found: BoolArray = parts == heaviest

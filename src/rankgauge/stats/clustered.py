@@ -1,7 +1,8 @@
 """Ratios of sums over clusters, such as clicks per answer, whose items belong to users.
 
-Answers to one user are alike, so that an interval for independent answers is too narrow. Everything
-here is computed from six numbers for each group (`ClusterSums`), which a database can add up.
+Answers to one user are similar, so that an interval for independent answers is too narrow.
+Everything here is computed from six numbers for each group (`ClusterSums`), which a database can
+add up.
 """
 
 from __future__ import annotations

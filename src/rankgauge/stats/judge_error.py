@@ -1,6 +1,6 @@
 """Rates that a fallible judge estimates, its errors, and rates corrected for them.
 
-Items of one question are alike, so that standard errors are computed from sums over clusters, and
+Items of one question are similar, so that standard errors are computed from sums over clusters, and
 intervals use the t distribution. A spread estimated from few labels can be 0 by chance. Intervals,
 not values, therefore count labels more, half of them of each kind: two in each group of which rates
 are compared (Agresti and Caffo 2000), four for a mean (Agresti and Coull 1998).
@@ -406,7 +406,7 @@ def _variance(influence: FloatArray, groups: npt.NDArray[np.intp]) -> float:
 
 
 def _with_new(groups: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """These clusters, and so many more of one item."""
+    """These clusters, plus this many clusters of one item."""
     return np.append(groups, groups.max() + 1 + np.arange(count))
 
 

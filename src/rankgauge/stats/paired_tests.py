@@ -52,7 +52,7 @@ class Interval:
         mean: The mean difference.
         low: Its lower bound.
         high: Its upper bound.
-        level: How often such intervals hold the true mean: 0.95.
+        level: Share of such intervals that contain the true mean: 0.95.
         method: ``t``, ``percentile`` or ``bca``.
     """
 
@@ -72,7 +72,7 @@ class PairedTest:
         hypothesis: The null hypothesis, in words.
         statistic: Of the test.
         p: Two-sided p-value.
-        exact: True if p comes from all possibilities, False if from an approximation or a model.
+        exact: True if p is from the exact distribution, False if from an approximation or a model.
     """
 
     name: str

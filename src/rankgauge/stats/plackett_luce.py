@@ -334,7 +334,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class _Choices:
-    """Checked choices: what was offered, what was picked, how often it counts, whether none was."""
+    """Validated choices: items offered, item picked, weight, and whether none was picked."""
 
     shown: BoolArray  # (S, n)
     picked: IntArray  # (S,)

@@ -1,4 +1,4 @@
-"""Many comparisons at once, by randomization: signs flipped or systems permuted within a query."""
+"""Simultaneous comparisons by randomization: signs flipped or systems permuted within a query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rankgauge.stats.arrays import (
 __all__ = ["RandomizationTest", "max_t", "pairwise_test", "randomization_test", "tukey_hsd"]
 
 _T = TypeVar("_T")
-_ENUMERATED = 16  # up to this many changed queries, all sign patterns are gone through
+_ENUMERATED = 16  # up to this many changed queries, all sign patterns are enumerated
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ def max_t(
     Null hypothesis of the family: in no comparison do the systems differ. The same signs are
     flipped in all columns; p of a column is the share of sign patterns whose largest |t| over all
     columns is at least its own |t|: exact if at most 16 queries differ anywhere, else
-    (b + 1) / (draws + 1). It uses how the columns hang together, so it loses less than Holm.
+    (b + 1) / (draws + 1). It uses the correlation of the columns, so it is more powerful than Holm.
 
     Args:
         differences: (Q, M).
@@ -255,7 +255,7 @@ def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatA
 
 
 def _enumerated(column: FloatArray) -> float:
-    """The p-value by all sign patterns; the first sign is held, the other half mirrors this."""
+    """The p-value by all sign patterns; the first sign is fixed; the other half mirrors this."""
     kept = column[column != 0]
     if not len(kept):
         return 1.0
@@ -304,5 +304,5 @@ def _flipped(
 
 
 def _changed(table: FloatArray, *, to_first: bool = False) -> FloatArray:
-    """The queries where some column is not 0 (or, `to_first`, not what the first one is)."""
+    """The queries where a column is not 0 (or, with `to_first`, differs from the first)."""
     return table[(table != (table[:, :1] if to_first else 0.0)).any(axis=1)]

@@ -1,4 +1,4 @@
-"""Differences of two arms that may be looked at again and again.
+"""Differences of two arms that may be examined at any time and repeatedly.
 
 A test at level 5% that is repeated every day errs far more often than 5%: the difference of two
 equal arms wanders, and sooner or later it is beyond any fixed bound. A confidence sequence has
@@ -179,5 +179,5 @@ def difference_variance(new: ClusterSums, baseline: ClusterSums) -> tuple[float,
 def _informative(sums: ClusterSums) -> float:
     """The effective number of clusters with hits, or of those with misses."""
     misses, squares = sums.x - sums.y, sums.xx - 2 * sums.xy + sums.yy
-    # Without a square of misses, no cluster says how many there are.
+    # Without misses, the number of clusters cannot be estimated.
     return min(sums.y**2 / sums.yy if sums.yy else 0.0, misses**2 / squares if squares else 0.0)

@@ -1,4 +1,4 @@
-"""Classifier two-sample test: can a classifier tell the points of two samples apart?"""
+"""Classifier two-sample test: can a classifier distinguish the points of two samples?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AreaEstimate:
 
     Attributes:
         value: The share of pairs of points, one of each sample, whose scores are in order; 0.5 if
-            the classifier cannot tell the samples apart.
+            the classifier cannot distinguish the samples.
         low: The lower bound of the interval.
         high: The upper bound.
     """
@@ -85,7 +85,7 @@ class LabelScores:
         seed: The seed of the folds and of the order of equally near neighbors.
 
     Attributes:
-        order: The random order in which points are looked at.
+        order: The random order in which points are visited.
         folds: Positions in that order, for each fold.
 
     Raises:

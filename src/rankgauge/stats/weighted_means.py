@@ -1,4 +1,4 @@
-"""Weighted means: how many values they are worth, and their interval."""
+"""Weighted means: their effective sample size and interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections from where they lie: folders, archives, other libraries -> texts and judgments."""
+"""Loading of collections: folders, archives, other libraries -> texts and judgments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(
     faults: Faults | None = None,
     judged: bool = True,
 ) -> Loaded:
-    """A collection from whatever holds it; the parts that are named replace those it has."""
+    """Load a collection from any supported source; named parts replace its own."""
     found = _load(source, split, faults, judged=judged)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))

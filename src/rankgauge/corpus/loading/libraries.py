@@ -25,7 +25,7 @@ from rankgauge.formats.datasets import (
 )
 from rankgauge.formats.texts import Faults, TextRow, kept
 
-# More than this many documents are not held in memory.
+# More than this many documents are not kept in memory.
 _MANY = 20_000
 _EACH = 2_000
 _TITLES = ("title", "headline", "name")
@@ -46,7 +46,7 @@ def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> L
     no_split(name, split)
     data = ir_dataset(name, split) if name else source
     shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
-    # It is only now that the library fetches what it does not have.
+    # The library downloads only now.
     return got_from(lambda: _ir_parts(data, shown, faults), shown, FETCHED)
 
 

@@ -18,8 +18,8 @@ class Loaded:
     documents: Mapping[str, TextRow] = field(default_factory=dict)  # document id to its text
     queries: Mapping[str, TextRow] = field(default_factory=dict)  # query id to its text
     qrels: Qrels | None = None  # the judgments, if there are any
-    name: str = "collection"  # what it is called
-    notes: tuple[str, ...] = ()  # what the reader has to say about how it read
+    name: str = "collection"  # its name
+    notes: tuple[str, ...] = ()  # notes of the reader
     # Whether the judgments was with the queries: they are for these queries alone.
     beside: bool = False
 
@@ -59,7 +59,7 @@ class RowReader:
         return None if self._row is None else self._text(self._row(offset), offset)
 
     def stamp(self) -> object:
-        """Always the same: rows are taken to stay what they are."""
+        """Always the same: rows are assumed not to change."""
         return None
 
     def _text(self, row: Mapping[str, Any], place: int) -> TextRow:

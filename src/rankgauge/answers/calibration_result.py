@@ -1,0 +1,357 @@
+"""`Calibration`: the record of how well a judge agrees with people, and the stamp of a judge."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankgauge.core.files import read_text, write_atomically
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats import Agreement, Estimate
+
+__all__ = ["Bias", "Calibration", "RelationCalibration", "stamp_judge"]
+
+_SCHEMA = "rankgauge/calibration/1"
+_SHOWN = 2  # uncalibrated relations in the summary
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """Whether a judge is more lenient with some items than with the others.
+
+    Attributes:
+        group: The items, such as ``longer claims`` or ``first context``.
+        difference: Mean of (label of the judge - label of people) in the group less that of the
+            others, labels counted 1 if positive. Intervals are Bonferroni-corrected for the number
+            of groups.
+    """
+
+    group: str
+    difference: Estimate
+
+    @property
+    def verdict(self) -> str:
+        """``more lenient``, ``stricter`` or ``cannot tell``."""
+        if self.difference.low > 0:
+            return "more lenient"
+        return "stricter" if self.difference.high < 0 else "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class RelationCalibration:
+    """How well a judge agrees with people on the items of one relation.
+
+    Positive is the first label of the relation (``supported``, ``relevant``, ...). Intervals treat
+    the items of a question, and the questions of a conversation, as a cluster.
+
+    Attributes:
+        relation: The relation; of a criterion its name, too.
+        judge: The name of the judge.
+        prompt: The version of the prompt.
+        labels: Items with a label of people and a verdict of the judge.
+        questions: Their questions.
+        unjudged: Items with a label of people only.
+        confusion: Label of people to label of the judge to the number of items.
+        agreement: Share of items with the same label.
+        base_rate: The agreement of a judge that always gives the most frequent label of people.
+        kappa: Cohen's kappa.
+        alpha: Krippendorff's alpha, nominal.
+        sensitivity: Share of the items that people call positive that the judge calls positive.
+        specificity: Share of the others that the judge does not call positive.
+        gain: Sensitivity + specificity: 1 for a judge that guesses.
+        flips: Share of pairs of replicates that differ; undefined without replicates.
+        people: Krippendorff's alpha of the people; undefined if no item has labels of two.
+        biases: By length, position and system.
+    """
+
+    relation: str
+    judge: str
+    prompt: str
+    labels: int
+    questions: int
+    unjudged: int
+    confusion: Mapping[str, Mapping[str, int]]
+    agreement: Agreement
+    base_rate: float
+    kappa: Agreement
+    alpha: Agreement
+    sensitivity: Estimate
+    specificity: Estimate
+    gain: Estimate
+    flips: Agreement
+    people: Agreement
+    biases: tuple[Bias, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why the judge does not count as calibrated; empty if it does."""
+        if self.gain.low > 1:
+            return ""
+        why = self.gain.reason or "they do not show that it is better than guessing"
+        return f"{many(self.labels, 'label')}: {why}"
+
+    @property
+    def text(self) -> str:
+        """On how many labels the judge was calibrated, and how good it is."""
+        return (
+            f"calibrated on {many(self.labels, 'label')} (kappa {self.kappa.value:.2f}, "
+            f"sensitivity {self.sensitivity.value:.2f}, specificity {self.specificity.value:.2f})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(Result):
+    """How well a judge agrees with people, for each relation. Made by :func:`calibrate`.
+
+    It holds for this judge, this version of its prompt, and these relations only.
+
+    Attributes:
+        relations: One for each relation with labels of people.
+    """
+
+    _schema = _SCHEMA
+
+    relations: tuple[RelationCalibration, ...]
+
+    def uncalibrated(self, relation: str, used: Collection[tuple[str, str]]) -> str:
+        """Return why verdicts on a relation are not those of a calibrated judge; empty if they are.
+
+        Args:
+            relation: The relation.
+            used: Name and version of the prompt of the judges whose verdicts were used.
+        """
+        found = {each.relation: each for each in self.relations}.get(relation)
+        if found is None:
+            return f"no labels of people on {relation}"
+        for name, prompt in sorted(used):
+            if (name, prompt) != (found.judge, found.prompt):
+                given, made = _named(name, prompt), _named(found.judge, found.prompt)
+                return f"the calibration is of {made}, the verdicts are of {given}"
+        return found.reason
+
+    def short_table(self) -> Table:
+        """Return a row for each relation, with warnings below: for a terminal."""
+        rows: list[tuple[Cell, ...]] = [
+            (
+                each.relation, each.labels, each.agreement.value, _text(each.kappa),
+                each.sensitivity.value, each.specificity.value,
+            )
+            for each in self.relations
+        ]  # fmt: skip
+        warnings = [note for note in self._notes() if note.startswith("WARNING")]
+        left = [many(n, "more warning")] if (n := len(warnings) - 1) > 0 else []
+        biased = sum(b.verdict != "cannot tell" for each in self.relations for b in each.biases)
+        return Table(
+            columns=("relation", "labels", "agreement", "kappa (95% CI)", "sens.", "spec."),
+            rows=tuple(rows),
+            title=f"Calibration of {self._judges()}",
+            digits=3,
+            notes=(
+                *warnings[:1],
+                f"{', '.join([*left, f'{biased} biases found', 'alpha'])}: --full (full=True)",
+            ),
+        )
+
+    def table(self) -> Table:
+        """Return a row for each relation, with biases that were found below."""
+        rows: list[tuple[Cell, ...]] = [
+            (
+                each.relation, each.labels, each.agreement.value, each.base_rate,
+                _text(each.kappa), _text(each.alpha), _text(each.sensitivity),
+                _text(each.specificity),
+            )
+            for each in self.relations
+        ]  # fmt: skip
+        return Table(
+            columns=(
+                "relation", "labels", "agreement", "base rate", "kappa", "alpha", "sensitivity",
+                "specificity",
+            ),
+            rows=tuple(rows),
+            title=f"Calibration of {self._judges()}",
+            digits=3,
+            notes=tuple(self._notes()),
+        )  # fmt: skip
+
+    def _judges(self) -> str:
+        return ", ".join(dict.fromkeys(_named(each.judge, each.prompt) for each in self.relations))
+
+    def _notes(self) -> Iterator[str]:
+        yield (
+            "95% intervals, with questions (or conversations) as clusters; base rate: agreement if "
+            "always the most frequent label is given"
+        )
+        for each in self.relations:
+            if each.reason:
+                yield f"WARNING: {each.relation} is uncalibrated: {each.reason}"
+            if each.unjudged:
+                yield (
+                    f"{each.relation}: the judge has no verdict on "
+                    f"{many(each.unjudged, 'item')} with a label"
+                )
+            if each.flips.defined:
+                yield f"{each.relation}: {each.flips.value:.1%} of pairs of replicates differ"
+            if each.people.defined:
+                yield f"{each.relation}: alpha of the people {_text(each.people)}"
+            found = [bias for bias in each.biases if bias.verdict != "cannot tell"]
+            for bias in found:
+                yield f"{each.relation}: {bias.verdict} with {bias.group}, {_text(bias.difference)}"
+            unsure = [bias.group for bias in each.biases if bias not in found]
+            if unsure:
+                yield f"{each.relation}: cannot tell whether it is biased by {', '.join(unsure)}"
+
+    def data_table(self) -> Table:
+        """Return a row for each number of each relation, with its interval."""
+        rows: list[tuple[Cell, ...]] = []
+        for each in self.relations:
+            for name in ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain"):
+                found = getattr(each, name)
+                rows.append((each.relation, name, found.value, found.low, found.high, found.reason))
+            for bias in each.biases:
+                found = bias.difference
+                rows.append((
+                    each.relation, f"bias: {bias.group}", found.value, found.low, found.high,
+                    found.reason or bias.verdict,
+                ))  # fmt: skip
+        return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
+
+    def summary(self) -> str:
+        """Return the stamp, and for which relations the judge is not calibrated."""
+        bad = [each for each in self.relations if each.reason]
+        good = {each.relation for each in self.relations} - {each.relation for each in bad}
+        parts = [self.stamp(good)] if good else []
+        parts += [f"{each.relation} is uncalibrated, {each.reason}" for each in bad[:_SHOWN]]
+        return f"{self._judges()[:99]}: {'; '.join(parts)}"
+
+    def stamp(self, relations: Collection[str]) -> str:
+        """Return on how many labels the judge was calibrated for relations, and how good it is.
+
+        Args:
+            relations: Some of those that it was calibrated for.
+        """
+        some = [each for each in self.relations if each.relation in relations]
+        if len(some) == 1:
+            return some[0].text
+        labels = many(sum(each.labels for each in some), "label")
+        worst = min(some, key=lambda each: each.gain.value, default=None)
+        if worst is None:
+            return "calibrated on 0 labels"
+        return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
+
+    def _data(self) -> dict[str, Any]:
+        return {"relations": list(self.relations)}
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON."""
+        with write_atomically(path) as stream:
+            stream.write(f"{self.to_json()}\n".encode())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Calibration:
+        """Read what `write` wrote.
+
+        Raises:
+            InputError: If there is no such file, or it is not by the schema.
+        """
+        return cls.from_json(read_text(path), where=os.fspath(path))
+
+    @classmethod
+    def from_json(cls, text: str, *, where: str = "calibration") -> Calibration:
+        """Make a calibration of its JSON.
+
+        Raises:
+            InputError: If it is not valid JSON, or not by the schema that this version knows.
+        """
+        import json
+
+        try:
+            data = json.loads(text)
+            if data["schema"] != _SCHEMA:
+                raise InputError(
+                    f"the schema is {data['schema']!r:.60}, wanted {_SCHEMA!r}", where=where,
+                    fix="read it with the version of rankgauge that wrote it",
+                )  # fmt: skip
+            return cls(tuple(map(_relation_of, data["relations"])))
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"this is no calibration in JSON: {error}", where=where,
+                fix="give what rankgauge answers calibrate -o wrote",
+            ) from None  # fmt: skip
+
+
+def _named(name: str, prompt: str) -> str:
+    return f"{name} ({prompt})" if prompt else name
+
+
+def _text(found: Agreement | Estimate) -> str:
+    if math.isnan(found.value):
+        return "undefined"
+    if math.isnan(found.low):
+        return f"{found.value:.3f}"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
+    """From what `to_dict` made."""
+    parts = dict(data)
+    for name in ("agreement", "kappa", "alpha", "flips", "people"):
+        parts[name] = Agreement(**_numbers(parts[name]))
+    for name in ("sensitivity", "specificity", "gain"):
+        parts[name] = Estimate(**_numbers(parts[name]))
+    parts["biases"] = tuple(
+        Bias(each["group"], Estimate(**_numbers(each["difference"]))) for each in parts["biases"]
+    )
+    return RelationCalibration(**parts)
+
+
+def _numbers(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: math.nan if value is None else value for name, value in data.items()}
+
+
+def stamp_judge(
+    judge: Mapping[str, Any] | None,
+    used: Mapping[str, Collection[tuple[str, str]]],
+    needed: Mapping[str, Sequence[str]],
+    calibration: Calibration | str | os.PathLike[str] | None,
+) -> dict[str, Any]:
+    """Return who judged, for which measures that judge is calibrated, and a stamp in words.
+
+    Args:
+        judge: What is known of the judge: ``name``, ``prompt``, ``person``.
+        used: Name and prompt of the judges of each relation; empty if only `judge` is known.
+        needed: The relations that each measure needs.
+        calibration: The calibration, or its path.
+    """
+    found = dict(judge or {})
+    names = sorted({name for each in used.values() for name, _ in each})
+    name = found.setdefault("name", ", ".join(names) or "unknown judge")
+    if found.get("person"):
+        return found | {"calibrated": list(needed), "stamp": f"{name}, a person"}
+    if calibration is None:
+        return found | {"calibrated": [], "stamp": f"{name}, uncalibrated"}
+    if not isinstance(calibration, Calibration):
+        calibration = Calibration.read(calibration)
+    given = {(name, str(found.get("prompt", "")))}
+    why = {
+        measure: [
+            reason
+            for relation in relations
+            if (reason := calibration.uncalibrated(relation, used.get(relation, ()) or given))
+        ]
+        for measure, relations in needed.items()
+    }
+    good = [measure for measure, reasons in why.items() if not reasons]
+    bad = [measure for measure, reasons in why.items() if reasons]
+    stamp = calibration.stamp({each for name in good for each in needed[name]})
+    if bad:
+        scope = f" for {', '.join(bad)}" if good else ""
+        stamp = f"uncalibrated{scope}: {why[bad[0]][0]}"
+    return found | {"calibrated": good, "stamp": f"{name}, {stamp}"}

@@ -1,0 +1,237 @@
+"""What one worker does: measure the queries of a partition, and add up values exactly.
+
+Rows come as Arrow batches in which all rows of a query are neighbours. Nothing here depends on the
+engine, on how rows were split into partitions and batches, on a clock or on chance, so that a task
+that is repeated gives the same rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgauge.core.exact_sum import as_integer
+from rankgauge.core.policies import Policies
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.evaluation.partial import (
+    Measured,
+    make_context,
+    measure_absent,
+    measure_block,
+    merge_measured,
+)
+from rankgauge.measures.measure import parse
+
+# Rows that are held at a time, besides the rest of the query that they end with.
+CHUNK_ROWS = 500_000
+# The least value that a geometric mean counts.
+_SMALLEST = 1e-5
+
+
+class Job(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        measures: Names of measures.
+        runs: Names of all runs: one without rows in a partition has empty rankings there.
+        policies: What is decided where definitions are silent.
+    """
+
+    measures: tuple[str, ...]
+    runs: tuple[str, ...]
+    policies: Policies
+
+
+def measure_batches(batches: Iterable[Any], job: Job) -> Iterator[Any]:
+    """Measure the queries of a partition.
+
+    Args:
+        batches: Record batches with the columns query_id, doc_id, value, run and judged: a grade
+            if judged, else a score. Sorted by query_id.
+        job: What is measured.
+
+    Yields:
+        Record batches with the columns run, query_id, and one for each measure.
+    """
+    for table in whole_queries(batches, CHUNK_ROWS):
+        yield from _measure_table(table, job)
+
+
+def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Tables of whole queries, of about so many rows each."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    size, wanted = 0, rows
+    last = ""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        _check_order(batch, last)
+        last = batch["query_id"][-1].as_py()
+        held.append(batch)
+        size += batch.num_rows
+        if size < wanted:
+            continue
+        table = pa.Table.from_batches(held).combine_chunks()
+        ids = table["query_id"]
+        # Where the last query begins, which may go on in the next batch.
+        start = _first_of(ids, last)
+        if start:
+            yield table.slice(0, start)
+        rest = table.slice(start)
+        held, size = rest.to_batches(), rest.num_rows
+        # A query larger than a chunk is not put together again for each batch that it has.
+        wanted = max(rows, 2 * size)
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _first_of(ids: Any, query: str) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.index(ids, query).as_py())
+
+
+def _check_order(batch: Any, last: str) -> None:
+    """Refuse what is no id, or not in order."""
+    import pyarrow.compute as pc
+
+    ids = batch["query_id"]
+    if ids.null_count:
+        judged = bool(batch["judged"][pc.index(ids.is_null(), True).as_py()].as_py())
+        raise InputError(
+            f"a query id is missing in the {'judgments' if judged else 'run'}",
+            where="query_id", fix="filter out rows without a query id",
+        )  # fmt: skip
+    if ids[0].as_py() < last or pc.any(pc.less(ids[1:], ids[:-1])).as_py():
+        raise InputError(
+            "the rows of a partition are not sorted by query", where="query_id",
+            fix="sort each partition by query_id, byte by byte",
+        )  # fmt: skip
+
+
+def _measure_table(table: Any, job: Job) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    judgments = table.filter(table["judged"])
+    if not judgments.num_rows:
+        return
+    rows = table.filter(pc.invert(table["judged"]))
+    plan = make_plan(job.measures)
+    try:
+        qrels = Qrels.of(judgments.select(["query_id", "doc_id", "value"]).rename_columns(
+            ["query_id", "doc_id", "grade"]
+        ))  # fmt: skip
+    except RankgaugeError as error:
+        raise InputError(error.what, where="judgments", fix=error.fix) from None
+    context = make_context(qrels, plan, job.policies, None)
+    for name in job.runs:
+        chosen = rows.filter(pc.equal(rows["run"], name)) if len(job.runs) > 1 else rows
+        measured = _measure_run(chosen, name, context)
+        if measured is None:
+            continue
+        columns = [
+            pa.array([name] * len(measured.numbers), pa.string()),
+            pa.array([qrels.query_ids[number] for number in measured.numbers.tolist()]),
+            *(
+                pa.array(np.ascontiguousarray(column), mask=np.isnan(column))
+                for column in measured.values.T
+            ),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, ["run", "query_id", *job.measures])
+
+
+def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
+    """The values of a run; None if it has none of the queries and these do not count."""
+    parts = []
+    seen = np.zeros(len(context.qrels), dtype=bool)
+    if rows.num_rows:
+        table = rows.select(["query_id", "doc_id", "value"])
+        try:
+            block = Run.of(table.rename_columns(["query_id", "doc_id", "score"]), name=name)
+            partial = measure_block(block, context)
+        except RankgaugeError as error:
+            raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
+        parts.append(partial.measured)
+        seen[partial.measured.numbers] = True
+    absent = np.flatnonzero(~seen)
+    if len(absent) and context.policies.queries != "intersection":
+        parts.append(measure_absent(absent, context))
+    return merge_measured(parts) if parts else None
+
+
+def sum_batches(batches: Iterable[Any], measures: Sequence[str]) -> Iterator[Any]:
+    """Add up the values of a partition, by run and measure."""
+    import pyarrow as pa
+
+    sums: dict[tuple[str, str], Sum] = {}
+    for batch in batches:
+        runs = np.asarray(batch["run"].to_pylist(), dtype=object)
+        for run in dict.fromkeys(runs.tolist()):
+            chosen = batch.filter(pa.array(runs == run))
+            for measure in measures:
+                values = chosen[measure].to_numpy(zero_copy_only=False)
+                added = sums.get((run, measure), Sum(0, 0, 0)) + sum_of(measure, values)
+                sums[run, measure] = added
+    rows = [
+        {"run": run, "measure": measure, "whole": format(s.whole, "x"), "defined": s.defined,
+         "queries": s.queries}
+        for (run, measure), s in sums.items()
+    ]  # fmt: skip
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows)
+
+
+class Sum(NamedTuple):
+    """The values of a measure in a part of the queries, added exactly.
+
+    Attributes:
+        whole: The sum of the defined ones times 2 ** 1074: of logarithms for a geometric mean.
+        defined: How many they are.
+        queries: How many queries there are.
+    """
+
+    whole: int
+    defined: int
+    queries: int
+
+    def __add__(self, other: Sum) -> Sum:  # type: ignore[override] # sums are added, not joined
+        return Sum(*map(sum, zip(self, other, strict=True)))
+
+
+def sum_of(measure: str, values: Sequence[float] | np.ndarray) -> Sum:
+    """Add up the values of a measure; NaN where undefined."""
+    given = np.asarray(values, dtype=np.float64)
+    known = given[~np.isnan(given)]
+    if parse(measure).declaration.mean == "geometric":
+        # Not np.log: its last bit may depend on where in memory a number is.
+        known = np.array([math.log(value) for value in np.maximum(known, _SMALLEST).tolist()])
+    return Sum(as_integer(known), len(known), len(given))
+
+
+def mean_of(measure: str, total: Sum, *, skip_undefined: bool = False) -> float:
+    """The mean of a measure from the sum over all queries: that of `Evaluation.mean`."""
+    from rankgauge.core.exact_sum import as_float
+
+    declared = parse(measure).declaration
+    how = declared.mean
+    whole, count = total.whole, total.defined
+    if not (skip_undefined or declared.undefined == "skip"):
+        count = total.queries
+        if how == "geometric":
+            least = as_integer(np.array([math.log(_SMALLEST)]))
+            whole += least * (total.queries - total.defined)
+    if how == "sum":
+        return as_float(whole)
+    if not count:
+        return math.nan
+    mean = as_float(whole) / count
+    return math.exp(mean) if how == "geometric" else mean

@@ -1,0 +1,315 @@
+"""Evaluation on Apache Spark: values per query as a DataFrame, with the digits of `evaluate`.
+
+PySpark is imported where a function is called with one of its DataFrames. It uses DataFrames and
+``mapInArrow`` only, so that classic sessions and Spark Connect work alike, from Spark 3.4 on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from rankgauge.core.libraries import library
+from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.distributed.partition import Job, Sum, mean_of
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation import Evaluation
+from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.measures import Measure, parse
+
+_COLUMNS = {
+    "query_id": "query_id", "doc_id": "doc_id", "score": "score", "grade": "grade", "run": "run",
+}  # fmt: skip
+# What workers need of this package.
+_PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles",
+             "rendering", "stats")  # fmt: skip
+
+
+def evaluate(  # noqa: PLR0913 - one parameter a choice
+    run: Any,
+    qrels: Any,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    runs: Iterable[str] | None = None,
+    ties: Ties = "trec",
+    queries: Literal["all", "intersection"] = "all",
+    duplicates: Duplicates = "error",
+    unjudged: Unjudged = "not relevant",
+    partitions: int | None = None,
+    ship: Literal["value", "installed"] = "value",
+) -> Any:
+    """Evaluate runs in Spark: the value of each measure for each judged query.
+
+    Judgments and runs are shuffled once, by query. Values are equal to those of
+    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. Below about 10 million rows
+    a single machine is done before a Spark session has started.
+
+    Args:
+        run: A Spark DataFrame with the columns query_id, doc_id, score; and run, the name of the
+            run, if there are several.
+        qrels: A Spark DataFrame with the columns query_id, doc_id, grade.
+        measures: As of :func:`rankgauge.evaluate`; those that read more than grades are refused.
+        columns: Names of columns that differ: ``{"grade": "relevance"}``.
+        runs: The names of the runs, if there are several. If left out they are looked up, which
+            takes a pass over the run.
+        ties: As of :func:`rankgauge.evaluate`, without ``input``: rows have no order in Spark.
+        queries: ``all`` that are judged, or the ``intersection`` with each run.
+        duplicates: A document twice in a ranking is an ``error``; ``best`` keeps the highest score.
+        unjudged: As of :func:`rankgauge.evaluate`.
+        partitions: How many partitions the rows are shuffled into; Spark's default if left out.
+        ship: ``value`` sends the code to the workers, which need NumPy and PyArrow only;
+            ``installed`` uses the package that is installed there, with its compiled core.
+
+    Returns:
+        A lazy DataFrame: run, query_id, and a column of doubles for each measure, null where it
+        is undefined. Write it with its own writer.
+
+    Raises:
+        InputError: For a column that is not there, or ids that are numbers with a fraction. When
+            the result is used, Spark reports duplicates and missing values of the input.
+        UnknownName: For a measure or a choice nobody knows.
+        MissingExtra: If pyspark or pyarrow is not installed.
+
+    Example:
+        >>> values = evaluate(run_df, qrels_df, ["nDCG@10", "RR"])  # doctest: +SKIP
+        >>> summarize(values)  # doctest: +SKIP
+        {'run': {'nDCG@10': 0.639, 'RR': 0.8333}}
+    """
+    functions = library("pyspark.sql.functions", extra="spark", of="Spark")
+    library("pyarrow", extra="spark", of="Spark")
+    plan = make_plan(measures)
+    if plan.special:
+        raise UnknownName(
+            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark's rows do not have",
+            fix="evaluate it with rankgauge.evaluate",
+        )
+    for word, value, refused in (("ties", ties, "input"), ("duplicates", duplicates, "first")):
+        if value == refused:
+            raise UnknownName(
+                f"{word}={value} needs an order of rows, which Spark does not have",
+                fix=f"leave {word} out",
+            )
+    policies = Policies(ties=ties, queries=queries, duplicates=duplicates, unjudged=unjudged)
+    if policies.ties == "mean":
+        plan.refuse_open(0)
+    names = _columns(columns)
+    with_runs = names["run"] in run.columns
+    found = _names_of(run, names["run"], runs) if with_runs else ("run",)
+    rows = _rows(functions, run, names, value="score", run=names["run"] if with_runs else None)
+    judged = _rows(functions, qrels, names, value="grade", run=None)
+    tagged = rows.withColumn("judged", functions.lit(False)).unionByName(  # noqa: FBT003
+        judged.withColumn("judged", functions.lit(True))  # noqa: FBT003
+    )
+    by_query = [partitions, "query_id"] if partitions else ["query_id"]
+    sorted_rows = tagged.repartition(*by_query).sortWithinPartitions("query_id")
+    job = Job(tuple(map(str, plan.measures)), found, policies)
+    doubles = "".join(f", `{measure}` double" for measure in job.measures)
+    return sorted_rows.mapInArrow(
+        _on_worker("measure_batches", job, ship), f"run string, query_id string{doubles}"
+    )
+
+
+def summarize(
+    values: Any, *, undefined: Undefined = "zero", ship: Literal["value", "installed"] = "value"
+) -> dict[str, dict[str, float]]:
+    """Return the mean of each measure by run: exact sums, equal to `Evaluation.mean`.
+
+    Args:
+        values: What `evaluate` returned, or the same columns read from storage.
+        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        ship: As of `evaluate`.
+
+    Returns:
+        Run to measure to mean.
+
+    Raises:
+        InputError: If the columns are not those of `evaluate`.
+    """
+    Policies(undefined=undefined)
+    measures = _measures_of(values)
+    parts = values.mapInArrow(
+        _on_worker("sum_batches", measures, ship),
+        "run string, measure string, whole string, defined long, queries long",
+    )
+    sums: dict[str, dict[str, Sum]] = {}
+    for row in parts.toLocalIterator():
+        of_run = sums.setdefault(row["run"], {})
+        part = Sum(int(row["whole"], 16), row["defined"], row["queries"])
+        of_run[row["measure"]] = of_run.get(row["measure"], Sum(0, 0, 0)) + part
+    return {
+        run: {
+            measure: mean_of(measure, of_run[measure], skip_undefined=undefined == "skip")
+            for measure in measures
+        }
+        for run, of_run in sorted(sums.items())
+    }
+
+
+def to_evaluations(values: Any) -> dict[str, Evaluation]:
+    """Bring the values of all queries to this machine, to compare, gate, save or report them.
+
+    Args:
+        values: What `evaluate` returned, or the same columns read from storage. A value takes 8
+            bytes, an id about 60.
+
+    Returns:
+        Run to `Evaluation`, with the queries sorted.
+
+    Raises:
+        InputError: If the columns are not those of `evaluate`.
+    """
+    measures = _measures_of(values)
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in values.toLocalIterator():
+        of_query = [float("nan") if row[name] is None else row[name] for name in measures]
+        found.setdefault(row["run"], {})[row["query_id"]] = of_query
+    return {
+        run: Evaluation.from_values(
+            run, sorted(by_query),
+            {
+                measure: [by_query[query][at] for query in sorted(by_query)]
+                for at, measure in enumerate(measures)
+            },
+        )
+        for run, by_query in sorted(found.items())
+    }  # fmt: skip
+
+
+def _columns(given: Mapping[str, str] | None) -> dict[str, str]:
+    unknown = sorted(set(given or {}) - set(_COLUMNS))
+    if unknown:
+        raise UnknownName(
+            f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(_COLUMNS)}"
+        )
+    return {**_COLUMNS, **(given or {})}
+
+
+def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, ...]:
+    """The names of the runs."""
+    if given is not None:
+        return tuple(dict.fromkeys(given))
+    names = [row[0] for row in run.select(run[column].cast("string")).distinct().collect()]
+    if None in names:
+        raise InputError(
+            "a row of the run has no name of a run", where=column,
+            fix="filter out rows without one",
+        )  # fmt: skip
+    if not names:
+        raise InputError("the run has no rows", where="run", fix="give at least one ranking")
+    return tuple(sorted(names))
+
+
+def _rows(
+    functions: Any, frame: Any, names: Mapping[str, str], *, value: str, run: str | None
+) -> Any:
+    """The rows of a run or of judgments, in the columns that workers read."""
+    what = "run" if value == "score" else "judgments"
+    types = dict(frame.dtypes)
+    for role in ("query_id", "doc_id", value):
+        if names[role] not in types:
+            raise InputError(
+                f"the {what} have no column {names[role]!r}: they have {', '.join(types)}",
+                where=what, fix=f"name it: columns={{{role!r}: ...}}",
+            )  # fmt: skip
+        if role != value and types[names[role]] in {"double", "float"}:
+            raise InputError(
+                f"column {names[role]!r} has numbers with a fraction ({types[names[role]]}), which "
+                "are no ids", where=what, fix="cast it to a whole number or to text",
+            )  # fmt: skip
+    column = functions.col
+    name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
+    return frame.select(
+        column(f"`{names['query_id']}`").cast("string").alias("query_id"),
+        column(f"`{names['doc_id']}`").cast("string").alias("doc_id"),
+        column(f"`{names[value]}`").cast("double").alias("value"),
+        name.alias("run"),
+    )
+
+
+def _measures_of(values: Any) -> tuple[str, ...]:
+    """The measures that are columns of values per query."""
+    measures = tuple(name for name in values.columns if name not in {"run", "query_id"})
+    try:
+        known = bool(measures) and len(values.columns) == len(measures) + 2
+        for name in measures:
+            parse(name)
+    except UnknownName:
+        known = False
+    if not known:
+        raise InputError(
+            f"the columns are {', '.join(values.columns)}; wanted are run, query_id and measures",
+            where="values", fix="give what rankgauge.distributed.spark.evaluate returned",
+        )  # fmt: skip
+    return measures
+
+
+def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function of batches that runs where this package need not be installed.
+
+    What is nested in a function is pickled with its code and not by its name.
+    """
+    if ship not in {"value", "installed"}:
+        raise UnknownName(f"ship={ship!r} is not possible", fix="choose value or installed")
+    packed = pickle.dumps(settings)
+    sources, digest = _sources() if ship == "value" else (b"", "")
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import importlib
+        import importlib.abc
+        import importlib.util
+        import pickle
+        import sys
+        import zlib
+
+        # A process of Spark serves one job after the other: the code may be that of another one.
+        finders: list[Any] = [each for each in sys.meta_path if hasattr(each, "rankgauge")]
+        known = finders[0].rankgauge if finders else ""
+        if known != digest:
+            for loaded in [each for each in sys.modules if each.partition(".")[0] == "rankgauge"]:
+                del sys.modules[loaded]
+            sys.meta_path[:] = [each for each in sys.meta_path if each not in finders]
+        if digest and known != digest:
+            texts = pickle.loads(zlib.decompress(sources))  # noqa: S301 - made below
+
+            class Sources(importlib.abc.InspectLoader, importlib.abc.MetaPathFinder):
+                """Imports modules from their texts: no file is written on a worker."""
+
+                rankgauge = digest
+
+                def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
+                    if fullname not in texts:
+                        return None
+                    return importlib.util.spec_from_loader(fullname, self)
+
+                def is_package(self, fullname: str) -> bool:
+                    return bool(texts[fullname][1])
+
+                def get_source(self, fullname: str) -> str:
+                    return str(texts[fullname][0])
+
+            sys.meta_path.insert(0, Sources())
+        module = importlib.import_module("rankgauge.distributed.partition")
+        yield from getattr(module, name)(batches, pickle.loads(packed))  # noqa: S301 - made above
+
+    return work
+
+
+@lru_cache(maxsize=1)
+def _sources() -> tuple[bytes, str]:
+    """The texts of the modules that workers need, and what tells versions apart."""
+    root = Path(__file__).parents[1]
+    files = [root / "__init__.py", root / "errors.py"]
+    files += [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]
+    texts = {}
+    for path in files:
+        parts = path.relative_to(root.parent).with_suffix("").parts
+        package = parts[-1] == "__init__"
+        texts[".".join(parts[:-1] if package else parts)] = (path.read_text("utf-8"), package)
+    packed = zlib.compress(pickle.dumps(texts), 9)
+    return packed, hashlib.sha256(packed).hexdigest()

@@ -1,0 +1,290 @@
+"""Spark itself: local, Connect, and a cluster of two workers of which one dies."""
+
+import json
+import math
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+from rankgauge.distributed import spark
+from rankgauge.errors import InputError, UnknownName
+
+pyspark = pytest.importorskip("pyspark", reason="without pyspark no job is run")
+pytest.importorskip("pyarrow")
+if shutil.which("java") is None:
+    pytest.skip("without Java no job is run", allow_module_level=True)
+
+JOB = Path(__file__).parents[1] / "spark_job.py"
+MEASURES = ("nDCG@10", "RR", "AP", "GMAP", "R@20")
+SOURCES = Path(rankgauge.__file__).parents[1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _python():
+    """The workers run this Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYTHONPATH", str(SOURCES))
+        yield
+
+
+@pytest.fixture(scope="module")
+def session():
+    from pyspark.sql import SparkSession
+
+    made = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .getOrCreate()
+    )
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    made.stop()
+
+
+QRELS = {
+    "q1": {"a": 3, "B": 1, "9": 2, "10": 0, "never": 1},
+    "q2": {"Z": 2, "_": 1, "aa": 0},
+    "q3": {"a": 1},
+    "q4": {"a": 0},
+    "é": {"a": 1, "b": 2},
+}
+RUNS = {
+    "a": {
+        "q1": {"a": 1.0, "B": 1.0, "ä": 1.0, "10": 2.0, "9": 0.5},
+        "q2": {"z": 0.25, "Z": 0.25, "_": 0.25, "aa": 0.25},
+        "q4": {"a": 1.0},
+        "unknown": {"a": 1.0},
+    },
+    "b": {"q1": {"B": 0.5, "a": 0.5}, "é": {"b": 1.0}},
+}
+
+
+def frames(session, runs=RUNS, qrels=QRELS):
+    rows = [
+        (name, query, doc, score)
+        for name, run in runs.items()
+        for query, docs in run.items()
+        for doc, score in docs.items()
+    ]
+    grades = [(query, doc, grade) for query, docs in qrels.items() for doc, grade in docs.items()]
+    return (
+        session.createDataFrame(rows, "run string, query_id string, doc_id string, score double"),
+        session.createDataFrame(grades, "query_id string, doc_id string, grade int"),
+    )
+
+
+def assert_equal(found, expected):
+    """The same queries, and the same bits."""
+    order = sorted(range(len(expected.query_ids)), key=expected.query_ids.__getitem__)
+    assert list(found.query_ids) == [expected.query_ids[at] for at in order]
+    for row, at in enumerate(order):
+        for a, b in zip(found.per_query[row], expected.per_query[at], strict=True):
+            assert a == b or (math.isnan(a) and math.isnan(b))
+
+
+@pytest.mark.parametrize("ship", ["value", "installed"])
+def test_values_and_means_are_those_of_evaluate(session, ship):
+    values = spark.evaluate(*frames(session), MEASURES, ship=ship)
+    found = spark.to_evaluations(values)
+    assert list(found) == ["a", "b"]
+    means = spark.summarize(values, ship=ship)
+    for name, run in RUNS.items():
+        expected = rankgauge.evaluate(QRELS, run, MEASURES)
+        assert_equal(found[name], expected)
+        assert means[name] == expected.mean()
+    skipped = rankgauge.evaluate(QRELS, RUNS["a"], MEASURES, undefined="skip").mean()
+    assert spark.summarize(values, undefined="skip")["a"] == skipped
+    comparison = rankgauge.compare([found["a"], found["b"]])
+    assert "nDCG@10" in str(comparison)
+
+
+def test_one_run_needs_no_name_and_columns_may_have_others(session):
+    run, qrels = frames(session, {"run": RUNS["a"]})
+    values = spark.evaluate(
+        run.drop("run").withColumnRenamed("score", "s"),
+        qrels.withColumnRenamed("grade", "my relevance"), "AP", partitions=2,
+        columns={"score": "s", "grade": "my relevance"}, queries="intersection",
+    )  # fmt: skip
+    expected = rankgauge.evaluate(QRELS, RUNS["a"], "AP", queries="intersection")
+    assert_equal(spark.to_evaluations(values)["run"], expected)
+
+
+def test_ids_that_are_numbers_on_one_side_match(session):
+    run = session.createDataFrame([(7, 3, 1.0)], "query_id int, doc_id long, score float")
+    qrels = session.createDataFrame([("7", "3", 1)], "query_id string, doc_id string, grade long")
+    assert spark.summarize(spark.evaluate(run, qrels, "RR")) == {"run": {"RR": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(None, "d", 1.0)], "a query id is missing in the run"),
+        ([("q1", None, 1.0)], "run run: .*document id is missing"),
+        ([("q1", "d", math.nan)], "run run: "),
+        ([("q1", "d", None)], "run run: "),
+        ([("q1", "d", 1.0), ("q1", "d", 2.0)], "'d' occurs twice"),
+    ],
+)
+def test_faults_of_rows_are_named_in_the_error_of_spark(session, rows, message):
+    run = session.createDataFrame(rows, "query_id string, doc_id string, score double")
+    values = spark.evaluate(run, frames(session)[1], "RR")
+    with pytest.raises(Exception, match=message):
+        values.collect()
+
+
+def test_what_cannot_work_is_refused_before_a_job_starts(session):
+    run, qrels = frames(session)
+    with pytest.raises(InputError, match="the judgments have no column 'grade'"):
+        spark.evaluate(run, qrels.drop("grade"), "RR")
+    with pytest.raises(InputError, match="'query_id' has numbers with a fraction"):
+        spark.evaluate(run.withColumn("query_id", run.score), qrels, "RR")
+    for arguments, message in (
+        ({"measures": "alpha_nDCG@10"}, "reads subtopics"),
+        ({"measures": "RR", "ties": "input"}, "needs an order of rows"),
+        ({"measures": "RR", "duplicates": "first"}, "needs an order of rows"),
+        ({"measures": "RR", "ship": "code"}, "choose value or installed"),
+        ({"measures": "RR", "columns": {"rank": "r"}}, "unknown column 'rank'"),
+    ):
+        with pytest.raises(UnknownName, match=message):
+            spark.evaluate(run, qrels, **arguments)
+    with pytest.raises(InputError, match="wanted are run, query_id and measures"):
+        spark.summarize(run)
+
+
+def test_spark_runs_the_query_that_is_written_for_it(session):
+    pytest.importorskip("sqlglot")
+    from rankgauge.distributed import sql_checks, sql_query
+
+    run, qrels = frames(session, {"run": RUNS["a"]})
+    run.createOrReplaceTempView("run")
+    qrels.createOrReplaceTempView("qrels")
+    measures = ("nDCG@10", "nDCG(gain=exp)@3", "RR", "AP", "R@20", "P@5", "RBP(p=0.8)", "Rprec")
+    rows = session.sql(sql_query(measures, dialect="spark", per_query=True)).collect()
+    expected = rankgauge.evaluate(QRELS, RUNS["a"], measures)
+    assert [row["query_id"] for row in rows] == sorted(QRELS)
+    for row in rows:
+        found = [math.nan if value is None else value for value in row[1:]]
+        exact = [expected.value(row["query_id"], measure) for measure in measures]
+        assert found == pytest.approx(exact, rel=1e-12, nan_ok=True)
+    [counts] = session.sql(sql_checks(dialect="spark")).collect()
+    assert list(counts) == [0, 0, 0, 0, 0, 0, 3]
+
+
+# ---- in a process of its own
+
+
+def check_result(folder, means):
+    """Values and means of a job are those of `evaluate` over the same rows; no query twice."""
+    import pyarrow.parquet as pq
+
+    qrels = rankgauge.Qrels.of(pq.read_table(folder / "qrels"))
+    rows, values = pq.read_table(folder / "run"), pq.read_table(folder / "values").to_pandas()
+    runs = rows["run"].to_numpy(zero_copy_only=False)
+    for name in ("a", "b"):
+        chosen = rows.filter(runs == name).select(["query_id", "doc_id", "score"])
+        expected = rankgauge.evaluate(qrels, chosen, MEASURES)
+        found = values[values["run"] == name].sort_values("query_id")
+        order = sorted(range(len(qrels)), key=expected.query_ids.__getitem__)
+        assert found["query_id"].tolist() == [expected.query_ids[at] for at in order]
+        exact = expected.per_query[order]
+        mine = found[list(MEASURES)].to_numpy()
+        assert ((mine == exact) | ((mine != mine) & (exact != exact))).all()  # noqa: PLR0124 - NaN
+        assert means[name] == expected.mean()
+
+
+@pytest.mark.slow
+def test_connect_gives_the_same_bits(tmp_path):
+    pytest.importorskip("grpc", reason="without grpc there is no Spark Connect")
+    done = subprocess.run(
+        [sys.executable, str(JOB), "connect", str(tmp_path), "3000"],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    check_result(tmp_path, json.loads(done.stdout.splitlines()[-1]))
+
+
+@contextmanager
+def cluster(folder):
+    """A master and two workers with one core each: its URL, and the workers' processes."""
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    commands = [[f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port),
+                 "--webui-port", "0"]]  # fmt: skip
+    commands += [
+        [f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g",
+         "--webui-port", "0", "--work-dir", str(folder / f"work{n}"), url]
+        for n in range(2)
+    ]  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    processes = []
+    with (folder / "cluster.log").open("wb") as log:
+        for command in commands:
+            processes.append(
+                subprocess.Popen(
+                    [str(home / "bin" / "spark-class"), *command],
+                    stdout=log,
+                    stderr=log,
+                    env=environment | {"SPARK_HOME": str(home)},
+                    start_new_session=True,
+                )
+            )
+            deadline = time.monotonic() + 60
+            while len(processes) == 1 and time.monotonic() < deadline:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.1)
+        try:
+            yield url, processes[1:]
+        finally:
+            for process in processes:
+                kill(process)
+
+
+def kill(process):
+    """End a process and all it started, at once."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_in_the_last_stage_changes_nothing(tmp_path):
+    """2 million rows on a cluster whose workers do not have the package installed by a path."""
+    with (
+        cluster(tmp_path) as (url, workers),
+        (tmp_path / "job.log").open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, str(JOB), url, str(tmp_path), "100000"],
+            stdout=subprocess.PIPE, stderr=log, text=True,
+        ) as job,
+    ):  # fmt: skip
+        evaluating = killed = False
+        last = ""
+        for line in job.stdout:
+            last = line
+            evaluating = evaluating or line.startswith("evaluating")
+            ended = int(line.split()[1]) if line.startswith("ended") else 0
+            if evaluating and not killed and 3 <= ended < 14:
+                kill(workers[0])
+                killed = True
+    assert job.returncode == 0, (tmp_path / "job.log").read_text()[-3000:]
+    assert killed
+    check_result(tmp_path, json.loads(last))
