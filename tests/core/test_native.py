@@ -13,6 +13,10 @@ from rankgauge import functional
 from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.formats import fast_trec
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.readers import read_table
 from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
@@ -23,6 +27,7 @@ RUNS = st.dictionaries(IDS, st.dictionaries(IDS, SCORES, max_size=30), min_size=
 JUDGMENTS = st.dictionaries(
     IDS, st.dictionaries(IDS, st.sampled_from([0, 1, 2, -1]), min_size=1, max_size=20), min_size=1
 )
+NO_RANKS = np.zeros(0)
 TIES = st.sampled_from(["trec", "input", "best", "worst", "mean"])
 
 
@@ -261,7 +266,9 @@ def test_numbers_of_files_are_those_of_float(numbers):
     columns = [
         np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)
     ]
-    found = native.core.scan(native.core.numbering(), data, 0, len(text), (3, 0, 1, 2), 0, *columns)
+    found = native.core.scan(
+        native.core.numbering(), data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS
+    )
     if all(abs(value) < 2**53 for value in values):
         assert found is not None
         assert columns[3].tobytes() == np.array(values).tobytes()
@@ -285,7 +292,9 @@ def test_decimals_of_all_lengths_are_rounded_as_float_rounds_them():
     columns = [
         np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)
     ]
-    native.core.scan(native.core.numbering(), data, 0, len(text), (3, 0, 1, 2), 0, *columns)
+    native.core.scan(
+        native.core.numbering(), data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS
+    )
     assert columns[3].tolist() == [float(number) for number in numbers]
 
 
@@ -295,13 +304,39 @@ def test_a_query_that_began_in_an_earlier_block_has_no_first_line():
 
     def scan(text):
         data = np.frombuffer(text + bytes(32), np.uint8)
-        return native.core.scan(numbering, data, 0, len(text), (3, 0, 1, 2), 0, *columns)
+        return native.core.scan(
+            numbering, data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS
+        )
 
     # Lines, whether queries are grouped, ASCII, row and start of the last query.
     assert scan(b"q1 d1 1\nq2 d1 1\nq2 d2 0\n") == (3, True, True, 1, 8)
     assert scan(b"q2 d3 0\n") == (1, True, True, -1, -1)
     assert scan(b"q2 d4 0\nq3 d1 1\n") == (2, True, True, 1, 8)
     assert scan(b"q3 d2 0\nq1 d9 1\n")[1] is False
+
+
+@pytest.mark.parametrize("odd", ["4", "1.5", "-3e0", "007", "x", "nan", "1e400", "1_0"])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_ranks_are_read_alike(odd, blocks, tmp_path, monkeypatch):
+    ranks = [str(rank) for rank in range(1, 400)]
+    ranks[250] = odd
+    text = "".join(f"q{n // 9} Q0 d{n % 9} {rank} {n}.5 t\n" for n, rank in enumerate(ranks))
+    path = tmp_path / "a.run"
+    path.write_text(text if blocks else text + "q0 Q0 late 2 1 t\n")
+    monkeypatch.setattr(fast_trec, "_BLOCK", 4000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 900)
+
+    def read():
+        whole = [] if blocks else [read_table(path, RUN, ranks=True)]
+        # A block is good until the next is read.
+        return [
+            [None if column is None else column.tolist() for column in (t.values, t.lines, t.ranks)]
+            for t in whole or read_blocks(path, RUN, ranks=True)
+        ]
+
+    compiled = read()
+    monkeypatch.setattr(native, "core", None)
+    assert compiled == read()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import pickle
+import random
 from pathlib import Path
 from statistics import fmean
 
@@ -23,8 +24,11 @@ from rankgauge import (
     diagnose,
     evaluate,
     sample_path,
+    write_run,
 )
+from rankgauge.diagnosis.ranked_queries import rankings_of
 from rankgauge.diagnosis.slices import difficulty
+from rankgauge.formats import fast_trec
 
 FOLDER = sample_path("qrels.txt").parent
 SAMPLE = diagnose(
@@ -406,3 +410,29 @@ def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
 def test_drift_that_is_no_finding_is_refused():
     with pytest.raises(rankgauge.InputError, match="got str for drift"):
         rankgauge.diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift="drift.json")
+
+
+@pytest.mark.parametrize("words", [{}, {"k": 2, "measure": "AP"}, {"depth": 15, "rel": 2}])
+def test_ids_below_the_cut_off_decide_nothing_and_blocks_neither(words, tmp_path, monkeypatch):
+    dice = random.Random(2)
+    docs = [f"d{n}" for n in range(60)]
+    qrels = {
+        f"q{q}": {doc: dice.choice((-1, 0, 1, 1, 2)) for doc in dice.sample(docs, 8)}
+        for q in range(40)
+    }
+    run = {
+        query: {doc: dice.choice((dice.random(), 0.5)) for doc in dice.sample(docs, 25)}
+        for query in [*qrels, "not judged"]
+        if query != "q7"
+    }
+    path = tmp_path / "a.run"
+    write_run(Run.of(run, name="a"), path)
+    with monkeypatch.context() as patch:
+        patch.setattr(fast_trec, "_BLOCK", 2500)
+        patch.setattr(fast_trec, "_PIECE", 500)
+        found = diagnose(qrels, path, **words)
+    monkeypatch.setattr(
+        "rankgauge.diagnosis.diagnosis.rankings_of",
+        lambda block, judged, _: rankings_of(block, judged),  # all documents by their ids
+    )
+    assert found.to_dict() == diagnose(qrels, Run.of(run, name="a"), **words).to_dict()

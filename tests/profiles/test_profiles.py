@@ -1,5 +1,7 @@
 """The ways of other tools: each deviation changes what it names, and nothing else."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from rankgauge import (
     parse,
 )
 from rankgauge.profiles import PROFILES, Case, profile_of
+from rankgauge.profiles.shared_deviations import ASCENDING_IDS, NO_FIRST
 
 # A measure that every profile has, and the odd ones.
 ASKED = ("RR", "RR@10", "nDCG", "nDCG@10", "AP@5", "SetP", "Bpref", "IPrec@0.25", "Rprec",
@@ -161,3 +164,27 @@ SEVEN = ({"q": dict.fromkeys("abcdefg", 1)}, {"q": ["a", *(f"x{n}" for n in rang
 def test_small_inputs_have_the_numbers_that_the_tools_gave(profile, name, inputs, says):
     (mean,) = evaluate(*inputs, parse(name), profile=profile).mean().values()
     assert mean == pytest.approx(says, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("ordered", [False, True])
+def test_orders_of_equal_scores_and_the_first_result_are_those_of_a_loop(seed, ordered):
+    dice = random.Random(seed)
+    run = {
+        f"q{q}": [
+            (f"d{doc}", float(dice.randrange(4)))
+            for doc in dice.sample(range(100), dice.randrange(1, 12))
+        ]
+        for q in range(6)
+    }
+    if ordered:
+        run = {query: sorted(docs, key=lambda pair: -pair[1]) for query, docs in run.items()}
+    case = Case(Qrels.of({"q1": {"d1": 1}}), Run.of(run), parse("RR"), Policies())
+    ascending = ASCENDING_IDS.change(case)
+    assert ascending.policies.ties == "input"
+    first = NO_FIRST.change(case).run
+    for query, docs in run.items():
+        wanted = sorted(docs, key=lambda pair: (-pair[1], pair[0]))
+        assert list(ascending.run[query].items()) == wanted
+        best = max(docs, key=lambda pair: pair[1])  # the first of several
+        assert list(first[query].items()) == [pair for pair in docs if pair != best]

@@ -12,7 +12,8 @@ from oracles import Seen, ranked
 from scipy import stats
 from strategies import by_loop
 
-from rankgauge import InputError, RankgaugeError, parse, reliability
+from rankgauge import InputError, RankgaugeError, Run, parse, reliability, write_run
+from rankgauge.formats import fast_trec
 from rankgauge.reports import render
 from rankgauge.sensitivity.pool_reliability import kendall_tau
 
@@ -140,3 +141,15 @@ def test_tau_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
         assert np.isnan(tau)
     else:
         assert tau == pytest.approx(stats.kendalltau(one, other).statistic)
+
+
+@pytest.mark.parametrize("groups", [None, {"a": "x", "b": "x", "c": "y", "d": "z"}])
+def test_runs_in_files_are_left_out_as_runs_in_memory(groups, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(fast_trec, "_BLOCK", 1500)
+    monkeypatch.setattr(fast_trec, "_PIECE", 300)
+    qrels, runs = _collection(3)
+    paths = {name: tmp_path / f"{name}.run" for name in runs}
+    for name, run in runs.items():
+        write_run(Run.of(run, name=name), paths[name])
+    found = reliability(qrels, paths, MEASURES, k=4, groups=groups)
+    assert found.to_dict() == reliability(qrels, runs, MEASURES, k=4, groups=groups).to_dict()

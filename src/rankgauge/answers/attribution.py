@@ -45,7 +45,7 @@ class BlamedAnswer:
         question: The identifier of the question.
         text: The question.
         cause: One of `CAUSES`, ``no fault``, or ``not judged`` where verdicts are missing.
-        evidence: The numbers that say so.
+        evidence: The evidence.
         correctness: Its answer correctness; NaN if unknown.
         group: The group of the question.
     """
@@ -155,7 +155,7 @@ def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
 
     The steps: the collection can answer it; a document with the answer is retrieved; it is among
     the contexts; the system answers; no claim is contradicted; the answer addresses the question;
-    it uses what the contexts say, all of it, and adds nothing that they do not say. Where documents
+    it uses the content of the contexts completely and adds nothing to it. Where documents
     with the answer are known (`gold`), identifiers decide what was retrieved; otherwise the
     verdicts on claims of the reference do.
 
@@ -235,7 +235,7 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     contradicted, relevance, used, complete, not_stated = (_value(name, judged) for name in names)
     labels = judged.labels.get("answer-reference", ())
     wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
-    # A comparison with NaN is false: what is not known is no fault.
+    # A comparison with NaN is false: an unknown value is not a fault.
     steps = (
         (contradicted > 0, "used but contradicted",
          f"contexts contradict {contradicted:.0%} of its claims"),

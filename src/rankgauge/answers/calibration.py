@@ -349,7 +349,7 @@ class PositionSwap:
         choices: For each pair ``first`` or ``second``, in the order of the pair, if both orders
             agree; otherwise ``tie``.
         consistent: The share of pairs on which both orders agree.
-        first: The share of choices for what is shown first, ties left out: 0.5 without a bias.
+        first: The share of choices for the text shown first, without ties: 0.5 without a bias.
     """
 
     choices: Mapping[Any, str]
@@ -363,7 +363,7 @@ def position_swap(
     """Compare choices between two answers with those in the other order.
 
     Args:
-        forward: For each pair what was chosen: ``first``, ``second`` or ``tie``.
+        forward: For each pair the choice: ``first``, ``second`` or ``tie``.
         swapped: The same with the two answers in the other order.
         level: Confidence of the intervals.
 

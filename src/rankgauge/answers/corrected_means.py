@@ -31,7 +31,7 @@ _VALID = (
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """A mean by the judge, and what it is if the errors of the judge are taken out.
+    """A mean by the judge, corrected for the errors of the judge.
 
     Attributes:
         system: The system.
@@ -140,7 +140,7 @@ def correct_means(
 ) -> CorrectedMeans:
     """Correct means of measures for the errors of the judge, with honest intervals.
 
-    Two ways, of which the result names the better one. *Prediction-powered inference* needs labels
+    Two methods; the result names the better one. *Prediction-powered inference* needs labels
     of people on a random sample of the questions, on all items of each; it is unbiased whatever
     errors the judge makes. *Rogan-Gladen* uses sensitivity and specificity on all units (claims,
     contexts, answers) with labels of people, of whatever system; it assumes that the judge errs as
@@ -176,7 +176,7 @@ def correct_means(
         )
         for column, measure in enumerate(judged.measures):
             values = judged.per_query[:, column]
-            # Of people only questions count of which every item has a label.
+            # Labels of people count only for questions with a label for every item.
             known = [
                 row[column].value if not row[column].missing else math.nan for row in true.scores
             ]

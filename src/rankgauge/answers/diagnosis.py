@@ -148,7 +148,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerDiagnosis:
-    """Measure retrieval and generation, and tell which of them limits the answers.
+    """Measure retrieval and generation, and find out which of them limits the answers.
 
     Retrieval comes first if mean P@k is below the share `attainable` of what P@k can be with these
     judgments, or if R@k or Success@k is Poor: no prompt repairs a context that is not there.

@@ -98,7 +98,7 @@ class AnswerEvaluation(Evaluation):
         return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return for each measure what its mean is at least and at most, whatever is missing."""
+        """Return the bounds of each mean over all possible missing verdicts."""
         found = {}
         for column, measure in enumerate(self.measures):
             known = [row[column] for row in self.scores if not row[column].reason]
@@ -108,7 +108,7 @@ class AnswerEvaluation(Evaluation):
         return found
 
     def table(self) -> Table:
-        """Return the mean of each measure with its interval, and what is missing of it."""
+        """Return the mean of each measure with its interval and its number of missing verdicts."""
         missing, bounds, intervals = self.missing(), self.bounds(), mean_intervals(self)
         rows: list[tuple[Cell, ...]] = []
         for column, (name, mean) in enumerate(self.mean().items()):

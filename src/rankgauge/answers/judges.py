@@ -51,7 +51,7 @@ class MissingVerdict:
         key: The key of the item.
         code: Why: a code of `ModelError`, ``no verdict`` (the reply leaves the item out),
             ``invalid``, ``too long``, or ``cannot judge`` (the judge has no way to decide).
-        reason: The same in words.
+        reason: The reason, as text.
     """
 
     key: str
@@ -85,7 +85,7 @@ class Judge(Protocol):
 
 
 def verdict_on_blank(item: Item, judge: str, version: str) -> Verdict | None:
-    """Return the verdict on an item whose text is blank; None if there is something to judge."""
+    """Return the verdict on an item with blank text; None for other items."""
     text = item.subject if item.relation in {"abstention", "context-question"} else item.target
     if text.strip() or item.relation == "answerability":
         return None

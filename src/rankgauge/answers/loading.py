@@ -86,7 +86,7 @@ def read_answers(
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; ``-`` is standard input), a data
             frame, columns, records, or the objects of another tool.
         system: The system to read; the name of the system if the records name none.
-        reference: Questions with reference answers and what else is known of them, as `source`;
+        reference: Questions with reference answers and further fields, as `source`;
             joined by identifier. Questions that it has and a system has not answered count as
             questions without an answer.
         texts: The text of each identifier of a context, where contexts are identifiers only.
@@ -250,7 +250,7 @@ def _check(rows: Iterable[_Read]) -> None:
 def _joined(
     rows: Sequence[_Read], known: Sequence[_Read], name: str
 ) -> tuple[list[_Read], list[str]]:
-    """The answers with what is known of their questions, and notes."""
+    """The answers joined with the reference questions, and notes."""
     _check(known)
     by_id = {each.record.id: each for each in known}
     if not any(each.record.id in by_id for each in rows):
@@ -294,7 +294,7 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
-    """The record with what it lacks and the reference has."""
+    """The record, completed from the reference."""
     fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
     lacking = {
         field: getattr(known, field) for field in fields if not getattr(record, field)
@@ -374,7 +374,7 @@ def _plain(key: Any) -> str:
 
 
 def _unquoted(value: Any) -> Any:
-    """A list or an object that a cell of CSV holds as text (JSON, or as Python writes it)."""
+    """A list or an object in a cell of CSV (JSON, or a Python literal)."""
     if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
         return value
     try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaimExtraction", "ModelJudge", "extract_claims"]
 
-# The prompt of each relation, and the names of what is listed and of the text.
+# The prompt of each relation, and the names of the listed items and of the text.
 _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     dict.fromkeys(SUPPORT, ("support", "claim", "text"))
     | {
@@ -182,7 +182,7 @@ class ModelJudge:
         Args:
             items: Different items.
             replicate: The number of the repetition, the sample of the requests.
-            max_cost: No call is made that could cost more than what is left of this.
+            max_cost: No call is made that could exceed the remaining budget.
         """
         before = self.model.usage().cost or 0.0
         asked = []
@@ -231,7 +231,7 @@ class ModelJudge:
         return verdict_on_blank(item, self.name, self.version(item.relation))
 
     def _with_passages(self, item: Item) -> Item:
-        """An item of answerability with what the search finds."""
+        """An item of answerability with the results of a search."""
         if item.relation != "answerability" or self._search is None:
             return item
         query = [text for role, text in item.history if role == "user"]
@@ -332,7 +332,7 @@ def _conversation(history: Iterable[tuple[str, str]]) -> str:
 
 
 def _salvaged(text: str) -> list[dict[str, str]]:
-    """The entries of an invalid reply, whatever their ids, labels and number."""
+    """The entries of an invalid reply, unchecked."""
     schema = _verdicts_schema(_STRING, _STRING, 10_000)
     try:
         return list(read_reply(text, schema)["verdicts"])

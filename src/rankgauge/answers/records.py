@@ -1,4 +1,4 @@
-"""Answers to evaluate: a question, what was retrieved for it, the answer, and what is known."""
+"""Answers to evaluate: a question, its retrieved contexts, the answer, and references."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AnswerRecord:
         gold: Identifiers of contexts that are known to answer it.
         ranking: Identifiers of all that was retrieved, the best first, if it is more than the
             contexts.
-        group: What the question belongs to, such as a topic.
+        group: The group of the question, such as a topic.
         alternatives: Other reference answers, each right by itself.
     """
 
@@ -75,7 +75,8 @@ class AnswerSet:
     Attributes:
         system: Its name.
         records: One for each question.
-        settings: What made them, such as the versions of ``retrieval``, ``prompt`` and ``model``.
+        settings: Settings of the system, such as the versions of ``retrieval``, ``prompt`` and
+            ``model``.
         notes: What was noticed while reading.
     """
 
@@ -110,7 +111,7 @@ class AnswerSet:
         reference: Any = None,
         texts: Mapping[str, str] | None = None,
     ) -> AnswerSet:
-        """Make a set of whatever holds the answers of one system.
+        """Convert any supported source to the answers of one system.
 
         Args:
             source: As :func:`read_answers` reads it; a set is returned as it is.

@@ -30,7 +30,7 @@ _SHOWN = 3  # reasons of failures
 
 @dataclass(frozen=True)
 class AnswerJudging(Result):
-    """What a judge was asked, and what is missing.
+    """Result of judging: verdicts requested, stored and missing.
 
     Attributes:
         judge: The name of the judge.
@@ -137,7 +137,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         claims: Gives the claims of a record; sentences by default.
         criteria: Criteria of the user, each a name and its wording.
         replicates: How often each item is judged. The label of most replicates counts.
-        max_cost: A model makes no call that could cost more than what is left of this.
+        max_cost: A model makes no call that could exceed the remaining budget.
         dry_run: Ask nothing; return the number of items, calls and tokens, and the cost.
         progress: Called with the number of finished items and of all that are judged.
 

@@ -1,4 +1,4 @@
-"""Measures of answers: pure functions from verdicts to a value, with bounds for what is missing.
+"""Measures of answers: pure functions from verdicts to a value, with bounds for missing verdicts.
 
 Each measure is a logical formula over verdicts, evaluated with three truth values. A claim
 *certainly* has a property if the verdicts that exist say so, and *possibly* if the missing ones
@@ -67,10 +67,10 @@ class Score(NamedTuple):
 
     Attributes:
         value: The share that certainly has the property; NaN if undefined or not judged at all.
-        low: What it is at least, whatever the missing verdicts say.
+        low: Lower bound over all possible missing verdicts.
         high: What it is at most.
         missing: How many of the verdicts that it needs are missing.
-        reason: Why it is undefined: there is nothing to judge. Empty if it is defined.
+        reason: Why it is undefined; empty if it is defined.
     """
 
     value: float
@@ -274,7 +274,7 @@ def _answer_precision(judged: JudgedAnswer) -> Score:
 def _answer_correctness(judged: JudgedAnswer) -> Score:
     covered = _completeness(judged)
     if not (judged.record.answer or "").strip() or judged.claims.answer == ():
-        # It says nothing about what there is to say, as an answer that abstains.
+        # An answer without claims, such as an abstention, covers nothing.
         return Score(0.0, 0.0, 0.0)
     correct = _answer_precision(judged)
     low = _harmonic_mean(correct.low, covered.low)

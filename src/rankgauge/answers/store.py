@@ -83,7 +83,7 @@ class VerdictStore(Store):
         super().__init__(where, _SCHEMA, wait=wait, missing=_FIRST)
 
     def create(self) -> None:
-        """Create the store if there is none, so that what cannot be written fails early."""
+        """Create the store if missing, so that errors of writing occur early."""
         with self._database.writing():
             pass
 
@@ -187,9 +187,9 @@ def store_in_batches(
     *,
     every: float = 0.25,
 ) -> None:
-    """Keep results in groups, of this many seconds each, since storing one waits for the disk.
+    """Store results in batches, of this many seconds each, since storing one waits for the disk.
 
-    What came before an error or Ctrl-C is kept. Successive results for which `together` is equal
+    Results before an error or Ctrl-C are stored. Successive results for which `together` is equal
     are kept at once: they may come from one call, and a run that goes on repeats calls as they were
     only if all or none of their items have a verdict.
     """

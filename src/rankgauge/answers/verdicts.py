@@ -76,7 +76,7 @@ class ClaimSet:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to judge.
+    """One item to judge.
 
     Attributes:
         relation: One of `LABELS`.
@@ -115,7 +115,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge says of an item.
+    """The verdict of a judge on an item.
 
     Attributes:
         key: The key of the item.
@@ -123,7 +123,7 @@ class Verdict:
         judge: Who: the name of a person, model or rule.
         prompt: The version of the prompt; empty without one.
         quote: The passage of the target that decides, if the judge gave one.
-        reason: Why, in words.
+        reason: The reason, as text.
         quoted: Whether the quote occurs in the target; None without a quote.
         replicate: The number of the repetition, from 0.
         time: When, in ISO form (UTC).
@@ -241,7 +241,7 @@ def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str
 
 
 def quote_occurs(quote: str, text: str) -> bool:
-    """Whether a quote occurs in a text, whatever its case, spaces and punctuation.
+    """Whether a quote occurs in a text, ignoring case, spaces and punctuation.
 
     Example:
         >>> quote_occurs("The Nile, Africa's longest river", "the Nile: Africa's longest  river.")

@@ -1,4 +1,4 @@
-"""Retrievers run over a collection: journal, limits, latency, and what comes of it side by side."""
+"""Retrievers run over a collection: journal, limits, latency, and comparison of runs."""
 
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.comparison import BenchmarkComparison

@@ -42,7 +42,7 @@ class Benchmark:
         qrels: The judgments: anything that :meth:`Qrels.of` takes; those of the collection if
             omitted.
         k: How many documents are asked for.
-        store: The folder where responses are kept: a run that was interrupted goes on from there,
+        store: The folder of stored responses: an interrupted run continues from there,
             and one that was made before is not made again. A temporary one if left out.
         limits: How retrievers are called, unless :meth:`run` is told otherwise.
         progress: Whether to show a bar; where standard error is a terminal if left out.
@@ -90,7 +90,7 @@ class Benchmark:
             f"{many(len(self.collection.documents), 'document')}, {many(len(self._runs), 'run')}>"
         )
 
-    # ---- what is asked, and what should be found
+    # ---- queries and judgments
 
     def add_query(self, query_id: Any, text: str, relevant: Any) -> None:
         """Add a query.
@@ -149,7 +149,7 @@ class Benchmark:
 
     @property
     def queries(self) -> Mapping[str, Query]:
-        """The queries that are asked, which are those that have judgments and a text."""
+        """The queries to ask: those with judgments and a text."""
         return self._truth[1]
 
     @property
@@ -259,11 +259,11 @@ class Benchmark:
 
         def run(name: str, retriever: Any) -> tuple[Run, float | None]:
             session = self._session(name, retriever, self.limits)
-            # Its name is a number, and tells nothing of the configuration.
+            # Its name is a number, unrelated to the configuration.
             made = session.run("missing" if session.identity.declared else "all", timed, {})
             close = attribute_of(retriever, "close")
             if callable(close):
-                with contextlib.suppress(Exception):  # its responses are kept, whatever it does
+                with contextlib.suppress(Exception):  # its responses are stored, whatever it does
                     close()
             median = None if made.latency is None else made.latency.p50
             return made.ranked(), None if median is None else median.value

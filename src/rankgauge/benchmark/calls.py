@@ -1,7 +1,7 @@
 """Asking a retriever every query: in order, or side by side in threads.
 
 A thread waits for what an async retriever does in the event loop that all of them share.
-Whatever goes wrong with a query is recorded as its response; nothing that a retriever does ends the
+Failures of a query are recorded as its response; nothing that a retriever does ends the
 run, short of ending the process.
 """
 
@@ -278,7 +278,7 @@ class _Threads:
         self._again: list[_Task] = []
         self._number = itertools.count()
         self._workers = 0
-        # Whether a call returned or was left behind is decided once.
+        # Whether a call returned or was abandoned is decided once.
         self._lock = threading.Lock()
         limits = recorder.limits
         # With a rate to keep, a call begins when it is handed out.
@@ -386,7 +386,7 @@ class _Threads:
             self._finish(call.task, _Result(None, TimeLimit(), timeout))
 
     def _end_workers(self) -> None:
-        """Let no thread begin another call, and end those that wait."""
+        """Stop threads from starting another call, and end waiting ones."""
         for call in self._out.values():
             call.abandoned = True
         with contextlib.suppress(Empty):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from rankgauge.errors import RankgaugeError
 from rankgauge.retrievers.protocol import settings_of
 
-_MOST = 200_000  # values; what has more is not compared
+_MOST = 200_000  # values; larger objects are not compared
 _LARGEST = 64 << 20  # bytes of an array
 _ATOMS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 _LOCKS = frozenset({type(threading.Lock()), type(threading.RLock())})
@@ -75,7 +75,7 @@ _PURE_OWN = frozenset(
         "retrievers.hits", "retrievers.hybrid", "retrievers.protocol", "retrievers.rerank",
     )
 )  # fmt: skip
-# Names by which code gets at what is out of sight, also with the libraries above.
+# Names through which code reaches hidden state, also with the libraries above.
 _READERS = frozenset({
     "__annotations__", "__builtins__", "__doc__", "__globals__", "__import__", "__subclasses__",
     "environ", "eval", "exec", "fromfile", "fromregex", "genfromtxt", "getenv", "globals",
@@ -143,7 +143,7 @@ def remember_arguments(made: Any, arguments: Any) -> None:
 
 
 class _Walk:
-    """Goes through a value and what it refers to, each object once."""
+    """Traverses a value and the objects it refers to, each once."""
 
     def __init__(self) -> None:
         self._left = _MOST
@@ -293,7 +293,7 @@ class _Walk:
         return _hash("instance", *parts, "" if atom is None else atom.__repr__(value))
 
     def _buffer(self, value: Any) -> bytes | None:
-        """An array, or whatever else is bytes; None if it is none."""
+        """The bytes of an array or buffer; None for other values."""
         try:
             with memoryview(value) as view:
                 if "O" in view.format or view.nbytes > _LARGEST:

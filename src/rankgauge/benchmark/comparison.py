@@ -1,4 +1,4 @@
-"""Runs of a benchmark side by side: quality with its uncertainty, latency and cost next to it."""
+"""Comparison of runs of a benchmark: quality with its uncertainty, latency and cost."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
 
 
 def before_after(before: Diagnosis, after: Diagnosis) -> Table:
-    """Means and failure patterns of two diagnoses side by side: what went away, what came.
+    """Compare means and failure patterns of two diagnoses.
 
     Example:
         >>> from rankgauge import diagnose
@@ -261,7 +261,7 @@ def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
 def cost_table(
     runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = ""
 ) -> Table:
-    """Latency, throughput, index and cost, a row for each run; columns that say something."""
+    """Latency, throughput, index and cost, a row for each run; empty columns are dropped."""
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
     for name in ("p50", "p95", "p99"):
@@ -272,7 +272,7 @@ def cost_table(
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
     columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
     columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
-    # What searches exactly finds all: only next to one that does not is it worth a column.
+    # Exact search finds everything: the column is shown only if a run is approximate.
     recalls = [one.recall if one else None for one in indexes]
     if any(recall is not None and recall < 1 for recall in recalls):
         columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]

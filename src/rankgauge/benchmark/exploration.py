@@ -199,7 +199,7 @@ class Exploration(Result):
     def ablation(self) -> Table:
         """The neighbours of the best that were tried: one setting changed, all others as they are.
 
-        What a setting does next to the best, and no more: next to others it may do something else.
+        The effect of a setting next to the best one only: next to others it may differ.
         """
         rows: list[tuple[Cell, ...]] = []
         seen: set[str] = set()
@@ -295,7 +295,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
     seed: int = 0,
     start: Mapping[str, Any] | None = None,
 ) -> Exploration:
-    """Try configurations, choose the best on some queries, and look at it on the others.
+    """Try configurations, choose the best on some queries, and test it on the others.
 
     The judged queries are split in two, by SHA-256 of seed and id. Every configuration is measured
     on the tuning queries. On the test queries only two are: the best, and the one of today. So the
@@ -499,7 +499,7 @@ def _checked_result(given: Any) -> tuple[Run, float | None]:
 def _exploration(  # noqa: PLR0917 - a search and what was asked of it
     search: _Search, best: Trial, test: Sequence[bytes], method: str, seed: int
 ) -> Exploration:
-    # By ids as bytes: one query is one query, whatever it looks like.
+    # By ids as bytes, so that each query counts once.
     runs = {name: replace(only(run, test), name=name) for name, run in search.runs.items()}
     qrels = only(search.truth, test)
     comparison = None

@@ -1,4 +1,4 @@
-"""The journal of a run: one line per response, appended as it comes, so that none is lost.
+"""The journal of a run: one line per response, appended immediately, so that none is lost.
 
 A journal is a folder of two files. ``responses.jsonl`` is only appended to, one write per line: a
 process that is killed loses the queries in flight and nothing else, and a line that it was writing
@@ -108,7 +108,7 @@ def _response(row: Mapping[str, Any]) -> Response:
 
 
 class Journal:
-    """The responses of one retriever, kept as they come. Use it in a ``with``.
+    """The responses of one retriever, stored immediately. Use it in a ``with``.
 
     Only one process writes a journal at a time. Of responses to the same query the last one counts.
 
@@ -133,7 +133,7 @@ class Journal:
     # ---- writing
 
     def open(self, *, fresh: bool = False) -> None:
-        """Open it for writing, made if it is not there; `fresh`: forget what it holds."""
+        """Open it for writing, created if missing; `fresh` discards its content."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder / ".lock")
@@ -277,7 +277,7 @@ class Journal:
         return {query for query, fine in good.items() if fine or failed}
 
     def responses(self, wanted: Callable[[Response], bool]) -> Iterator[Response]:
-        """The last response to each query, in the order they came; one held in memory at a time."""
+        """The last response to each query, in order of arrival; one in memory at a time."""
         last: dict[tuple[str, str], int] = {}
         if self.resumed:
             for number, row in enumerate(self._rows()):
@@ -289,7 +289,7 @@ class Journal:
                     yield response
 
     def stamp(self) -> str:
-        """What tells this beginning of the journal from another; empty if it was never begun."""
+        """Identity of this start of the journal; empty if it was never started."""
         return str(self._read_head().get("stamp", ""))
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
@@ -341,7 +341,7 @@ def _head(text: str) -> dict[str, Any] | None:
     if not isinstance(found, dict) or type(found.get("format")) is not int:
         return None
     checksum, right = found.pop("sum", None), _head_sum(found)
-    # A format that is another for one damaged bit is no newer format.
+    # A format changed by a damaged bit is not a newer format.
     return found if (checksum == right) == (found["format"] == _FORMAT) else None
 
 

@@ -43,7 +43,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Latency:
-    """How long a retriever takes for a query when it is asked nothing else.
+    """Latency of a retriever for single queries.
 
     Intervals are those of order statistics (binomial): they assume nothing of the distribution
     but that queries are independent.
@@ -90,7 +90,7 @@ class Latency:
         return len(self.seconds) / whole if whole > 0 else math.nan
 
     def quantile(self, share: float) -> Quantile | None:
-        """A quantile with its interval; None if there are too few queries to tell it.
+        """A quantile with its interval; None for too few queries.
 
         Args:
             share: Between 0 and 1.

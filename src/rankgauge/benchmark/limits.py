@@ -81,7 +81,7 @@ class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
 
 
 def call_within(seconds: float | None, call: Callable[[], object]) -> None:
-    """Make a call in a thread that is left behind, with TimeLimit, if it takes longer."""
+    """Make a call in a thread, abandoned with TimeLimit if it takes longer."""
     if seconds is None:
         call()
         return

@@ -1,4 +1,4 @@
-"""The Pareto front of quality and latency: what is left when nothing else is better in both."""
+"""The Pareto front of quality and latency: the runs that no other beats in both."""
 
 from __future__ import annotations
 

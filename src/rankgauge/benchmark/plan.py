@@ -49,8 +49,8 @@ class PlannedRetriever:
         type: One of the words in ``rankgauge.retrievers.TYPES``, or ``python``.
         options: The options of that type.
         limits: How it may be driven, where that differs from the others.
-        prices: The price of a unit of what it uses up.
-        settings: What tells it from others; for ``python`` only.
+        prices: The price of a unit of its usage.
+        settings: Settings that identify it; for ``python`` only.
         part: Whether it is only a part of others, and not run itself.
     """
 
@@ -110,7 +110,7 @@ class BenchmarkPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> BenchmarkPlan:
-        """Read a plan, or make one for a folder: BM25 and hashed dense vectors over what is in it.
+        """Read a plan, or make one for a folder: BM25 and hashed dense vectors over its documents.
 
         Args:
             path: A TOML file, or a folder that :meth:`Collection.load` reads.
@@ -196,7 +196,7 @@ class BenchmarkPlan:
         return _nested_settings(self, name, ())
 
     def make(self, table: Mapping[str, Any], bench: Benchmark) -> Any:
-        """The retriever that such a table describes.
+        """The retriever that a table describes.
 
         Raises:
             FormatError: For options that do not fit.
@@ -204,7 +204,7 @@ class BenchmarkPlan:
         return _PlanBuilder(self, bench).table(table)
 
     def check(self) -> None:
-        """Refuse types and options that nobody knows, of all its retrievers, before any is made.
+        """Refuse unknown types and options of all retrievers before any is made.
 
         Raises:
             UnknownName: With the place in the plan, and the nearest names.
@@ -238,7 +238,7 @@ def _in_file(path: Path, where: str = "") -> Iterator[None]:
 
 
 class _PlanReader:
-    """Reads one file, and says where in it something does not fit."""
+    """Reads one file, and reports the location of errors."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -335,7 +335,7 @@ class _PlanReader:
                 raise UnknownName.of(f"key of {where}", key, known, where=str(self._path))
 
     def _place(self, value: Any) -> Any:
-        """A path relative to the file, where there is something of that name."""
+        """A path relative to the file, if it exists."""
         if isinstance(value, str) and (self._folder / value).exists():
             return str(self._folder / value)
         return value
@@ -365,9 +365,9 @@ def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> 
 
 
 def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str) -> None:
-    """Refuse a type or an option that nobody knows, here and in the parts inside.
+    """Refuse unknown types and options, also of nested parts.
 
-    Nothing is made for it: a plan with a slip in its last line must not first load models.
+    No object is made: a plan with a typo in its last line must not load models first.
     """
     known: Iterable[str] = _CALLED
     if kind != _CALLS:
@@ -434,7 +434,7 @@ class _PlanBuilder:
         call = getattr(retrievers, retrievers.TYPES[kind])
         parameters = inspect.signature(call).parameters
         for key, value in made.items():
-            # TOML has no word for nothing: false stands for it where an option may be None.
+            # TOML has no null: false represents None.
             text = str(parameters[key].annotation)
             if value is False and "None" in text and "bool" not in text:
                 made[key] = None

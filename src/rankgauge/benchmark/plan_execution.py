@@ -71,7 +71,7 @@ def run_plan(
         try:
             built[planned.name] = build(planned.name)
         except (FormatError, UnknownName):
-            raise  # the plan is at fault: nothing is run before it is fixed
+            raise  # an error of the plan: nothing runs before it is fixed
         except RankgaugeError as error:
             failed[planned.name] = error
     for planned in chosen:
@@ -98,7 +98,7 @@ def run_plan(
 def repeat_plan(
     plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "refuse"
 ) -> Iterator[str]:
-    """Run the retrievers again from nothing, and say whether they give the same each time.
+    """Run the retrievers again without stored responses, and report whether results are equal.
 
     Args:
         plan: The plan.
@@ -152,7 +152,7 @@ def explore_plan(
     timed: int = 50,
     progress: bool | None = None,
 ) -> tuple[Exploration, Benchmark]:
-    """Try configurations of one retriever of a plan, as its table ``explore`` says.
+    """Try configurations of one retriever of a plan, by its table ``explore``.
 
     .. code-block:: toml
 

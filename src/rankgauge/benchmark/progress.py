@@ -1,4 +1,4 @@
-"""How far a run has come: a bar on standard error, with rate and time left."""
+"""Progress of a run: a bar on standard error, with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
 def shown(
     what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
 ) -> Iterator[Progress]:
-    """Show how far the work inside has come; `between`: drawn between two queries only."""
+    """Show the progress of a block; with `between`, drawn between two queries only."""
     place, what = _place(wanted), for_terminal(what)
     made = Progress()
     if place == "terminal":
@@ -133,7 +133,7 @@ def shown(
 
 @contextmanager
 def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
-    """Show what is being done, and on a terminal for how long."""
+    """Show the current work, and on a terminal its duration."""
     place, what = _place(wanted), for_terminal(what)
     if place != "terminal":
         if place:

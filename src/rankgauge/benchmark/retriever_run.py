@@ -1,4 +1,4 @@
-"""One retriever run over the queries of a benchmark: what is reused, asked, timed and recorded."""
+"""One retriever run over the queries of a benchmark: reuse, requests, timing and records."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Session:
         self._remarks: list[str] = []
 
     def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
-        """Ask what has no response yet, time it, and return the whole run."""
+        """Ask the queries without a response, time them, and return the complete run."""
         queries = self._options.queries
         with self._journal as journal:
             journal.open(fresh=again == "all")
@@ -189,7 +189,7 @@ class Session:
                 if self._prepared:
                     self._reuse.note_code(changed=True)
             tally, failures = self._counted(reused)
-            # With failures there is something left to do: the responses are used again.
+            # After failures the run is incomplete: the responses are used again.
             finished = not (tally.failed or tally.missing)
             journal.note(finished=finished)
             if finished:
@@ -323,7 +323,7 @@ class _CostNotes:
     """Notes in a journal what asking has taken, so that a process that is killed loses little.
 
     Attributes:
-        failure: Why it is not known what was used up; empty if it is, or nobody says.
+        failure: Why the usage is unknown; empty if it is known or not reported.
     """
 
     def __init__(self, retriever: Any, journal: Journal) -> None:
@@ -358,7 +358,7 @@ class _CostNotes:
         self._journal.note(**facts)
 
     def _used(self) -> Mapping[str, float]:
-        """What the retriever has used up so far, if it says."""
+        """The usage of the retriever so far, if it reports it."""
         try:
             usage = getattr(self._retriever, "usage", None)
             found = usage() if callable(usage) else {}
@@ -378,7 +378,7 @@ class _CostNotes:
 
 
 def attribute_of(retriever: Any, name: str) -> Any:
-    """What a retriever may say beyond its rankings; None if it does not, or fails to."""
+    """An optional report of a retriever; None if it is missing or fails."""
     try:
         return getattr(retriever, name, None)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Which responses in a journal are those of a retriever, so that it is not asked again."""
+"""Which responses in a journal belong to a retriever, so that they are reused."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Reuse:
             )
 
     def note_code(self, *, changed: bool = False) -> None:
-        """Note what the code was at first and is now: asking may have changed the values in it."""
+        """Record the hash of the code before and after: queries may have changed its values."""
         if not self._declared:
             now = code_fingerprint(self._retriever).digest if changed else self.code
             self._journal.note(code=[self._first, now])

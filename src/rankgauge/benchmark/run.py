@@ -33,7 +33,7 @@ from rankgauge.rendering.tables import Table
 Errors: TypeAlias = Literal["refuse", "empty"]
 _BLOCK = 10_000
 _LISTED = 1000
-# Above this share, a fault is in most of what was returned, and decides the mean.
+# Above this share, a fault is in most responses, and decides the mean.
 _MOST = 0.5
 
 
@@ -45,7 +45,7 @@ class Failure:
         query: Its id.
         kind: ``error`` (the retriever raised), ``timeout``, or ``response`` (what it returned is
             no ranking).
-        error: What was said.
+        error: The error message.
         attempts: How often it was asked.
     """
 
@@ -69,7 +69,7 @@ class Tally:
         beyond: Hits below k; left out.
         unknown: Hits on a document that the collection does not have; they keep their rank, and
             count as not relevant.
-        ascending: Queries whose scores rose from hit to hit, in the order they came.
+        ascending: Queries whose scores rose from hit to hit, in the original order.
         hits: Hits that were kept.
     """
 
@@ -85,7 +85,7 @@ class Tally:
     hits: int = 0
 
     def findings(self) -> Iterator[Finding]:
-        """What explains the numbers of the responses, whatever the judgments are."""
+        """Findings about the responses, independent of the judgments."""
         answered = self.queries - self.failed - self.missing - self.empty
         if self.unknown > _MOST * self.hits:
             yield Finding(
@@ -105,7 +105,7 @@ class Tally:
             )  # fmt: skip
 
     def notes(self) -> Iterator[str]:
-        """What a reader of the numbers has to know of it."""
+        """Notes on interpretation."""
         if self.empty:
             yield f"nothing was found for {many(self.empty, 'query')}"
         if self.repeated:
@@ -163,7 +163,7 @@ class BenchmarkRun(Result):
         seconds: How long the queries took, by the clock, over all sessions.
         usage: What the queries used up, such as tokens, where the retriever says it.
         asked: How many responses that is for: a process that was killed took a second of it along.
-        prices: The price of a unit of what is used up.
+        prices: The price of a unit of usage.
         remarks: What was reused or asked anew, and why; and what was found damaged.
         journal: Where the responses are kept.
     """
@@ -185,7 +185,7 @@ class BenchmarkRun(Result):
     stamp: str = field(default="", repr=False)
 
     def table(self) -> Table:
-        """The number of queries, and what they took."""
+        """The number of queries and their times."""
         rows = (
             ("queries", self.tally.queries),
             ("failed", self.tally.failed + self.tally.missing),
@@ -337,7 +337,7 @@ class BenchmarkRun(Result):
 
 
 def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
-    """A function that says whether a response is to one of these queries, as they are now."""
+    """Return a predicate: whether a response is to one of the current queries."""
 
     def wanted(response: Response) -> bool:
         query = queries.get(response.query)
@@ -347,7 +347,7 @@ def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
 
 
 class TallyCounter:
-    """Counts what is in responses as they come."""
+    """Counts properties of responses as they arrive."""
 
     def __init__(self, documents: frozenset[str] | None) -> None:
         self._documents = documents

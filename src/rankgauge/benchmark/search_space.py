@@ -1,4 +1,4 @@
-"""Which configuration is tried next: all of them in turn, or what Optuna proposes."""
+"""The next configuration to try: all in turn, or proposed by Optuna."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PATIENCE = 50
 
 
 def key_of(configuration: Mapping[str, Any]) -> str:
-    """The same for equal configurations, whatever their values are made of."""
+    """A key that is equal for equal configurations."""
     return json.dumps(configuration, sort_keys=True, default=repr)
 
 
 @dataclass(frozen=True)
 class Space:
-    """Settings with the values that are tried, and those that stay as they are."""
+    """Settings with the values to try, and fixed settings."""
 
     axes: Mapping[str, tuple[Any, ...]]
     fixed: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Space:
         return math.prod(map(len, self.axes.values()))
 
     def holds(self, configuration: Mapping[str, Any]) -> bool:
-        """Whether all its values are among those tried."""
+        """Whether all its values are in the space."""
         return all(_place(values, configuration[name]) >= 0 for name, values in self.axes.items())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -141,7 +141,7 @@ class Sampler:
         return kinds.CategoricalDistribution(tuple(range(len(values))))
 
     def propose(self) -> Mapping[str, Any] | None:
-        """One whose value is not recorded yet; None if there is none."""
+        """A configuration without a recorded value; None without one."""
         for _ in range(_PATIENCE):
             asked = self._study.ask(self._kinds)
             configuration = self._space.at(asked.params)

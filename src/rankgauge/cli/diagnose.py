@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import drift_finding, read_drift
+from rankgauge.cli.inputs import drift_finding, located, read_drift
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -95,7 +95,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     with working(f"diagnosing {run}"):
         diagnosis = rankgauge.diagnose(
             rankgauge.read_qrels(qrels, format=qrels_format),
-            rankgauge.read_run(run, format=run_format),
+            located(run, run_format),
             None if collection is None else rankgauge.Collection.read(collection),
             measure=measure,
             k=k,

@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import named_paths
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -53,12 +53,10 @@ def reliability(  # noqa: PLR0917 - one parameter an option
     groups = dict(_pair(text, runs) for text in pairs)
     with working(f"reading {qrels}"):
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        found = read_runs(runs, run_format)
+        found = named_paths(runs, run_format)
     named = None
     if groups:
-        named = {
-            run.name: groups.get(path, run.name) for path, run in zip(runs, found, strict=True)
-        }
+        named = {name: groups.get(path, name) for path, name in zip(runs, found, strict=True)}
     with working(f"leaving out each of {len(found)} runs"):
         result = rankgauge.reliability(truth, found, measures, k=k, groups=named)
     print_result(result, format)

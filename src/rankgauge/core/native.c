@@ -29,7 +29,7 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 3 /* as core/native.py has it; one more when a function changes */
+#define VERSION 4 /* as core/native.py has it; one more when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
@@ -462,11 +462,11 @@ field_end(const uint8_t *at)
 }
 
 PyDoc_STRVAR(scan_doc,
-"scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers)\n"
+"scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers, ranks)\n"
 "-> None | (rows, grouped, ascii, last row, last start)\n\n"
 "Read the lines of data[start:stop], the last of which ends with a line feed; 8 bytes follow.\n\n"
-"fields has the number of fields of a line, and the places of query, document and number. The\n"
-"columns are filled from `row` on: where each document id starts in `data`, its length and its\n"
+"fields has the number of fields of a line, and the places of query, document, number and rank\n"
+"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each document id starts in `data`, its length and its\n"
 "hash, the number, and the number of its query. grouped: no query of these lines occurred before\n"
 "but the newest. last row, last start: the first line of the last query, where it is in the\n"
 "columns and in `data`; -1 if the last query began before. None: lines differ in their number of\n"
@@ -475,35 +475,35 @@ PyDoc_STRVAR(scan_doc,
 static PyObject *
 scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *capsule, *objects[6];
+    PyObject *capsule, *objects[7];
     Py_ssize_t start, stop, row;
-    int width, query_at, doc_at, number_at;
-    if (!PyArg_ParseTuple(args, "OOnn(iiii)nOOOOO:scan", &capsule, &objects[0], &start, &stop, &width,
-                          &query_at, &doc_at, &number_at, &row, &objects[1], &objects[2], &objects[3],
-                          &objects[4], &objects[5])) {
+    int width, query_at, doc_at, number_at, rank_at;
+    if (!PyArg_ParseTuple(args, "OOnn(iiiii)nOOOOOO:scan", &capsule, &objects[0], &start, &stop, &width,
+                          &query_at, &doc_at, &number_at, &rank_at, &row, &objects[1], &objects[2],
+                          &objects[3], &objects[4], &objects[5], &objects[6])) {
         return NULL;
     }
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
     if (numbering == NULL) {
         return NULL;
     }
-    static const size_t SIZES[] = {1, 8, 8, 8, 8, 4};
-    Array arrays[6] = {0};
+    static const size_t SIZES[] = {1, 8, 8, 8, 8, 4, 8};
+    Array arrays[7] = {0};
     PyObject *result = NULL;
     PyThreadState *others = NULL;
     Py_ssize_t room = PY_SSIZE_T_MAX;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
             goto done;
         }
-        if (i > 0 && arrays[i].count < room) {
+        if (i > 0 && (i < 6 || rank_at >= 0) && arrays[i].count < room) {
             room = arrays[i].count;
         }
     }
     const uint8_t *data = arrays[0].items;
     if (start < 0 || stop <= start || stop > arrays[0].count - 8 || data[stop - 1] != '\n' || row < 0 ||
         width < 1 || width > 64 || query_at < 0 || query_at >= width || doc_at < 0 || doc_at >= width ||
-        number_at < 0 || number_at >= width) {
+        number_at < 0 || number_at >= width || rank_at >= width) {
         PyErr_SetString(PyExc_ValueError, "there is no such text");
         goto done;
     }
@@ -511,6 +511,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     uint64_t *hashes = arrays[3].items;
     double *values = arrays[4].items;
     int32_t *numbers = arrays[5].items;
+    double *ranks = arrays[6].items;
     const uint8_t *at = data + start, *end = data + stop;
     const uint8_t *last_query = (const uint8_t *)"";
     int64_t last_length = -1;
@@ -521,8 +522,8 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     uint64_t high = 0;
     others = unlock(stop - start);
     while (at < end) {
-        const uint8_t *line = at, *opened[3] = {0};
-        int64_t sizes[3] = {0};
+        const uint8_t *line = at, *opened[4] = {0};
+        int64_t sizes[4] = {0};
         for (int field = 0; field < width; field++) {
             while (*at == ' ' || *at == '\t') {
                 at++;
@@ -542,6 +543,10 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
             if (field == number_at) {
                 opened[2] = at;
                 sizes[2] = closed - at;
+            }
+            if (field == rank_at) {
+                opened[3] = at;
+                sizes[3] = closed - at;
             }
             if (field == 0 && *at == '#') {
                 goto declined;
@@ -577,6 +582,9 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         if (!read_decimal(opened[2], sizes[2], &values[row])) {
             goto declined;
         }
+        if (rank_at >= 0 && !read_decimal(opened[3], sizes[3], &ranks[row])) {
+            ranks[row] = Py_NAN;
+        }
         starts[row] = opened[1] - data;
         lengths[row] = sizes[1];
         hashes[row] = hash_of(opened[1], sizes[1]);
@@ -601,7 +609,7 @@ declined:
     result = Py_NewRef(Py_None);
 done:
     lock(&others);
-    close_arrays(arrays, 6);
+    close_arrays(arrays, 7);
     return or_no_memory(result);
 }
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from itertools import chain
 from typing import Any
 
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run
+from rankgauge.data.run import Run, readable_again
 from rankgauge.diagnosis.causes import (
     CAUSES,
     SUSPICIOUS,
@@ -27,11 +27,16 @@ from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
 from rankgauge.diagnosis.gains import CutOff, PotentialGain, Simulation, Sweep
 from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
-from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries
+from rankgauge.diagnosis.ranked_queries import (
+    RankedQuery,
+    Rankings,
+    ranked_queries,
+    rankings_of,
+)
 from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.errors import InputError, MismatchError, UnknownName
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
@@ -231,14 +236,19 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     wanted = Bands.of(bands, k=k, rel=rel)
     precision, recall = Measure("P")(k=k, rel=rel), Measure("R")(k=k, rel=rel)
     measures = tuple(dict.fromkeys([by, precision, recall, *wanted.measures]))
-    given, found = Qrels.of(qrels), Run.of(run)
-    evaluation = evaluate(given, found, measures)
+    given, source = Qrels.of(qrels), readable_again(run)
+    texts = Texts(_collection(collection, group_by))
+    # Without texts and another run nobody asks what a document below is that is not judged.
+    named = k if also is None and not texts.collection.documents else None
+    evaluation, parts = evaluate_blocks(
+        given, source, measures, lambda block: rankings_of(block, given, named)
+    )
+    rankings = dict(chain.from_iterable(part.items() for part in parts))
     # By ids as they are shown: the rankings that are made here have no others.
     truth = Qrels.of({query: given[query] for query in given.query_ids})
-    queries = _ranked_queries(truth, found, rel)
-    texts = Texts(_collection(collection, group_by))
+    queries = _ranked_queries(truth, rankings, rel)
     other = None if also is None else Run.of(also)
-    others = {} if other is None else _others(truth, other, rel)
+    others = {} if other is None else _others(truth, given, other, rel)
     last_read = _last_read(by, k, depth, others)
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
     examiner = Examiner(texts, k, queries, patterns)
@@ -275,7 +285,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         slices=slices(queries, values, texts, group_by),
         not_checked=tuple(_not_checked(examiner, diagnoses)),
         notes=evaluation.notes,
-        input_findings=_input_findings(evaluation, found, texts),
+        input_findings=_input_findings(evaluation, rankings, texts),
         drift=drifted,
     )
     if not made.withheld:
@@ -306,10 +316,13 @@ def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecal
     return replace(found, sentences=(*found.sentences, sentence))
 
 
-def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[Finding, ...]:
+def _input_findings(
+    evaluation: Evaluation, rankings: Rankings, texts: Texts
+) -> tuple[Finding, ...]:
     """What is wrong with the input, the collection included."""
     known = texts.collection.documents
-    docs = (doc for query in evaluation.query_ids if query in run for doc in islice(run[query], 10))
+    found = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
+    docs = (doc for ranking in found for doc in ranking[:10])
     return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 
@@ -355,8 +368,8 @@ def _collection(given: Any, group_by: str | None) -> Collection:
     return found
 
 
-def _ranked_queries(truth: Qrels, run: Run, rel: float) -> tuple[RankedQuery, ...]:
-    found = ranked_queries(truth, run, rel)
+def _ranked_queries(truth: Qrels, rankings: Rankings, rel: float) -> tuple[RankedQuery, ...]:
+    found = ranked_queries(truth, rankings, rel)
     if not any(query.relevant for query in found):
         raise InputError(
             f"no document has grade {rel:g} or more", where="judgments",
@@ -365,8 +378,9 @@ def _ranked_queries(truth: Qrels, run: Run, rel: float) -> tuple[RankedQuery, ..
     return found
 
 
-def _others(truth: Qrels, run: Run, rel: float) -> dict[str, RankedQuery]:
-    found = {one.query_id: one for one in ranked_queries(truth, run, rel) if one.docs}
+def _others(truth: Qrels, given: Qrels, run: Run, rel: float) -> dict[str, RankedQuery]:
+    queries = ranked_queries(truth, rankings_of(run, given), rel)
+    found = {one.query_id: one for one in queries if one.docs}
     if not found:
         raise MismatchError(
             f"no query of {run.name!r} is judged",

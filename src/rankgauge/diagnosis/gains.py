@@ -327,14 +327,18 @@ def _lifted(found: _Docs) -> _Change:
     to the end: no rank gets a document of a lower grade than it had.
     """
 
-    def change(query: RankedQuery) -> list[str]:
-        lifted = found.get(query.query_id, frozenset())
+    def change(query: RankedQuery) -> Sequence[str]:
+        lifted = found.get(query.query_id)
+        if lifted is None:
+            return query.docs
         order = [doc for doc in query.docs if doc not in lifted]
         for doc in query.relevant:
             moved = doc if doc in lifted else ""
             for place, held in enumerate(order if moved else ()):
                 if query.grade(held) < query.grade(moved):
                     order[place], moved = moved, held
+                    if not query.grade(moved):
+                        break  # no grade is lower
             if moved:
                 order.append(moved)
         return order

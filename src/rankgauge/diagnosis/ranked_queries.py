@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from typing import TypeAlias
 
+import numpy as np
+
+from rankgauge.core.pair_table import ranges_of
+from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
 
-__all__ = ["RankedQuery", "ranked_queries"]
+__all__ = ["RankedQuery", "Rankings", "ranked_queries", "rankings_of"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class RankedQuery:
 
     query_id: str
     docs: tuple[str, ...]
-    scores: tuple[float, ...]
+    scores: Sequence[float]
     grades: Mapping[str, float]
     rel: float
 
@@ -82,12 +89,52 @@ class RankedQuery:
         return sorted(docs, key=self.grade, reverse=True)
 
 
-def ranked_queries(qrels: Qrels, run: Run, rel: float) -> tuple[RankedQuery, ...]:
+Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float]]]
+
+
+def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
+    """Return documents and scores of the judged queries of a run, best first.
+
+    With `named` only so many first documents have their ids, and those below that are judged: the
+    others get an id that says their rank, and that no document can have.
+    """
+    table = ranked(run).table
+    ends = table.offsets.tolist()
+    sizes = np.diff(table.offsets)
+    most = int(sizes.max(initial=0)) if named is None else named
+    heads = ranges_of(table.offsets[:-1], np.minimum(sizes, most))
+    names = iter(table.docs.take(heads).shown())
+    rest = _unnamed(int(sizes.max(initial=0)))
+    docs = [
+        [*islice(names, min(stop - start, most)), *rest[most : stop - start]]
+        for start, stop in pairwise(ends)
+    ]
+    joined = join(qrels, run, ties="trec", table=run.without_repeats("error"))
+    numbers = np.repeat(joined.in_run, np.diff(joined.offsets))
+    below = np.flatnonzero(joined.rank > most)
+    judged = qrels.table.docs.take(joined.rows[below]).shown()
+    for number, rank, doc in zip(
+        numbers[below].tolist(), joined.rank[below].tolist(), judged, strict=True
+    ):
+        docs[number][rank - 1] = doc
+    queries = table.queries.shown()
+    return {
+        queries[n]: (tuple(docs[n]), array("d", table.values[ends[n] : ends[n + 1]].tobytes()))
+        for n in joined.in_run.tolist()
+    }
+
+
+@lru_cache(maxsize=1)
+def _unnamed(count: int) -> tuple[str, ...]:
+    """Ids for each rank; a control character is never in an id as it is shown."""
+    return tuple(f"\x1f{rank}" for rank in range(1, count + 1))
+
+
+def ranked_queries(qrels: Qrels, rankings: Rankings, rel: float) -> tuple[RankedQuery, ...]:
     """Return each judged query, in the order of the judgments."""
-    rankings = ranked(run)
     found = []
     for query in qrels.query_ids:
-        scores = rankings.get(query, {})
+        docs, scores = rankings.get(query, ((), ()))
         grades = {doc: grade for doc, grade in qrels[query].items() if grade >= 0}
-        found.append(RankedQuery(query, tuple(scores), tuple(scores.values()), grades, rel))
+        found.append(RankedQuery(query, docs, scores, grades, rel))
     return tuple(found)

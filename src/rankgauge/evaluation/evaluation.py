@@ -277,6 +277,23 @@ def evaluate_blocks(
     return finish(merge(partial for partial, _ in pairs), context), [seen for _, seen in pairs]
 
 
+def evaluate_each(
+    judgments: Sequence[Qrels],
+    run: Any,
+    measures: Sequence[Measure],
+    *,
+    name: str | None = None,
+    policies: Policies = Policies(),  # noqa: B008 - cannot be changed
+    queries: list[Any] | None = None,
+) -> list[Evaluation]:
+    """Evaluate a run by several judgments: a file is read once."""
+    plan = make_plan(measures)
+    contexts = [_read_context(judged, plan, policies, queries) for judged in judgments]
+    blocks = map_blocks(run, lambda block: [measure_block(block, one) for one in contexts], name)
+    partials = zip(*blocks, strict=True)
+    return [finish(merge(one), context) for one, context in zip(partials, contexts, strict=True)]
+
+
 def _blocks_of(run: Any) -> Iterator[Any]:
     """The run, or its blocks if it is an iterator of them."""
     if not isinstance(run, Iterator):

@@ -329,8 +329,8 @@ class InputChecks:
         return _finding(
             "R104",
             f"the scores look like distances (lower is better): {evidence}",
-            f"if they are, {self._command('--fix fixed --fix-also R104')} writes a copy with the "
-            "scores negated",
+            "negate the scores if they are distances: "
+            f"{self._command('--fix fixed --fix-also R104')} writes such a copy",
             severity,
         )
 

@@ -60,16 +60,21 @@ def evaluated(case: Case, measures: Sequence[Measure] = (), source: Any = None) 
 
 def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
     """Query to its value as it counts in the mean; a query that is left out is not there."""
-    measure = evaluation.measures[column]
-    values: Values = measure.counted(
-        evaluation.per_query[:, column], skip_undefined=evaluation.policies.undefined == "skip"
-    )
+    values = counted_values(evaluation, column)
     kept = ~np.isnan(values)
     return {
         query: value
         for query, value, there in zip(evaluation.query_ids, values.tolist(), kept, strict=True)
         if there
     }
+
+
+def counted_values(evaluation: Evaluation, column: int) -> Values:
+    """(Q,) the values of a measure as they count in the mean, NaN where one is left out."""
+    values: Values = evaluation.measures[column].counted(
+        evaluation.per_query[:, column], skip_undefined=evaluation.policies.undefined == "skip"
+    )
+    return values
 
 
 def ranked_query(case: Case, query: bytes) -> RankedQuery:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.ids import Id
+from rankgauge.core.ids import Id, IntArray
 from rankgauge.core.policies import Duplicates, Ties, Undefined, Unjudged
 from rankgauge.core.text import many, some
 from rankgauge.data.judged_run import BoolArray, Values
@@ -26,7 +26,7 @@ from rankgauge.explanation.candidates import (
     of_measure,
     of_profiles,
 )
-from rankgauge.explanation.cases import case_of, counted, evaluated
+from rankgauge.explanation.cases import case_of, counted_values, evaluated
 from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
 from rankgauge.measures.measure import Measure
@@ -265,6 +265,7 @@ class _Trials:
                 self.values[self.rows[query]] = value
         self.strange = sum(query not in self.rows for query in given.values)
         self.every: list[_Trial] = []
+        self._last: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int64))
 
     def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
         """A way, by its values and the queries that are averaged."""
@@ -291,11 +292,21 @@ class _Trials:
         """The values of an evaluation as they count, and which queries it averages."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
-        for query, value in counted(evaluation, column).items():
-            if query in self.rows:
-                values[self.rows[query]] = value
-                kept[self.rows[query]] = True
+        found = counted_values(evaluation, column)
+        places = self.places(evaluation)
+        there = np.flatnonzero(~np.isnan(found) & (places >= 0))
+        values[places[there]] = found[there]
+        kept[places[there]] = True
         return values, kept
+
+    def places(self, evaluation: Evaluation) -> IntArray:
+        """The row of each query of an evaluation, -1 without one."""
+        ids, places = self._last
+        if evaluation.query_ids != ids:
+            ids = evaluation.query_ids
+            places = np.array([self.rows.get(query, -1) for query in ids], dtype=np.int64)
+            self._last = ids, places
+        return places
 
 
 def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials]:
@@ -344,9 +355,7 @@ def _add(
     if len(both.deviations) == _MOST:
         return
     defined = kept.copy()
-    flags = evaluation.undefined[:, column].tolist()
-    for query, undefined in zip(evaluation.query_ids, flags, strict=True):
-        defined[trials.rows[query]] &= not undefined
+    defined[trials.places(evaluation)[evaluation.undefined[:, column]]] = False
     for deviation, fewer in zip(AVERAGED, (kept & trials.in_run, defined), strict=True):
         if fewer.any() and (fewer != kept).any():
             trials.add(

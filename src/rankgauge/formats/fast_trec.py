@@ -248,7 +248,7 @@ class _Rows:
 
     def __init__(self, size: int, *, ranks: bool) -> None:
         self._size = size
-        self._core = None if ranks else native.core
+        self._core = native.core
         self._numbers = np.empty(0, dtype=np.int32)
         self._starts = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int64)
@@ -310,13 +310,20 @@ class _Rows:
         start, stop = span
         self._read += stop - start
         self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
+        self.ranked &= shape.rank >= 0
+        if self.ranked:
+            self._make_room_for_ranks()
+        rank = shape.rank if self.ranked else -1
         found = core.scan(
-            self._names, data, start, stop, (shape.width, shape.query, shape.doc, shape.number),
-            self.count, self._starts, self._lengths, self._hashes, self._values, self._numbers,
+            self._names, data, start, stop,
+            (shape.width, shape.query, shape.doc, shape.number, rank), self.count,
+            self._starts, self._lengths, self._hashes, self._values, self._numbers, self._ranks,
         )  # fmt: skip
         if found is None:
             return False
         rows, grouped, plain, *_ = found
+        if self.ranked:
+            self.ranked = not np.isnan(self._ranks[self.count : self.count + rows]).any()
         self.count += rows
         self.grouped &= grouped
         self.ascii &= plain
@@ -328,11 +335,14 @@ class _Rows:
             read = _numbers(near, words, found.starts(rank), found.ends(rank))
         self.ranked = read is not None
         if read is not None:
-            if len(self._ranks) < len(self._values):
-                larger = np.empty(len(self._values))
-                larger[: self.count] = self._ranks[: self.count]
-                self._ranks = larger
+            self._make_room_for_ranks()
             self._ranks[self.count : self.count + len(read)] = read
+
+    def _make_room_for_ranks(self) -> None:
+        if len(self._ranks) < len(self._values):
+            larger = np.empty(len(self._values))
+            larger[: self.count] = self._ranks[: self.count]
+            self._ranks = larger
 
     def _make_room(self, more: int) -> None:
         """Let so many rows follow; the total is estimated from the part that was read."""

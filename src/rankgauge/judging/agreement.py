@@ -341,7 +341,7 @@ class _Rows:
     def _compared(
         self, group: str, name: str, own: _Answers, others: _Answers
     ) -> Iterator[AgreementRow]:
-        """One judge next to the answers of others: the share of them that agree, task by task."""
+        """The share of other judges who agree with one judge, task by task."""
         shares, codes = [], []
         for task, mine in own.items():
             if beside := [_code(each) for each in others.get(task, {}).values()]:

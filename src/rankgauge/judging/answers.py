@@ -40,7 +40,7 @@ class Answer:
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Coerce the sources, refuse what is not text."""
+        """Convert the sources; refuse values that are not text."""
         sources: Any = self.sources
         if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
             raise InputError(
@@ -67,7 +67,7 @@ class Answer:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What is stored of it next to its identifier."""
+        """The stored fields besides the identifier."""
         body = asdict(self)
         del body["id"]
         return body

@@ -1,4 +1,4 @@
-"""Which task a judge gets next: hidden tests, repeats, shared sets, then what tells most."""
+"""The next task of a judge: hidden tests, repeats, shared sets, then the most informative set."""
 
 from __future__ import annotations
 

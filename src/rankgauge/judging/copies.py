@@ -1,4 +1,4 @@
-"""Copies of a judging project: a backup, all events as JSON lines, and the way back."""
+"""Copies of a judging project: backup, export of all events as JSON lines, and restore."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProjectCopy(Result):
         return Table(("source", "target", *_COUNTED), ((self.source, self.target, *counts),))
 
     def summary(self) -> str:
-        """Return what was copied, in a sentence."""
+        """Return a summary of the copy."""
         text = f"{self.target}: a copy of {self.source}"
         if self.rows:
             text += f", {many(self.rows['questions'], 'question')}, " + many(
@@ -61,7 +61,7 @@ class ProjectCopy(Result):
 
 
 def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:
-    """Write everything that a project holds as JSON lines, without secrets and sessions.
+    """Write a complete project as JSON lines, without secrets and sessions.
 
     Args:
         project: The project. Others may use it meanwhile: one state of it is written.
@@ -154,7 +154,7 @@ def _is_sqlite(source: str | os.PathLike[str]) -> bool:
         with open(source, "rb") as stream:  # noqa: PTH123 - a path may be text
             return stream.read(len(_SQLITE)) == _SQLITE
     except OSError:
-        return False  # who reads it says why
+        return False  # the reader reports the reason
 
 
 def _rows_of(

@@ -1,4 +1,4 @@
-"""Questions, candidates, presentations and choices: what a judging project stores."""
+"""Questions, candidates, presentations and choices: the data of a judging project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankgauge.core.arguments import choice as one_of, integer, number
 from rankgauge.errors import InputError
 
 MODES = ("choice", "graded", "ranking", "yes-no", "answers")
-# What a judge can say of a presentation. The latest choice of a presentation counts.
+# The possible outcomes of a presentation. The latest choice of a presentation counts.
 OUTCOMES = {
     "choice": ("chosen", "none", "cannot tell", "later", "undone"),
     "graded": ("graded", "cannot tell", "later", "undone"),
@@ -47,7 +47,7 @@ class Settings:
         repeats: The share of tasks shown a second time to the same person.
         random: The share of tasks whose documents are drawn at random.
         gold: The share of tasks that are hidden tests with a known answer, if there are any.
-        views: How often each document is shown before tasks are chosen by what they would tell.
+        views: How often each document is shown before tasks are chosen by expected information.
         budget: The largest number of tasks for one question. If None, so many that each document
             is shown six times; once for ``graded`` and ``yes-no``.
         lease: Minutes that a task is reserved for a judge.
@@ -82,7 +82,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Coerce sequences, fill in the number shown, refuse what is not possible."""
+        """Convert sequences, fill in the number shown, refuse impossible values."""
         mode = one_of("mode", self.mode, _SHOWN)
         low, high = _SHOWN[mode]
         shown = _DEFAULT_SHOWN[mode] if self.shown is None else self.shown
@@ -164,7 +164,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a candidate came from. Never shown to judges.
+    """Origin of a candidate. Never shown to judges.
 
     Attributes:
         name: The name of the run, retriever or model.
@@ -251,7 +251,7 @@ class Presentation:
 
     @property
     def items(self) -> frozenset[str]:
-        """The documents, whatever their order."""
+        """The set of documents."""
         return frozenset(self.documents)
 
     def expired(self, now: datetime) -> bool:
@@ -261,7 +261,7 @@ class Presentation:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a judge said of a presentation. The latest of a presentation counts.
+    """The choice of a judge for a presentation. The latest one counts.
 
     Attributes:
         id: A UUID that the page created: the same choice sent twice is stored once.

@@ -54,7 +54,7 @@ _Grades: TypeAlias = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, eq=False)
 class JudgmentExport(Result):
-    """Judgments of a project, with what has to be known about them.
+    """Judgments of a project, with their provenance.
 
     Made by :func:`export_judgments`.
 
@@ -104,7 +104,7 @@ class JudgmentExport(Result):
                 the questions in place of their identifiers.
 
         Returns:
-            Notes on what the file does not hold.
+            Notes on content that the file lacks.
 
         Raises:
             InputError: If the file cannot be written, or cannot hold the judgments.
@@ -353,7 +353,7 @@ def _labels(project: JudgingProject, rule: Rule) -> tuple[str, ...]:
 
 
 def _scale(grades: _Grades, labels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Each grade, what it means, and how many documents have it."""
+    """Each grade, its meaning, and its number of documents."""
     count = Counter(grade for own in grades.values() for grade in own.values())
     most = max(len(labels) - 1, *count)
     return [
@@ -368,7 +368,7 @@ def _about(
     grades: _Grades,
     found: Iterable[DocumentRelevance],
 ) -> dict[str, Any]:
-    """What every export says: who judged, by which guideline, how much."""
+    """Provenance of an export: judges, guideline, and amount."""
     counted = [each for each in judgments if each.counted]
     versions = Counter(each.presentation.guideline for each in counted)
     reasons = Counter(each.choice.reason for each in counted if each.choice is not None)

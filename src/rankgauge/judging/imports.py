@@ -285,7 +285,7 @@ def _named_rows(
                 line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment
             )
         elif winner in {"tie", "none"}:
-            # Two documents that are equally good are no choice between them.
+            # Two equally good documents are not a choice between them.
             outcome = "none" if winner == "none" else "cannot tell"
             yield _Row(line, found["query"], pair, outcome, judge=judge, comment=comment)
         else:
@@ -317,7 +317,7 @@ def _preference_rows(
 
 
 def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | None:
-    """A choice or a ranking that says the same as the grades of a group; None if none does."""
+    """A choice or a ranking equivalent to the grades of a group; None if there is none."""
     documents = tuple(grades)
     if max(grades.values()) == 0:
         return _Row(0, query, documents, "none", id=group)
@@ -360,7 +360,7 @@ class _Import:
         self.result = JudgmentImport(self.name, (), 0, 0, 0, 0, 0)
 
     def begin(self, stored: Transaction) -> None:
-        """Read what the project knows."""
+        """Read the state of the project."""
         self._questions = stored.questions()
         self._by_text: dict[str, list[str]] = defaultdict(list)
         for each in self._questions.values():

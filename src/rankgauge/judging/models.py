@@ -131,7 +131,7 @@ def _ranking_request(question: Question, documents: Sequence[Document]) -> ChatR
 
 @dataclass(frozen=True)
 class ModelJudging(Result):
-    """What a language model judged, and what is missing.
+    """Judgments of a language model, and the number of missing ones.
 
     Attributes:
         judge: The model, a judge of the kind ``model``.
@@ -358,7 +358,7 @@ def _reply_schema(shown: Presentation, settings: Settings) -> dict[str, Any]:
 
 
 def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | ModelError:
-    """The choice that a reply is, or why it is none."""
+    """The choice in a reply, or why it is not valid."""
     answer = reply.data["answer"]
     outcome = answer
     chosen: tuple[int, ...] = ()
@@ -391,7 +391,7 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
 
 
 def _as_json(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
-    """A question with numbered documents, as JSON: no text of a document can look like ours."""
+    """A question with numbered documents, as JSON: documents cannot imitate the prompt."""
     content: dict[str, Any] = {"question": question.text}
     if question.need:
         content["information need"] = question.need

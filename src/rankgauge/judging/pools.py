@@ -1,4 +1,4 @@
-"""`build_pool`: which documents are judged for each question, and where they came from."""
+"""`build_pool`: the documents to judge for each question, and their origins."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PoolReport(Result):
         new: Pairs that this call added: the documents to judge.
         per_question: The smallest, median and largest number of candidates of a question that has
             any.
-        sources: What each source contributes, those of earlier calls included.
+        sources: The contribution of each source, including earlier calls.
         missing: Documents of rankings that the collection lacks; they are not in the pool.
         drawn: Questions for which random documents were drawn before, so that none were drawn now.
         ranking: What the language model ranked and could not rank; None without a model.
@@ -141,7 +141,7 @@ class PoolReport(Result):
 
 
 def pool_warning(kinds: Iterable[str]) -> str:
-    """Return what every report says on a pool that a language model took part in, or nothing.
+    """Return the note on pools made with the help of a language model; else empty.
 
     Args:
         kinds: The kinds of the sources of the pool.
@@ -278,7 +278,7 @@ def _of_run(run: Run, questions: Mapping[str, Question], k: int) -> _Ranking:
 
 
 def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> MismatchError:
-    """The error of ids that do not match, with the way in which they would."""
+    """The error for ids that do not match, with the transformation under which they would."""
     mine = list(islice(ours, _COMPARED))
     way = way_of(theirs, mine)
     fix = "use the same ids in both (check the columns, prefixes, leading zeros)"
@@ -394,7 +394,7 @@ def _store(
     texts: Collection,
 ) -> None:
     wanted = {document for _, document in found}
-    # Documents that are there keep the text that was judged.
+    # Existing documents keep the text that was judged.
     new = wanted - set(project.documents(wanted))
     project.add_candidates(
         (Candidate(question, document, tuple(s)) for (question, document), s in found.items()),

@@ -1,4 +1,4 @@
-"""`JudgingProject`: questions, pools, judges, the next task, and what judges said."""
+"""`JudgingProject`: questions, pools, judges, tasks and judgments."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class JudgingProject(JudgingStore):
                 self._state.update(stored)
                 yield stored, self._state
             except BaseException:
-                # What was written in it may be rolled back: read again what is stored.
+                # The transaction may be rolled back: read the stored state again.
                 if write:
                     self._state = ProjectState()
                 raise
@@ -563,7 +563,7 @@ def _origin(text: str) -> str:
 
 
 def hash_secret(secret: str) -> str:
-    """Return what is stored of a random secret: its SHA-256 in hexadecimal."""
+    """Return the stored form of a random secret: its SHA-256 in hexadecimal."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -16,7 +16,7 @@ from rankgauge.formats.texts import TextRow, TextSource
 from rankgauge.judging.events import GoldTask, Question
 from rankgauge.judging.project import JudgingProject
 
-# What to aim for unless the planner says otherwise, and what is enough for a first look.
+# Recommended number of questions without a plan, and the number for a first evaluation.
 _TARGET = 100
 _FIRST_LOOK = 20
 _MOST_TEXT = 5_000  # characters of a question
@@ -188,7 +188,7 @@ def _listed(given: Any) -> tuple[str, ...]:
 
 
 def advice(questions: int) -> str:
-    """Return what to say of so few questions; nothing if there are enough."""
+    """Return the warning for too few questions; empty if there are enough."""
     if questions >= _TARGET:
         return ""
     first = "enough" if questions >= _FIRST_LOOK else f"{_FIRST_LOOK} are enough"

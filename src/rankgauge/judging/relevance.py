@@ -26,7 +26,7 @@ _WIDE, _SURE = 30.0, 0.99
 
 @dataclass(frozen=True, slots=True)
 class DocumentRelevance:
-    """What people said of a document.
+    """Judgments of people on a document.
 
     Attributes:
         question: The identifier of the question.
@@ -85,9 +85,9 @@ class Relevance(Result):
         counted: Judgments that are in the numbers.
         excluded: Judgments that are not, by their status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
-            intervals. Predictions are of a fit with a prior so wide (sd 30) that it says nothing.
+            intervals. Predictions are from a fit with a nearly flat prior (sd 30).
         level: Confidence of the intervals.
-        warning: What has to be said of the pool; see :func:`pool_warning`.
+        warning: Warning about the pool; see :func:`pool_warning`.
     """
 
     documents: tuple[DocumentRelevance, ...]
@@ -307,7 +307,7 @@ def _measure_question(
         for at, name in enumerate(names)
     ]  # fmt: skip
     index = {name: at for at, name in enumerate(names)}
-    # The usual prior pulls these predictions from 0 and 1, whatever the judges do.
+    # The usual prior would shrink these predictions away from 0 and 1.
     wide = fit_question(state, prior_sd=_WIDE)[1]
     predicted = [
         float(wide.none_probability([[index[name] for name in documents]])[0])

@@ -1,4 +1,4 @@
-"""What a judging project holds in memory, brought up to date by what was added to the store."""
+"""In-memory state of a judging project, updated from the store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KnownQuestion:
 
 
 class ProjectState:
-    """What the store holds, kept in memory and brought up to date by what was added since."""
+    """State of the store in memory, updated with later events."""
 
     def __init__(self) -> None:
         self.marks: object = None
@@ -66,7 +66,7 @@ class ProjectState:
         self._known: dict[str, KnownQuestion] = {}
 
     def update(self, stored: Transaction) -> None:
-        """Read what was stored since the last call."""
+        """Read events stored since the last call."""
         self._read_contents(stored)
         for shown in stored.presentations(self.presented):
             self._add_presentation(shown)
@@ -83,7 +83,7 @@ class ProjectState:
                     fix="create it: rankgauge judge create PROJECT --questions FILE",
                 )  # fmt: skip
             judges = stored.judges()
-            # New judges and questions change nothing in what is known of the others.
+            # New judges and questions do not affect the others.
             same = settings == self.settings and self.judges.items() <= judges.items()
             self.settings, self.judges = settings, judges
             self.guideline = (stored.version("guideline") or (1, ""))[0]
@@ -167,12 +167,12 @@ class ProjectState:
         return judgments_of(shown, made, self.judges, now=now)
 
     def finished(self, shown: Presentation) -> bool:
-        """Tell whether the judge answered and neither put the task off nor undid the choice."""
+        """Return whether the judge answered, without postponing the task or undoing the choice."""
         choice = self.latest.get(shown.id)
         return choice is not None and choice.outcome not in {"later", "undone"}
 
     def known(self, question: str, now: datetime) -> KnownQuestion:
-        """What the counted judgments of a question say; kept until there is a new choice."""
+        """Summary of the counted judgments of a question; cached until a new choice."""
         if question not in self._known:
             pool = self.pools.get(question, ())
             graded = self.settings.mode == "graded"
@@ -183,7 +183,7 @@ class ProjectState:
                 )
                 for each in self.judgments(self.by_question[question], now)
                 if each.counted and each.choice is not None
-                # Imported grades are no choices, and the other way round.
+                # Imported grades are not choices, and vice versa.
                 if (each.presentation.mode == "graded") == graded
             )
             done = len(counted)

@@ -1,4 +1,4 @@
-"""`JudgingStore`: the database of a judging project. SQL only; what it means is said elsewhere."""
+"""`JudgingStore`: the database of a judging project. SQL only; the meaning is defined elsewhere."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class Transaction:
         return {row.id: _judge_of(row) for row in self._rows("judges", order=("time", "id"))}
 
     def judge_by_secret(self, secret: str) -> tuple[Judge, dict[str, Any]] | None:
-        """Return the judge to whom the hash of a secret belongs, and what else is stored."""
+        """Return the judge to whom the hash of a secret belongs, and the other stored fields."""
         row = next(iter(self._rows("judges", "secret", [secret])), None)
         return (_judge_of(row), json.loads(row.body)) if row else None
 
@@ -473,7 +473,7 @@ def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
 
 
 def _is_lone(char: str) -> bool:
-    """Whether it is half of a surrogate pair, which is not a character."""
+    """Whether it is a lone surrogate, which is not a character."""
     return "\ud800" <= char <= "\udfff"
 
 

@@ -108,7 +108,7 @@ class DocumentCredit:
 class VoteReport(Result):
     """Win rates of systems, the effect of the side, and credit for source documents.
 
-    Votes of people, applications and models are counted apart. The win rate is wins / (wins +
+    Votes of people, applications and models are counted separately. The win rate is wins / (wins +
     losses): votes that both answers are good, both bad or equal are reported and are in no rate.
 
     A vote credits the documents that only one of the answers was made from, if one thing changed
@@ -236,7 +236,7 @@ def summarize_votes(
     answers: Mapping[str, Answer],
     kinds: Mapping[str, str] | None = None,
 ) -> VoteReport:
-    """Return what votes say of systems and of source documents.
+    """Count votes for systems and for source documents.
 
     Args:
         judgments: All judgments of a project; those of answers with a finished choice are votes.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.core.pair_table import FloatArray, PairTable, heads_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import of_queries
 from rankgauge.profiles.deviations import Case, Deviation
@@ -76,13 +76,18 @@ def _without_self(table: PairTable) -> PairTable:
 
 
 def _without_first(table: PairTable) -> PairTable:
-    numbers = table.query_numbers()
-    # lexsort is stable: of equal scores the one that is given first.
-    order = np.lexsort((-table.values, numbers))
     first = table.offsets[:-1][np.diff(table.offsets) > 0]
     kept = np.ones(len(table), dtype=bool)
-    kept[order[first]] = False
+    kept[_best_first(table)[first]] = False
     return table.keep(np.flatnonzero(kept))
+
+
+def _best_first(table: PairTable) -> IntArray:
+    """The rows of each query by score descending, equal scores as given."""
+    numbers = table.query_numbers()
+    if ((table.values[1:] > table.values[:-1]) & (numbers[1:] == numbers[:-1])).any():
+        return np.lexsort((-table.values, numbers))
+    return np.arange(len(table))
 
 
 SINGLE_PRECISION = of_run(
@@ -126,10 +131,13 @@ EXPECTED_TIES = of_policy(
 
 def _ascending(case: Case) -> Case:
     table = case.run.table
-    numbers = table.query_numbers()
-    by_id = table.docs.descending(np.arange(len(table)), numbers)[::-1]
-    # lexsort is stable: where scores are equal, ids stay as they are.
-    order = by_id[np.lexsort((-table.values[by_id], numbers[by_id]))]
+    order = _best_first(table)
+    heads = heads_of(table.query_numbers(), table.values[order])
+    group = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(order))))
+    tied = np.flatnonzero(np.bincount(group)[group] > 1)
+    # Backwards, so that descending is ascending.
+    back = order[tied[::-1]]
+    order[tied] = back[table.docs.descending(back, len(heads) - group[tied[::-1]])][::-1]
     docs, values = table.docs.take(order), table.values[order]
     table = replace(table, docs=docs, values=values, lines=None, ranks=None)
     return INPUT_TIES.change(case._replace(run=replace(case.run, table=table)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -13,13 +12,20 @@ import numpy as np
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray
-from rankgauge.core.policies import Duplicates, Ties, order_of
+from rankgauge.core.policies import Duplicates, Policies, Ties, order_of
 from rankgauge.core.text import many
 from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, named_runs
+from rankgauge.data.run import Run, named_sources
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
+from rankgauge.evaluation.evaluation import (
+    Queries,
+    evaluate_blocks,
+    evaluate_each,
+    make_plan,
+    queries_policy,
+    selected_ids,
+)
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -168,47 +174,53 @@ def reliability(
         >>> [(run.run, run.judgments, run.values, run.without) for run in found.runs]
         [('a', 1, (1.0,), (0.5,)), ('b', 0, (0.5,), (0.5,))]
     """
-    truth, given = Qrels.of(qrels), named_runs(runs)
-    named = {run.name: run for run in given}
+    truth, given = Qrels.of(qrels), named_sources(runs)
+    named = dict(given)
     if len(named) < len(given):
         raise InputError(
             "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
         )
     group_of = _grouped(named, groups)
     asked = make_plan(measures).measures
-    chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
+    order = order_of(ties)
+    policies = Policies(ties=ties, queries=queries_policy(queries), duplicates=duplicates)
+    ids = selected_ids(queries)
     if k is not None:
         VOCABULARY["k"].check(k, "reliability(k=...)")
 
-    def means(judgments: Qrels) -> _Means:
-        return {
-            name: tuple(
-                evaluate(
-                    judgments, run, asked, ties=ties, queries=chosen, duplicates=duplicates
-                ).mean().values()
-            )
-            for name, run in named.items()
-        }  # fmt: skip
+    def top(run: Run) -> IntArray:
+        joined = join(truth, run, ties=order, table=run.without_repeats(duplicates))
+        return joined.rows if k is None else joined.rows[joined.rank <= k]
 
     # (judgments,) for each group: what it brought.
     brought = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
-    for name, run in named.items():
-        joined = join(truth, run, ties=order_of(ties), table=run.without_repeats(duplicates))
-        top = joined.rows if k is None else joined.rows[joined.rank <= k]
-        brought[group_of[name]][top] = True
+    whole: _Means = {}
+    for name, source in named.items():
+        made, tops = evaluate_blocks(
+            truth, source, asked, top, name=name, policies=policies, queries=ids
+        )
+        whole[name] = tuple(made.mean().values())
+        brought[group_of[name]][np.concatenate(tops)] = True
     groups_of = np.sum([*brought.values()], axis=0)
-    whole = means(truth)
-    of_group = {}
-    for group, rows in brought.items():
-        own = rows & (groups_of == 1)
-        judgments = int(np.count_nonzero(own))
-        relevant = int(np.count_nonzero(truth.table.values[own] >= 1))
-        # Without judgments of its own every value stays. A query may be left without any.
-        reduced = Qrels(truth.table.keep(np.flatnonzero(~own))) if judgments else truth
-        of_group[group] = means(reduced) if judgments else whole, judgments, relevant
+    owned = {group: rows & (groups_of == 1) for group, rows in brought.items()}
+    # Without judgments of its own every value stays. A query may be left without any.
+    less = {
+        group: Qrels(truth.table.keep(np.flatnonzero(~own)))
+        for group, own in owned.items()
+        if own.any()
+    }
+    without: dict[str, _Means] = {group: {} for group in less}
+    for name, source in named.items() if less else ():
+        found = evaluate_each(
+            [*less.values()], source, asked, name=name, policies=policies, queries=ids
+        )
+        for means, made in zip(without.values(), found, strict=True):
+            means[name] = tuple(made.mean().values())
     left = []
     for name, group in group_of.items():
-        part, judgments, relevant = of_group[group]
+        own, part = owned[group], without.get(group, whole)
+        judgments = int(np.count_nonzero(own))
+        relevant = int(np.count_nonzero(truth.table.values[own] >= 1))
         ranks, ranks_without = (_ranks(asked, values, name) for values in (whole, part))
         left.append(
             LeftOut(name, judgments, relevant, whole[name], part[name], ranks, ranks_without)
@@ -217,11 +229,11 @@ def reliability(
         measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
         for c, measure in enumerate(asked)
     }
-    found = Reliability(asked, tuple(left), tau, k, ())
-    return replace(found, notes=tuple(_notes(found, groups_of, len(brought))))
+    result = Reliability(asked, tuple(left), tau, k, ())
+    return replace(result, notes=tuple(_notes(result, groups_of, len(brought))))
 
 
-def _grouped(named: Mapping[str, Run], groups: Mapping[str, str] | None) -> dict[str, str]:
+def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict[str, str]:
     if groups is not None:
         lacking = [name for name in named if name not in groups]
         if lacking:
