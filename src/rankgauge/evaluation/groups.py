@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
-from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from rankgauge.evaluation.result import Evaluation
 
 _LEVEL = 0.95
 # With fewer (effective) queries, intervals of means cover less than their level.
