@@ -255,3 +255,19 @@ def differs(ours: float, theirs: float | None, tolerance: float = 1e-12) -> bool
         return not math.isnan(ours)
     # Gains are added up to large numbers: there the tolerance is one of the value.
     return not abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
+
+
+def graded_runs(
+    queries: int = 60, systems: int = 3, seed: int = 1, digits: int = 1
+) -> tuple[dict, dict]:
+    """Runs over one set of judgments; system s is better the higher s is."""
+    rng = np.random.default_rng(seed)
+    qrels, runs = {}, {f"s{s}": {} for s in range(systems)}
+    for q in range(queries):
+        grades = rng.integers(0, 3, 30)
+        qrels[f"q{q:0{digits}}"] = {f"d{d}": int(grade) for d, grade in enumerate(grades)}
+        hard = rng.normal(0, 1.5, 30)
+        for s in range(systems):
+            scores = grades * (0.4 + 0.25 * s) + hard + rng.normal(0, 0.6, 30)
+            runs[f"s{s}"][f"q{q:0{digits}}"] = {f"d{d}": float(x) for d, x in enumerate(scores)}
+    return qrels, runs

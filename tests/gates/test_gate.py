@@ -10,11 +10,12 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
+from gating import LATENCY, OLD, QRELS, RUNS, jittered
 from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import Baseline, Evaluation, GateRules, InputError, Run, evaluate, gate, stats
+from rankgauge import Baseline, Evaluation, GateRules, InputError, evaluate, gate, stats
 from rankgauge.gates.non_inferiority import (
     decide,
     queries_to_decide,
@@ -22,25 +23,6 @@ from rankgauge.gates.non_inferiority import (
     untestable_margins,
 )
 from rankgauge.stats import non_inferiority
-
-
-def _made(queries: int = 60, seed: int = 1) -> tuple[dict, dict]:
-    """Judgments, and runs of systems that are better the higher their number."""
-    rng = np.random.default_rng(seed)
-    qrels, runs = {}, {f"s{s}": {} for s in range(3)}
-    for q in range(queries):
-        grades = rng.integers(0, 3, 30)
-        qrels[f"q{q:02}"] = {f"d{d}": int(grade) for d, grade in enumerate(grades)}
-        hard = rng.normal(0, 1.5, 30)
-        for s in range(3):
-            scores = grades * (0.4 + 0.25 * s) + hard + rng.normal(0, 0.6, 30)
-            runs[f"s{s}"][f"q{q:02}"] = {f"d{d}": float(x) for d, x in enumerate(scores)}
-    return qrels, runs
-
-
-QRELS, RUNS = _made()
-OLD = Baseline.from_run(QRELS, Run.of(RUNS["s1"], name="old"))
-
 
 RR = {"measures": {"RR": {"margin": 0.03}}}
 
@@ -430,141 +412,6 @@ def test_nothing_to_hold_a_run_against_is_an_error():
         gate(QRELS, RUNS["s1"], baseline=None)
 
 
-# ---- noise
-
-
-def _jittered(seeds):
-    found = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        found.append(
-            {
-                q: {d: s + rng.normal(0, 0.3) for d, s in docs.items()}
-                for q, docs in RUNS["s1"].items()
-            }
-        )
-    return found
-
-
-def test_the_band_of_the_noise_is_that_of_a_slow_loop():
-    runs = _jittered(range(6))
-    noise = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise
-    values = [evaluate(QRELS, run, "nDCG@10").per_query[:, 0].tolist() for run in runs]
-    variances = []
-    for query in zip(*values, strict=True):
-        middle = sum(query) / 6
-        variances.append(sum((x - middle) ** 2 for x in query) / 5)
-    independent = 1.959963984540054 * math.sqrt(2 * sum(variances)) / 60
-    means = [sum(row) / 60 for row in values]
-    seen = sorted(abs(a - b) for n, a in enumerate(means) for b in means[n + 1 :])
-    place = 0.95 * (len(seen) - 1)
-    quantile = seen[int(place)] + (place % 1) * (seen[int(place) + 1] - seen[int(place)])
-    assert noise.bands["nDCG@10"] == pytest.approx(max(independent, quantile), rel=1e-12)
-    assert noise.jitter["q00"]["nDCG@10"] == pytest.approx(
-        max(row[0] for row in values) - min(row[0] for row in values), rel=1e-12
-    )
-
-
-def test_a_margin_within_the_noise_is_refused():
-    runs = _jittered(range(4))
-    rules = {"measures": {"nDCG@10": {"margin": 0.001}}}
-    with pytest.raises(InputError, match="4 runs of the same system differ by about"):
-        gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs)
-    stored = Baseline.from_run(QRELS, RUNS["s1"], rules, noise=runs)
-    with pytest.raises(InputError, match="4 runs of the same system differ by about"):
-        gate(QRELS, RUNS["s2"], rules, baseline=stored)
-
-
-def test_differences_within_the_jitter_count_as_ties():
-    found = gate(QRELS, RUNS["s2"], baseline=OLD, noise=_jittered(range(4))).checks[0].numbers
-    plain = gate(QRELS, RUNS["s2"], baseline=OLD).checks[0].numbers
-    assert found.ties > plain.ties
-    assert found.wins + found.ties + found.losses == 60
-    assert (found.lower, found.gain) == (plain.lower, plain.gain)
-
-
-def test_the_margin_is_held_against_the_whole_band():
-    runs = _jittered(range(4))
-    band = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise.bands["nDCG@10"]
-    for share, refused in ((0.99, True), (1.01, False)):
-        rules = {"measures": {"nDCG@10": {"margin": share * band}}}
-        if refused:
-            with pytest.raises(InputError, match="by chance alone"):
-                gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs)
-        else:
-            assert gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs).checks
-
-
-def test_what_means_leave_out_is_no_noise():
-    qrels = {f"q{n}": {"d"} for n in range(10)}
-    rules = {"measures": {"FirstRel": {"margin": 2.0}, "RR": {}}}
-    far = [f"x{n}" for n in range(30)]
-    runs = [{q: ["d"] for q in qrels}, {q: ["x", "d"] if q == "q1" else ["d"] for q in qrels}]
-    # What is found at rank 31 or not at all has a value in one run only.
-    runs[0]["q0"], runs[1]["q0"] = [*far, "d"], far
-    noise = Baseline.from_run(qrels, runs[0], rules, noise=runs).noise
-    assert noise.jitter["q0"] == {"FirstRel": 0.0, "RR": 1 / 31}
-    assert noise.jitter["q1"] == {"FirstRel": 1.0, "RR": 0.5}
-    # Of nine queries one has the values 1 and 2, so a variance of 1/2.
-    band = scipy_stats.norm.ppf(0.975) * math.sqrt(2 * 0.5) / 9
-    assert noise.bands["FirstRel"] == pytest.approx(band, rel=1e-9)
-
-
-def test_a_deterministic_system_has_no_noise():
-    made = Baseline.from_run(QRELS, RUNS["s1"], noise=[RUNS["s1"]] * 3)
-    assert made.noise.bands == {"nDCG@10": 0.0}
-    assert gate(QRELS, RUNS["s1"], baseline=made).verdict == "IDENTICAL"
-
-
-def test_one_repeated_run_is_too_few():
-    with pytest.raises(InputError, match="wanted two or more"):
-        gate(QRELS, RUNS["s1"], baseline=OLD, noise=[RUNS["s1"]])
-
-
-# ---- latency
-
-
-LATENCY = {"latency": {"p50": 1.1, "p95": 1.2}}
-
-
-def _times(factor: float, seed: int = 3, queries: int = 400) -> tuple[dict, dict]:
-    rng = np.random.default_rng(seed)
-    base = rng.lognormal(-4, 0.5, queries)
-    noisy = rng.lognormal(0, 0.05, (2, queries))
-    names = [f"q{n}" for n in range(queries)]
-    times = (base * noisy[0], base * noisy[1] * factor)
-    return tuple(dict(zip(names, column, strict=True)) for column in times)
-
-
-@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "PASS"), (1.05, "PASS"), (1.3, "FAIL")])
-def test_latency_is_a_gate_of_its_own(factor, verdict):
-    found = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD, latency=_times(factor))
-    assert [c.verdict for c in found.checks if c.kind == "latency"] == [verdict] * 2
-    again = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD, latency=_times(factor))
-    assert [c.sentence for c in again.checks] == [c.sentence for c in found.checks]
-
-
-def test_a_limited_latency_that_was_not_measured_is_never_a_pass():
-    assert gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD).verdict == "INCONCLUSIVE"
-
-
-def test_a_quantile_of_few_queries_has_no_bound():
-    found = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD, latency=_times(1, queries=58))
-    assert [c.verdict for c in found.checks if c.kind == "latency"] == ["PASS", "INCONCLUSIVE"]
-
-
-@pytest.mark.slow
-def test_latency_bounds_cover_the_true_ratio():
-    """Of 60 pairs with a true ratio of 1.1, the limit 1.1 is passed by about 5 %."""
-    passed = 0
-    for seed in range(60):
-        times = _times(1.1, seed, 60)
-        rules = {"latency": {"p50": 1.1}}
-        found = gate({"q": {"d"}}, {"q": ["d"]}, rules, baseline=None, latency=times)
-        passed += found.verdict == "PASS"
-    assert passed <= 3 + 3 * math.sqrt(60 * 0.05 * 0.95)
-
-
 # ---- the result
 
 
@@ -631,7 +478,7 @@ def test_a_baseline_of_values_alone_is_written_and_read(tmp_path):
 
 
 def test_noise_may_be_given_as_evaluations():
-    runs = _jittered(range(3))
+    runs = jittered(range(3))
     names = [gated.measure for gated in GateRules.of().measures]
     wanted = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise
     found = Baseline.from_evaluation(_two()[0], noise=[evaluate(QRELS, r, names) for r in runs])

@@ -1,0 +1,44 @@
+"""Retrievers asked in every way."""
+
+import threading
+
+from rankgauge import Limits, Query
+from rankgauge.benchmark.calls import ask
+
+QUERIES = [Query(f"q{n}", f"text {n}") for n in range(12)]
+QUICK = Limits(backoff=0.0)
+
+
+def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
+    """Responses by query, and whether all were asked."""
+    responses = []
+    whole = ask(asked_of, queries, k, limits=limits, record=responses.append)
+    assert len({response.query for response in responses}) == len(responses), (
+        "a query was answered twice"
+    )
+    return {response.query: response for response in responses}, whole
+
+
+WAYS = {
+    "in order": Limits(backoff=0.0),
+    "in threads": Limits(backoff=0.0, concurrency=4),
+    "in a thread with a time limit": Limits(backoff=0.0, timeout=20.0),
+    "batched by the callable": Limits(backoff=0.0, batch=5),
+}
+
+
+def of_kind(limits, function):
+    """The function as these limits want it: of one text, or of a list of them."""
+    if limits.batch is None:
+        return function
+    return lambda texts: [function(text) for text in texts]
+
+
+def finished_in(seconds, retrieve, limits):
+    """Responses of a retriever, asked in a thread that is given so long."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(asked(retrieve, limits)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, "it did not come to an end"
+    return found[0]

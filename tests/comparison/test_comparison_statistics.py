@@ -1,0 +1,369 @@
+"""Tests, intervals, corrections and power of compare()."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from comparing import FOUND, QRELS, RUNS, values_of
+from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
+
+from rankgauge import (
+    InputError,
+    UnknownName,
+    compare,
+    evaluate,
+    stats,
+)
+from rankgauge.comparison.differences import select
+
+
+def test_intervals_and_t_p_values_are_those_of_scipy():
+    found = compare(QRELS, RUNS, "nDCG@10", test="t", interval="t")
+    for run in ("s1", "s2"):
+        theirs = scipy_stats.ttest_rel(values_of(run, "nDCG@10"), values_of("s0", "nDCG@10"))
+        low, high = theirs.confidence_interval(0.95)
+        ours = found.difference(run)
+        assert ours.p == pytest.approx(theirs.pvalue, rel=1e-8)
+        assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-9)
+
+
+def test_p_values_are_corrected_over_all_runs_and_tested_measures():
+    found = compare(QRELS, RUNS, ["nDCG@10", "AP", "P@5"], tested=["nDCG@10", "AP"])
+    tested = [d for d in found.differences if d.p is not None]
+    assert {str(d.measure) for d in tested} == {"nDCG@10", "AP"}
+    theirs = multipletests([d.p for d in tested], method="holm")[1]
+    assert [d.corrected for d in tested] == pytest.approx(list(theirs), rel=1e-12)
+
+
+def test_an_unknown_test_is_refused_also_where_none_is_needed():
+    with pytest.raises(UnknownName, match="test='sign' is not possible"):
+        compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "RR", test="sign")
+
+
+@pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "tukey-hsd"])
+def test_with_five_queries_that_differ_no_test_is_sure(test):
+    """Five wins of thirty: the exact p is 2 / 2^5 = .0625, the t interval would be above 0."""
+    qrels = {f"q{n}": {"d": 1} for n in range(30)}
+    old = {f"q{n}": ["x", "d"] for n in range(30)}
+    new = {f"q{n}": ["d", "x"] if n < 5 else ["x", "d"] for n in range(30)}
+    compared = compare(qrels, {"old": old, "new": new}, "RR", test=test)
+    found = compared.difference("new")
+    assert test != "randomization" or found.p == 0.0625
+    assert found.verdict == "cannot tell"
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert "no interval: only 5 queries differ" in compared.sentences[1]
+    assert compared.to_dict()["differences"][0]["low"] is None
+
+
+def test_all_pairs_are_compared_where_asked_and_seen_from_either_side():
+    found = compare(QRELS, RUNS, "nDCG@10", pairs="all")
+    pairs = [(d.run, d.baseline) for d in found.differences]
+    assert pairs == [("s1", "s0"), ("s2", "s0"), ("s2", "s1")]
+    apart = values_of("s2", "nDCG@10") - values_of("s1", "nDCG@10")
+    one = found.difference("s2", baseline="s1")
+    assert one.difference == pytest.approx(apart.mean(), abs=1e-12)
+    other = found.difference("s1", baseline="s2")
+    assert (other.difference, other.low, other.high) == (-one.difference, -one.high, -one.low)
+    assert (other.wins, other.losses, other.mean) == (one.losses, one.wins, one.baseline_mean)
+    assert {one.verdict, other.verdict} in ({"better", "worse"}, {"cannot tell"})
+    assert other.mirrored() == one
+
+
+def test_all_pairs_have_the_p_values_of_each_pair_by_itself():
+    """The draws differ; what is left is the error of 10,000 of them."""
+    found = compare(QRELS, RUNS, "nDCG@10", pairs="all")
+    theirs = scipy_stats.permutation_test(
+        (values_of("s2", "nDCG@10"), values_of("s1", "nDCG@10")),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        n_resamples=20_000,
+        random_state=1,
+    )
+    assert found.difference("s2", baseline="s1").p == pytest.approx(theirs.pvalue, abs=0.01)
+
+
+def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, RUNS, names, tested=names, test="tukey-hsd", draws=2_000)
+    for name in names:
+        values = np.stack([values_of(run, name) for run in RUNS], axis=1)
+        theirs = stats.tukey_hsd(values, 2_000, found.design.seed).p
+        for place, run in enumerate(RUNS):
+            if run != "s0":
+                ours = found.difference(run, name)
+                assert ours.p == theirs[0, place]
+                assert ours.corrected == min(1.0, 2 * ours.p)
+    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.describe()
+    assert "Bonferroni over 2 measures" in found.design.describe()
+
+
+def test_max_t_corrects_over_runs_and_measures_at_once():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, RUNS, names, tested=names, correction="max-t", draws=2_000)
+    columns = [values_of(r, n) - values_of("s0", n) for r in ("s1", "s2") for n in names]
+    theirs = stats.max_t(np.stack(columns, axis=1), 2_000, found.design.seed).p
+    assert [d.corrected for d in found.differences] == theirs.tolist()
+    assert all(d.corrected >= d.p - 0.02 for d in found.differences)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_by_bootstrap_are_those_of_scipy(method):
+    found = compare(QRELS, RUNS, "nDCG@10", interval=method).difference("s2")
+    apart = values_of("s2", "nDCG@10") - values_of("s0", "nDCG@10")
+    theirs = scipy_stats.bootstrap(
+        (apart,), np.mean, method=method, n_resamples=20_000, random_state=1
+    ).confidence_interval
+    width = theirs.high - theirs.low
+    assert found.low == pytest.approx(theirs.low, abs=0.05 * width)
+    assert found.high == pytest.approx(theirs.high, abs=0.05 * width)
+
+
+def test_what_is_detectable_is_by_the_power_of_the_t_test():
+    found = FOUND.difference("s1")
+    assert found.power(found.detectable) == pytest.approx(0.8, abs=1e-6)
+    needed = found.queries_needed
+    assert found.alpha == 0.025  # two runs are tested
+    assert stats.power(found.sd, needed, found.difference, found.alpha) >= 0.8
+    assert stats.power(found.sd, needed - 1, found.difference, found.alpha) < 0.8
+
+
+def test_a_tiny_difference_does_not_ask_for_millions_of_queries():
+    qrels = {f"q{n}": {"d": 1} for n in range(20_000)}
+    old = {f"q{n}": ["d", "x"] if n % 2 else ["x", "d"] for n in range(20_000)}
+    new = {f"q{n}": ["x", "d"] if n % 2 and n > 1 else ["d", "x"] for n in range(20_000)}
+    found = compare(qrels, {"old": old, "new": new}, "RR").difference("new")
+    assert 0 < found.difference < 1e-4
+    assert found.queries_needed is None
+    assert found.verdict == "cannot tell"
+
+
+def test_the_best_of_several_runs_is_held_against_all_of_them():
+    """s1 is nearly s2: nothing was said of the two by the comparison with s0 alone."""
+    near = {q: dict(docs) for q, docs in RUNS["s2"].items()}
+    near["q0"] = dict(reversed(list(near["q1"].items())))
+    found = compare(QRELS, {"s0": RUNS["s0"], "s1": near, "s2": RUNS["s2"]}, "nDCG@10")
+    assert "; not distinguishable from " in found.sentences[0]
+    assert "Tukey HSD" in found.sentences[0]
+
+
+def _near() -> dict:
+    """Runs that are hardly apart: no p-value is at an end of its range."""
+    rng = np.random.default_rng(11)
+    return {
+        f"n{s}": {
+            q: {d: x + rng.normal(0, 0.7) for d, x in docs.items()}
+            for q, docs in RUNS["s1"].items()
+        }
+        for s in range(3)
+    }
+
+
+NEAR = _near()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"pairs": "all", "interval": "percentile"},
+        {"test": "tukey-hsd", "interval": "bca"},
+        {"correction": "max-t"},
+    ],
+)
+def test_nothing_but_the_tested_values_decides_a_p_value(kind):
+    """Neither the order of queries, their names, nor what else is shown."""
+    names = {q: f"z{n * 7 % 60}" for n, q in enumerate(reversed(QRELS))}
+    renamed = {names[q]: QRELS[q] for q in names}
+    renamed_runs = {n: {names[q]: d for q, d in run.items()} for n, run in NEAR.items()}
+    tested = ["nDCG@10", "AP"]
+    one, more, other = (
+        compare(qrels, runs, shown, tested=tested, draws=500, **kind)
+        for qrels, runs, shown in (
+            (QRELS, NEAR, tested),
+            (QRELS, NEAR, [*tested, "P@5", "RR"]),
+            (renamed, renamed_runs, tested),
+        )
+    )
+    assert all(0.02 < d.p < 0.98 for d in one.differences)
+    assert one.differences == other.differences
+    assert list(one.differences) == [d for d in more.differences if d.verdict]
+
+
+def test_the_order_of_two_runs_decides_no_p_value():
+    one = compare(QRELS, {n: NEAR[n] for n in ("n0", "n1")}, "nDCG@10", draws=500)
+    other = compare(QRELS, {n: NEAR[n] for n in ("n1", "n0")}, "nDCG@10", draws=500, baseline="n0")
+    assert one.difference("n1") == other.difference("n1")
+
+
+def test_max_t_keeps_the_queries_of_its_columns_together():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, NEAR, names, tested=names, correction="max-t", draws=20_000)
+    values = {
+        (run, name): evaluate(QRELS, NEAR[run], name).per_query[:, 0]
+        for run in NEAR
+        for name in names
+    }
+    table = np.stack(
+        [values[r, name] - values["n0", name] for r in ("n1", "n2") for name in names], axis=1
+    )
+    # From the paper: the largest |t| of all columns under each pattern of signs.
+    signs = np.random.default_rng(3).choice([-1.0, 1.0], (20_000, len(table)))
+    norm = np.sqrt((table**2).sum(axis=0))
+    largest = (abs(signs @ table) / norm).max(axis=1)
+    theirs = [(largest >= t - 1e-12).mean() for t in abs(table.sum(axis=0)) / norm]
+    assert [d.corrected for d in found.differences] == pytest.approx(theirs, abs=0.015)
+
+
+def test_a_geometric_mean_is_compared_by_logarithms():
+    names = ["GMAP", "AP"]
+    found = compare(QRELS, RUNS, names, test="t")
+    for run in ("s1", "s2"):
+        floor = [np.maximum(values_of(name, "AP"), 1e-5) for name in (run, "s0")]
+        theirs = scipy_stats.ttest_rel(np.log(floor[0]), np.log(floor[1]))
+        ours = found.difference(run)
+        assert ours.p == pytest.approx(theirs.pvalue, rel=1e-8)
+        assert math.exp(ours.difference) == pytest.approx(ours.mean / ours.baseline_mean, rel=1e-9)
+    notes = found.differences_table().notes
+    assert "GMAP: differences are of natural logarithms: of the ratio of the means" in notes
+    assert not any("logarithm" in note for note in FOUND.differences_table().notes)
+
+
+def test_a_geometric_mean_may_go_the_other_way_than_the_plain_one():
+    """One bad failure weighs more in it than a good gain."""
+    qrels = {f"q{n}": {"d": 1} for n in range(6)}
+    old = {q: [*(f"x{n}" for n in range(9)), "d"] for q in qrels}
+    new = old | {"q0": ["d"], "q1": [*(f"x{n}" for n in range(999)), "d"]}
+    found = compare(qrels, {"old": old, "new": new}, ["GMAP", "AP"])
+    assert found.difference("new", "AP").difference > 0 > found.difference("new").difference
+
+
+def test_max_t_refuses_columns_of_different_queries_even_if_they_are_as_many():
+    qrels = {f"q{n}": {"d": 1} for n in range(6)}
+    runs = {
+        "a": {q: ["d"] for q in qrels},
+        "b": {q: ["x", "d"] for q in ("q0", "q1", "q2")},
+        "c": {q: ["x", "d"] for q in ("q3", "q4", "q5")},
+    }
+    with pytest.raises(InputError, match="max-t needs one set of queries"):
+        compare(qrels, runs, "FirstRel", correction="max-t")
+
+
+def _differing(moved):
+    """A comparison of two evaluations whose values by RR differ by these numbers."""
+    qrels = {f"q{n}": {"d": 1} for n in range(len(moved))}
+    run = {q: ["x", "d"] for q in qrels}
+    made = replace(evaluate(qrels, run, "RR"), run_name="old")
+    return compare([
+        made, replace(made, run_name="new", per_query=made.per_query + np.c_[moved])
+    ])  # fmt: skip
+
+
+def test_intervals_are_the_wider_one_of_t_and_of_weighted_means():
+    moved = np.random.default_rng(2).normal(0.02, 0.1, 40) ** 3
+    found = _differing(moved).difference("new")
+    assert (found.low, found.high) == pytest.approx(stats.mean_interval(moved))
+    by_t = scipy_stats.ttest_1samp(moved, 0).confidence_interval(0.95)
+    assert found.low <= by_t.low
+    assert found.high >= by_t.high
+
+
+@pytest.mark.parametrize(
+    ("moved", "why"),
+    [
+        ([0.25] * 20, "no spread"),
+        ([0.25] * 7 + [0.0] * 50, "only 7 queries differ"),
+        ([0.25] * 8 + [0.0] * 50, ""),
+    ],
+)
+@pytest.mark.parametrize("interval", ["conservative", "t", "percentile", "bca"])
+def test_there_is_no_interval_of_few_differences_or_of_equal_ones(moved, why, interval):
+    evaluations = _differing(moved).evaluations
+    found = compare(evaluations, interval=interval).difference("new")
+    assert found.no_interval == why
+    assert math.isnan(found.low) == math.isnan(found.high) == bool(why)
+    assert why.replace(" queries", "") in found.interval_text()
+
+
+@pytest.mark.parametrize("interval", ["conservative", "percentile", "bca"])
+@pytest.mark.parametrize("correction", ["holm", "max-t"])
+@pytest.mark.parametrize("pairs", ["baseline", "all"])
+def test_another_baseline_mirrors_every_number(interval, correction, pairs):
+    for names in (("s0", "s1"), ("s1", "s2")):
+        runs = {name: RUNS[name] for name in names}
+        one, other = (
+            compare(
+                QRELS, runs, ["nDCG@10", "AP", "RR"], tested=["nDCG@10", "RR"], baseline=baseline,
+                interval=interval, correction=correction, pairs=pairs, draws=500,
+            )
+            for baseline in names
+        )  # fmt: skip
+        for measure in ("nDCG@10", "RR", "AP"):
+            found = one.difference(names[1], measure)
+            assert found.mirrored() == other.difference(names[0], measure)
+
+
+@pytest.mark.parametrize("test", ["randomization", "tukey-hsd"])
+def test_the_order_of_runs_changes_no_p_value_of_all_pairs(test):
+    found = [
+        compare(QRELS, {n: RUNS[n] for n in names}, "RR", pairs="all", test=test, draws=500)
+        for names in (("s0", "s1", "s2"), ("s2", "s0", "s1"))
+    ]
+    for run, baseline in (("s0", "s1"), ("s1", "s2"), ("s0", "s2")):
+        one, other = (c.difference(run, baseline=baseline) for c in found)
+        assert (one.p, one.corrected, one.verdict) == (other.p, other.corrected, other.verdict)
+
+
+def test_a_difference_that_only_the_correction_hides_is_said_to_be_that():
+    runs = {f"s{n}": RUNS["s0"] for n in range(12)} | {"new": RUNS["s2"]}
+    one = FOUND.evaluations[0]
+    moved = np.random.default_rng(1).normal(0.03, 0.1, one.per_query.shape)
+    others = [replace(one, run_name=name) for name in runs]
+    others[-1] = replace(others[-1], per_query=one.per_query + moved)
+    found = compare(others)
+    new = found.difference("new")
+    assert new.p < 0.05 < new.corrected
+    assert new.verdict == "cannot tell"
+    message = f"not significant after correction (p = {new.corrected:.4f})"
+    assert any(message in sentence for sentence in found.sentences)
+
+
+@pytest.mark.parametrize("tests", [1, 5])
+def test_what_is_said_to_be_detectable_is_detected_at_the_corrected_level(tests):
+    rng = np.random.default_rng(tests)
+    first = FOUND.evaluations[0]
+    moved = rng.normal(0, 0.1, (50, 1))
+    base = select(first, first.measures[:1], range(50))
+    runs = [base, *(replace(base, run_name=f"r{n}") for n in range(tests))]
+    runs[1] = replace(runs[1], per_query=base.per_query + moved)
+    found = compare(runs).difference("r0")
+    assert found.alpha == 0.05 / tests
+    draws = rng.normal(found.detectable, found.sd, (4000, 50))
+    p = scipy_stats.ttest_1samp(draws, 0, axis=1).pvalue
+    assert (p < 0.05 / tests).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(("queries", "changed"), [(50, 10), (100, 20), (200, 12)])
+def test_what_is_detectable_by_success_accounts_for_its_steps(queries, changed):
+    moved = np.zeros(queries)
+    moved[:changed] = [(-1.0) ** n for n in range(changed)]
+    found = _differing(moved).difference("new")
+    assert found.unit == 1.0
+    share = max(changed / queries, found.detectable)
+    rng = np.random.default_rng(queries)
+    wins = (1 + found.detectable / share) / 2
+    differing = rng.binomial(queries, share, 20_000)
+    won = rng.binomial(differing, wins)
+    least = np.minimum(won, differing - won)
+    p = np.minimum(1.0, 2 * scipy_stats.binom.cdf(least, differing, 0.5))
+    assert (p < 0.05).mean() == pytest.approx(0.8, abs=0.05)
+    assert (p < 0.05).mean() >= 0.79
+
+
+@pytest.mark.parametrize(("rare", "warned"), [(0.9, True), (0.11, False)])
+def test_a_small_p_value_of_skewed_differences_is_warned_of(rare, warned):
+    moved = np.r_[np.linspace(0.05, 0.15, 30), rare]
+    codes = [found.code for found in _differing(moved).findings]
+    assert ("C111" in codes) == warned
