@@ -30,12 +30,12 @@ TITLES = {
     "people": "Everyday writing",
 }
 SAID = {
-    "ir_measures": "Nearly all names of ir_measures are ours, with the same parameters.",
+    "ir_measures": "Nearly all names of ir_measures are the same here, with the same parameters.",
     "sentence-transformers": "`cosine_` may be any of its similarities, with the name of the "
-    "data before it; the headers of its CSV files (`cosine-Accuracy@1`) are read, too.",
-    "ranx": "`-l2` at the end is `(rel=2)`.",
-    "mteb": "All names that begin with `nauc` are refused for the same reason.",
-    "people": "Case, blanks, `-` and `_` do not matter; `at 5`, `_at_5` and `_5` are `@5`.",
+    "data in front; the headers of its CSV files (`cosine-Accuracy@1`) also work.",
+    "ranx": "The suffix `-l2` means `(rel=2)`.",
+    "mteb": "Names that begin with `nauc` are rejected for the same reason.",
+    "people": "Case, spaces, `-`, and `_` are ignored; `at 5`, `_at_5`, and `_5` mean `@5`.",
 }
 
 
@@ -83,7 +83,7 @@ def refused(rows: Iterable[ToolName]) -> Iterator[str]:
     for row in rows:
         by_reason.setdefault(row.why, []).append(row.name)
     for why, names in by_reason.items():
-        yield f"- {', '.join(f'`{name}`' for name in names)}: no measure here, since {why}."
+        yield f"- {', '.join(f'`{name}`' for name in names)}: not a measure here, since {why}."
     if by_reason:
         yield ""
 

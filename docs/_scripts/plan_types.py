@@ -50,7 +50,7 @@ def one(word: str, made: Any) -> Iterator[str]:
     yield f"`{made.__name__}`. {plain(first)}"
     yield ""
     said = meanings(made)
-    yield "| option | default | what |"
+    yield "| option | default | meaning |"
     yield "|---|---|---|"
     for name, parameter in inspect.signature(made).parameters.items():
         yield f"| `{name}` | {default(parameter)} | {said[name]} |"
@@ -72,7 +72,7 @@ def default(parameter: inspect.Parameter) -> str:
     """What holds where an option is left out, as TOML."""
     value = parameter.default
     if value is inspect.Parameter.empty:
-        return "*wanted*"
+        return "*required*"
     if value is None:
         return "none"
     if isinstance(value, bool):

@@ -60,8 +60,8 @@ class FixedChunker:
     """Chunks of a fixed number of characters, regardless of words. It needs no library.
 
     Args:
-        size: Characters of a chunk.
-        overlap: How many of them the next one begins with; less than `size`.
+        size: Characters per chunk.
+        overlap: The overlap with the previous chunk; less than `size`.
 
     Raises:
         InputError: If that is not possible.
@@ -107,13 +107,13 @@ class _ChonkieChunker:
 
 
 class TokenChunker(_ChonkieChunker):
-    """Chunks of equally many tokens with overlap, by chonkie (needs ``rankgauge[chunking]``).
+    """Chunks of equal token count with overlap, by chonkie (needs ``rankgauge[chunking]``).
 
     Args:
-        size: Tokens of a chunk.
-        overlap: How many of them the next one begins with; less than `size`.
-        tokenizer: ``word`` (what is between blanks), ``character``, or a function that cuts a
-            text into pieces that joined are the text. Nothing is ever downloaded.
+        size: Tokens per chunk.
+        overlap: The overlap with the previous chunk; less than `size`.
+        tokenizer: ``word`` (separated by spaces), ``character``, or a function that splits a text
+            into pieces (joined, they must give the text). Nothing is ever downloaded.
 
     Raises:
         InputError: If that is not possible.
@@ -136,11 +136,11 @@ class SentenceChunker(_ChonkieChunker):
     that is longer than `size` is a chunk of its own, uncut.
 
     Args:
-        size: The most tokens of a chunk.
-        overlap: The most tokens of whole sentences that the next one begins with; chonkie counts
-            one more for each sentence.
+        size: Maximum tokens per chunk.
+        overlap: Maximum tokens of whole sentences shared with the previous chunk; chonkie counts
+            one more per sentence.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: Sentences with fewer bytes are joined with an adjacent one.
+        shortest: Sentences with fewer bytes are merged with an adjacent one.
 
     Raises:
         InputError: If that is not possible.
@@ -167,16 +167,16 @@ class SentenceChunker(_ChonkieChunker):
 
 
 class RecursiveChunker(_ChonkieChunker):
-    r"""Paragraphs, cut further only where they are too long (needs ``rankgauge[chunking]``).
+    r"""Paragraphs, split further only if they are too long (needs ``rankgauge[chunking]``).
 
     A text is cut into paragraphs and lines; what is longer than `size` into sentences; what still
     is, at commas and brackets, then at blanks, then anywhere. Neighbours are joined as long as they
     fit. By chonkie.
 
     Args:
-        size: The most tokens of a chunk.
+        size: Maximum tokens per chunk.
         tokenizer: As for :class:`TokenChunker`.
-        shortest: Pieces with fewer bytes are joined with an adjacent one.
+        shortest: Pieces with fewer bytes are merged with an adjacent one.
 
     Raises:
         InputError: If that is not possible.
@@ -213,7 +213,7 @@ def chunk_documents(
     Args:
         documents: The documents. What is returned can be iterated as often as they can.
         chunker: Anything that cuts a text.
-        titles: Whether each chunk has the title of its document.
+        titles: Whether each chunk includes the title of its document.
 
     Raises:
         InputError: When a chunk is met that is no part of its text.

@@ -16,13 +16,13 @@ from rankgauge.retrievers.base import document_texts, not_indexed, top_rows
 
 
 class Random:
-    """A random ranking of all documents: what no retriever should fall below.
+    """A random ranking of all documents: a minimal baseline.
 
     The ranking of a query depends on the seed, on the id of the query and on the set of document
     ids; not on the order of either, nor on the text.
 
     Args:
-        seed: Another one gives other rankings.
+        seed: The seed of the rankings.
 
     Raises:
         InputError: If the seed is not a whole number from 0 on.
@@ -64,7 +64,7 @@ class Random:
 
 
 class Oracle:
-    """The best ranking that the judgments allow: what no retriever can exceed.
+    """The best ranking that the judgments allow: an upper bound for retrievers.
 
     Relevant documents of the collection by grade, highest first, equal grades by id. Scores are the
     numbers n, ..., 2, 1.
@@ -72,8 +72,8 @@ class Oracle:
     Args:
         qrels: Judgments: whatever :meth:`rankgauge.Qrels.of` takes.
         rel: The lowest grade that is relevant.
-        fill: Fill up with the other documents below: those judged first, by grade, then those
-            without a judgment in the order of the collection.
+        fill: Append the other documents: judged ones by grade, then unjudged ones in the order of
+            the collection.
 
     Raises:
         InputError: If these are no judgments.

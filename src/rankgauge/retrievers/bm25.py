@@ -34,15 +34,15 @@ class BM25:
     retrieved. Equal scores keep the order of the collection.
 
     Args:
-        k1: How much further occurrences of a word count.
-        b: How much long documents are held back, from 0 to 1.
+        k1: The weight of repeated occurrences of a word.
+        b: The strength of length normalization, from 0 to 1.
         method: ``lucene``, ``robertson``, ``atire``, ``bm25l`` or ``bm25+``.
-        delta: What ``bm25l`` and ``bm25+`` give to each occurrence in long documents.
-        stemmer: The language of PyStemmer's stemmer; None for words as they stand.
+        delta: The bonus of ``bm25l`` and ``bm25+`` for occurrences in long documents.
+        stemmer: The language of PyStemmer's stemmer; None for no stemming.
         stop_words: The language of bm25s's stop words (``english``, ``german``, ...), or the
             words; None for none.
         words: The regular expression of a word.
-        fields: The fields that are searched; if left out, title and text.
+        fields: The fields to search; default: title and text.
 
     Raises:
         MissingExtra: If bm25s or PyStemmer is not installed.

@@ -12,7 +12,7 @@ _SPACES = {"cosine": "cosine", "dot": "ip", "l2": "l2"}
 
 
 class Chroma(VectorStore):
-    """Vectors in Chroma, searched in a graph (HNSW), not exactly.
+    """Vectors in Chroma, with approximate search in a graph (HNSW).
 
     Chance has a part in the graph: made again of the same documents it may rank a little otherwise,
     and a few documents may be out of reach however many are asked for.
@@ -25,10 +25,10 @@ class Chroma(VectorStore):
     Args:
         location: The path of a folder, or the URL of a server; None for a folder that is removed
             by ``close()``.
-        id_field: Where the document id is in the metadata; None for Chroma's own id.
-        ef_search: How many candidates the graph is searched for; 100 in Chroma.
-        ef_construction: The same while it is made; 100 in Chroma.
-        max_neighbors: Edges of a node; 16 in Chroma.
+        id_field: The metadata field of the document id; None for Chroma's own id.
+        ef_search: The number of candidates in a search of the graph; default of Chroma: 100.
+        ef_construction: The number of candidates while the graph is built; default of Chroma: 100.
+        max_neighbors: Edges per node; default of Chroma: 16.
         key_env: The environment variable that holds the token of the server.
 
     Raises:

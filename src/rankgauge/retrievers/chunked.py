@@ -39,13 +39,13 @@ class Chunked(CompositeRetriever):
     stand in the order of their best chunks.
 
     Args:
-        retriever: Any retriever: it is given chunks as documents (see
+        retriever: Any retriever; it indexes chunks as documents (see
             :func:`~rankgauge.corpus.chunking.chunk_documents`).
-        chunker: What cuts the texts.
+        chunker: The chunker of the texts.
         roll_up: ``max``, ``first`` or ``sum``.
-        depth: How many chunks are asked for at first, for each document that is wanted; where they
-            are chunks of too few documents, more are asked for.
-        titles: Whether each chunk has the title of its document.
+        depth: Chunks to request at first per document wanted; more are requested if they belong to
+            too few documents.
+        titles: Whether each chunk includes the title of its document.
 
     Raises:
         UnknownName: For another roll-up.

@@ -49,13 +49,13 @@ class Dense(CompositeRetriever):
         similarity: ``cosine``, or ``dot`` for the inner product. A vector of zeros has cosine 0
             with all.
         search: ``exact`` or ``usearch``.
-        fields: The fields that are encoded; if left out, title and text.
-        batch: How many documents are given to the encoder at once.
-        connectivity: Neighbours of each document in the graph.
-        expansion_add: How many candidates are looked at when one is added.
-        expansion_search: How many candidates are looked at in a search, `k` at least.
-        recall_sample: Documents, evenly spaced, whose neighbours tell the recall of the graph; 0
-            for none.
+        fields: The fields to encode; default: title and text.
+        batch: Documents per call of the encoder.
+        connectivity: Neighbors of each document in the graph.
+        expansion_add: Candidates considered when a document is added.
+        expansion_search: Candidates considered in a search, at least `k`.
+        recall_sample: Documents, evenly spaced, whose neighbors are used to estimate the recall of
+            the graph; 0 for none.
 
     Raises:
         MissingExtra: If usearch is wanted and not installed.

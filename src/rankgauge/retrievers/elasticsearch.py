@@ -36,7 +36,7 @@ _CREATED: Mapping[str, Any] = {
 
 
 class Elasticsearch:
-    """An index of Elasticsearch, made of the documents or there already.
+    """A new or existing index of Elasticsearch.
 
     Documents become ``{"id": ..., "title": ..., "text": ...}`` in an index of one shard, by BM25 as
     the server has it unless `definition` says otherwise. An index that is there and that this
@@ -44,22 +44,21 @@ class Elasticsearch:
     id, ascending; with a `body` of your own, or an index of your own, as the server has them.
 
     Args:
-        url: Where the server is: ``http://localhost:9200``.
+        url: The URL of the server, such as ``http://localhost:9200``.
         index: The name of the index.
-        fields: What is searched by ``multi_match``; ``"title^2"`` weighs.
-        body: The body of a search instead of that, with ``"{query}"``, ``"{k}"``, ``"{id}"`` in its
-            values; such as ``{"query": {"match": {"text": "{query}"}}}``. ``size`` is added.
-        create: Whether the index is made of the documents. False to search one that is there.
-        replace: Whether an index that is there may be deleted for it.
-        definition: What the index is created with, beyond what it has: ``{"settings": {...},
-            "mappings": {...}}``, for analysers and the like.
+        fields: The fields of a ``multi_match`` search; ``"title^2"`` sets a weight.
+        body: The body of another search, with ``"{query}"``, ``"{k}"``, ``"{id}"`` in its values;
+            such as ``{"query": {"match": {"text": "{query}"}}}``. ``size`` is added.
+        create: Whether to create the index from the documents; False to search an existing one.
+        replace: Whether an existing index may be deleted.
+        definition: Additional settings of the index: ``{"settings": {...}, "mappings": {...}}``,
+            such as analyzers.
         key_env: The environment variable that holds the key: an API key, or ``user:password`` if
             `key_scheme` is ``"Basic"``.
-        key_scheme: ``"ApiKey"`` (if left out), ``"Basic"`` or ``"Bearer"``.
-        timeout: Seconds that a response may take in all.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
-        version: What tells one state of an index that is there from another. Without it its results
-            are not reused.
+        key_scheme: ``"ApiKey"`` (default), ``"Basic"`` or ``"Bearer"``.
+        timeout: Maximum seconds per response.
+        max_bytes: Maximum bytes per response, decompressed; default: 64 MiB.
+        version: The version of an existing index. Without it, results are not reused.
 
     Raises:
         InputError: If the name is none that an index can have, or options do not go together.
@@ -287,7 +286,7 @@ class Elasticsearch:
 
 
 class OpenSearch(Elasticsearch):
-    """An index of OpenSearch. It speaks the protocol of :class:`Elasticsearch`.
+    """An index of OpenSearch, with the protocol of :class:`Elasticsearch`.
 
     Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if left out:
     `key_env` names a variable that holds ``user:password``.

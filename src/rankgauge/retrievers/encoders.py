@@ -95,7 +95,7 @@ class _Called(CallableDelegate):
 
 
 class HashingEncoder:
-    """Words and parts of words, hashed into a vector: for where no model is at hand.
+    """Words and parts of words hashed into a vector, without a model.
 
     No training, no download, no randomness: the same vectors on every machine. A word adds the
     square root of its count, times the square root of its length (short ones say little, 8 letters
@@ -105,7 +105,7 @@ class HashingEncoder:
     words for the same thing are strangers to it.
 
     Args:
-        dimensions: The length of the vectors; the longer, the fewer meet by chance.
+        dimensions: The length of the vectors; longer ones have fewer collisions.
 
     Raises:
         InputError: If this is no whole number above 0.
@@ -164,11 +164,11 @@ class SentenceTransformersEncoder:
     """A model of sentence-transformers.
 
     Args:
-        model: The name of a model, the path of a folder, or a model that is loaded.
-        query_prompt: Put before each query; if left out, what the model declares for queries.
-        document_prompt: Put before each document; if left out, what the model declares for them.
-        batch: How many texts are encoded at once.
-        device: Where: ``cpu``, ``cuda``, ...; if left out, the library chooses.
+        model: The name of a model, the path of a folder, or a loaded model.
+        query_prompt: A prefix of queries; default: that of the model.
+        document_prompt: A prefix of documents; default: that of the model.
+        batch: Texts per batch.
+        device: ``cpu``, ``cuda``, ...; default: chosen by the library.
 
     Raises:
         MissingExtra: If sentence-transformers is not installed.
@@ -232,8 +232,8 @@ class Model2VecEncoder:
     """A static model of Model2Vec: a vector for each word piece, averaged.
 
     Args:
-        model: The name of a model, the path of a folder, or a model that is loaded.
-        batch: How many texts are encoded at once.
+        model: The name of a model, the path of a folder, or a loaded model.
+        batch: Texts per batch.
 
     Raises:
         MissingExtra: If model2vec is not installed.

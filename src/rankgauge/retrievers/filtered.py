@@ -34,7 +34,7 @@ class Filtered(CompositeRetriever):
         field: The field of the documents; ``id`` and ``title`` are fields, too.
         query_field: The field of the queries.
         value: The value, or a list of them.
-        depth: How many documents are asked for at first, for each that is wanted.
+        depth: Documents to request at first per document wanted.
 
     Raises:
         InputError: If neither or both of `query_field` and `value` are given.

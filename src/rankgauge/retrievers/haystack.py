@@ -11,7 +11,7 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 
 
 class Haystack(FrameworkRetriever):
-    """A pipeline of Haystack, or one component of it, asked as one of ours.
+    """A Haystack pipeline or component as a retriever.
 
     The document store is as you filled it. The order of the documents counts; their scores are
     kept where they descend. Ties keep the order of the framework. An empty query finds
@@ -20,17 +20,17 @@ class Haystack(FrameworkRetriever):
     Args:
         pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as
             ``InMemoryBM25Retriever``.
-        input: Where the text of a query goes: ``"component.input"``; a list if there are several,
-            as for a hybrid pipeline. For a component the name of its input.
-        output: Where the documents come from: ``"component.documents"``. For a component the name
+        input: The input for the text of a query: ``"component.input"``; a list if there are
+            several, as for a hybrid pipeline. For a component, the name of its input.
+        output: The output with the documents: ``"component.documents"``. For a component, the name
             of its output.
-        top_k: Where `k` goes, such as ``"retriever.top_k"``; a list if there are several. For a
+        top_k: The input for `k`, such as ``"retriever.top_k"``; a list if there are several. For a
             component ``top_k``, if it has one. Otherwise as many come as the pipeline was built
             for, and those beyond `k` are left out.
-        id_key: Where ``meta`` holds the document id. Without it the id of the document.
-        depth: How many to ask for, if more than `k`: where documents are chunks that carry the id
-            of their document in `id_key`, fewer than `k` documents may come of `k` chunks.
-        settings: What tells this one from others. Without them its results are not reused.
+        id_key: The field of ``meta`` with the document id; default: the id of the document.
+        depth: How many to request, if more than `k`: if documents are chunks with the id of their
+            document in `id_key`, `k` chunks may have fewer than `k` documents.
+        settings: Settings that identify this retriever. Without them, results are not reused.
 
     Raises:
         InputError: If it cannot be run, or a path is not of two names.

@@ -31,7 +31,7 @@ _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 
 
 class HTTPRetriever:
-    """Any search engine that answers in JSON over HTTP. Its index is as you made it.
+    """Any search engine with a JSON API over HTTP, with an existing index.
 
     What is sent is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
     documents are wanted, ``{id}`` for the id of the query. A value that is exactly ``"{k}"``
@@ -39,23 +39,23 @@ class HTTPRetriever:
     empty path is the whole of it. Ties keep the order of the server.
 
     Args:
-        url: Where to ask. Parameters behind ``?`` may hold placeholders.
+        url: The URL of the search. Parameters after ``?`` may contain placeholders.
         method: ``POST`` or ``GET``.
-        body: What is sent as JSON, with placeholders in its values at any depth. Without one (and
-            without placeholders elsewhere) POST sends ``{"query": "{query}", "k": "{k}"}``.
-        params: What is behind ``?``, with placeholders.
-        headers: Sent with every request.
-        key_env: The environment variable that holds a key. See :class:`Endpoint`.
-        key_header: The header the key is sent in.
+        body: The JSON body, with placeholders in values at any depth. Without a body (and without
+            placeholders elsewhere) POST sends ``{"query": "{query}", "k": "{k}"}``.
+        params: Parameters of the URL, with placeholders.
+        headers: Headers of every request.
+        key_env: The environment variable that holds a key; see :class:`Endpoint`.
+        key_header: The header of the key.
         hits: The path of the list of hits in a response.
         id: The path of the document id in a hit.
-        score: The path of the score in a hit; None to go by the order of the hits.
+        score: The path of the score in a hit; None to use the order of the hits.
         score_order: ``"descending"`` if higher is better, ``"ascending"`` for distances, which are
             negated.
-        timeout: Seconds that a response may take in all.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
-        version: What tells one state of the server from another, such as the date of its index.
-            Without it nobody knows that two answers are of the same, and none is reused.
+        timeout: Maximum seconds per response.
+        max_bytes: Maximum bytes per response, decompressed; default: 64 MiB.
+        version: The version of the server, such as the date of its index. Without it, results are
+            not reused.
 
     Raises:
         InputError: If a path or a template is none.

@@ -16,20 +16,19 @@ from rankgauge.retrievers.protocol import index_documents, search
 
 
 class Hybrid(CompositeRetriever):
-    """The rankings of several retrievers, fused: see :func:`rankgauge.fuse` for the methods.
+    """The fused rankings of several retrievers; see :func:`rankgauge.fuse` for the methods.
 
     Ranks are those the retrievers gave, also among equal scores. Documents with equal fused scores
     are ordered by id, descending.
 
     Args:
         of: A list of two retrievers or more, of any kind.
-        method: How they are fused.
-        norm: What is done to the scores first, for methods that read scores.
+        method: The fusion method.
+        norm: The normalization of scores, for methods that use scores.
         weights: A number for each retriever, in their order.
         k: The rank constant of ``rrf``.
         phi: The persistence of ``rbc``.
-        depth: How many documents of each ranking take part; as many as are wanted in the end, if
-            these are more.
+        depth: Documents of each ranking to fuse; at least as many as are wanted.
 
     Raises:
         UnknownName: For an unknown method or norm.

@@ -19,7 +19,7 @@ from rankgauge.retrievers.vector_store import (
 
 
 class LanceDB(VectorStore):
-    """Vectors in LanceDB, compared with every one: without an index its search is exact.
+    """Vectors in LanceDB; without an index, search is exact.
 
     An existing table that has an index is searched by it. Ties: document id ascending; which of
     several equals are at rank k is the store's choice.
@@ -27,10 +27,10 @@ class LanceDB(VectorStore):
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The path of a folder; None for one that is removed by ``close()``.
+        location: The path of a folder; None for a temporary one.
         id_field: The column of document ids.
-        filter_field: Only documents whose field (column) of that name equals that of the query, as
-            text; a query without it searches all.
+        filter_field: Search only documents whose column of that name equals that field of the
+            query, as text; queries without it search all.
         vector_field: The column of vectors.
 
     Raises:

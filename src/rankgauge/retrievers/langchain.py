@@ -17,7 +17,7 @@ _SCORES = ("similarity", "distance")
 
 
 class LangChain(FrameworkRetriever):
-    """A retriever, vector store or chain of LangChain, asked as one of ours.
+    """A LangChain retriever, vector store, or chain as a retriever.
 
     A retriever is invoked with the text of each query and returns documents, best first. Where it
     has a number of documents of its own (``search_kwargs["k"]``, which is 4 if nobody says, or
@@ -26,18 +26,18 @@ class LangChain(FrameworkRetriever):
 
     Args:
         retriever: Anything with ``invoke``, or a ``VectorStore``.
-        id_key: Where metadata hold the document id. Without it, the id of the document, else what
-            metadata have under ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``, ``docid``.
-        score: What the scores are: ``"similarity"`` (higher is better) or ``"distance"`` (they are
-            negated). A vector store is then asked by ``similarity_search_with_score``, the scores
-            of which are one or the other, as the store has it. Without it no scores are read.
-        score_key: Where metadata hold the score, such as ``relevance_score``.
-        depth: How many hits to ask for, if more than `k`: where documents are cut into chunks that
-            carry the id of their document, fewer than `k` documents may come of `k` chunks.
-        indexing: Whether documents are put into the vector store. Those that were put there before
-            are taken out first, others stay. Otherwise the store is as you filled it.
-        settings: What tells this one from others, such as the name of its model. Without them its
-            results are not reused.
+        id_key: The metadata field of the document id. Default: the id of the document, else the
+            metadata field ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``, ``docid``.
+        score: The kind of scores: ``"similarity"`` (higher is better) or ``"distance"`` (negated).
+            A vector store is then searched with ``similarity_search_with_score``, whose scores
+            depend on the store. By default, scores are not read.
+        score_key: The metadata field of the score, such as ``relevance_score``.
+        depth: How many hits to request, if more than `k`: if hits are chunks with the id of their
+            document, `k` chunks may have fewer than `k` documents.
+        indexing: Whether to add the documents to the vector store, after removing those added
+            before. By default, the store is used unchanged.
+        settings: Settings that identify this retriever, such as the name of its model. Without
+            them, results are not reused.
 
     Raises:
         InputError: If it can be neither invoked nor searched, or options do not go together.

@@ -12,7 +12,7 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 
 
 class LlamaIndex(FrameworkRetriever):
-    """A retriever of LlamaIndex, asked as one of ours.
+    """A LlamaIndex retriever.
 
     It returns nodes, which are documents or chunks of them; a document occurs once, at the rank of
     its best node. The index is as you made it. Where the retriever has a ``similarity_top_k``
@@ -21,13 +21,13 @@ class LlamaIndex(FrameworkRetriever):
 
     Args:
         retriever: Anything with ``retrieve``, such as ``index.as_retriever()``.
-        id_key: Where metadata hold the document id. Without it, the id of the document that a node
-            was cut from, else the id of the node.
-        ids: What is ranked: ``"document"``, or ``"node"`` for nodes by their own ids.
-        depth: How many nodes to ask for, if more than `k`: fewer than `k` documents may come of
-            `k` nodes.
-        settings: What tells this one from others, such as the name of its model. Without them its
-            results are not reused.
+        id_key: The metadata field of the document id. Default: the id of the source document of a
+            node, else the id of the node.
+        ids: The unit to rank: ``"document"``, or ``"node"`` for nodes by their own ids.
+        depth: How many nodes to request, if more than `k`: `k` nodes may have fewer than `k`
+            documents.
+        settings: Settings that identify this retriever, such as the name of its model. Without
+            them, results are not reused.
 
     Raises:
         InputError: If it has no ``retrieve``, or options do not go together.

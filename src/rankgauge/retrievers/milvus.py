@@ -26,9 +26,9 @@ class Milvus(VectorStore):
     Args:
         location: The path of a file of Milvus Lite (it ends with ``.db``), or the URL of a server;
             None for a file that is removed by ``close()``.
-        collection: The name of the collection: letters, digits and underscores.
-        index_type: How vectors are searched: ``"flat"`` compares with every one, ``"hnsw"`` goes
-            through a graph, ``"auto"`` is the choice of Milvus.
+        collection: The name of the collection: letters, digits, and underscores.
+        index_type: The index: ``"flat"`` (exact), ``"hnsw"`` (a graph), or ``"auto"`` (chosen by
+            Milvus).
         id_field: The field of document ids.
         vector_field: The field of vectors.
         key_env: The environment variable that holds the token of the server.

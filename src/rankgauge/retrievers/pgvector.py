@@ -35,15 +35,15 @@ class PGVector(VectorStore):
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The URL of the database, ``postgresql://...``; empty for what the variables of
-            PostgreSQL say (``PGHOST``, ``PGUSER``, ...).
-        schema: The schema it is in; the connection's own if left out.
-        hnsw: Make an index (HNSW) once the table is filled.
-        ef_search: How many candidates the index is searched for; if left out `k` of them and at
-            least 40, and in an existing table what the server says.
+        location: The URL of the database, ``postgresql://...``; if empty, the environment variables
+            of PostgreSQL (``PGHOST``, ``PGUSER``, ...).
+        schema: The schema; default: that of the connection.
+        hnsw: Create an HNSW index after filling the table.
+        ef_search: The number of candidates in a search of the index; default: `k`, at least 40, or
+            the server's setting for existing tables.
         id_field: The column of document ids.
-        filter_field: Only documents whose field (column) of that name equals that of the query, as
-            text; a query without it searches all.
+        filter_field: Search only documents whose column of that name equals that field of the
+            query, as text; queries without it search all.
         vector_field: The column of vectors, of type ``vector`` or ``halfvec``.
         key_env: The environment variable that holds the password.
 

@@ -12,7 +12,7 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever
 
 
 class PyTerrier(FrameworkRetriever):
-    """A transformer or pipeline of PyTerrier, asked as one of ours.
+    """A PyTerrier transformer or pipeline as a retriever.
 
     It is given all queries of a batch at once, as a data frame of ``qid`` and ``query``, and
     returns one of ``qid``, ``docno`` and ``score``. The index is as you made it. Its ``rank``
@@ -27,7 +27,7 @@ class PyTerrier(FrameworkRetriever):
     Args:
         transformer: Anything with ``transform``, such as ``pt.terrier.Retriever(index)`` or a
             pipeline of several.
-        settings: What tells this one from others. Without them its results are not reused.
+        settings: Settings that identify this retriever. Without them, results are not reused.
 
     Raises:
         InputError: If it has no ``transform``.

@@ -25,9 +25,9 @@ class Qdrant(VectorStore):
 
     Args:
         location: ``":memory:"``, the path of a folder, or the URL of a server.
-        id_field: Where the document id is in the payload; None for the id of the point.
-        vector_field: The name of the vector, where an existing collection has several.
-        exact: Have a server compare with every vector.
+        id_field: The payload field of the document id; None for the id of the point.
+        vector_field: The name of the vector, if an existing collection has several.
+        exact: Use exact search on a server.
         key_env: The environment variable that holds the API key.
 
     Raises:

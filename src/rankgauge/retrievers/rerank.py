@@ -21,7 +21,7 @@ from rankgauge.retrievers.rerankers import reranker_of
 
 
 class Rerank(CompositeRetriever):
-    """The first documents of a retriever, in the order of a reranker.
+    """The top documents of a retriever, reordered by a reranker.
 
     What the reranker did not score, or what is below `depth`, stays in its old order below; its
     scores are made up so that they keep it there. Equal scores keep the old order. The texts of all
@@ -30,8 +30,8 @@ class Rerank(CompositeRetriever):
     Args:
         retriever: A retriever of any kind.
         reranker: A reranker, or a callable ``(query, texts) -> scores``, higher is better.
-        depth: How many documents are scored again.
-        fields: The fields that the reranker reads; if left out, title and text.
+        depth: Documents to rerank.
+        fields: The fields that the reranker reads; default: title and text.
 
     Raises:
         InputError: For what is no reranker, or a depth that is not possible.

@@ -52,9 +52,9 @@ class CrossEncoderReranker:
     """A cross-encoder of sentence-transformers.
 
     Args:
-        model: The name of a model, the path of a folder, or a model that is loaded.
-        batch: How many pairs are scored at once.
-        device: Where: ``cpu``, ``cuda``, ...; if left out, the library chooses.
+        model: The name of a model, the path of a folder, or a loaded model.
+        batch: Pairs per batch.
+        device: ``cpu``, ``cuda``, ...; default: chosen by the library.
 
     Raises:
         MissingExtra: If sentence-transformers is not installed.
@@ -104,7 +104,7 @@ def _activation(model: Any) -> str | None:
 
 
 class RerankEndpoint(ModelEndpoint):
-    """A reranker behind ``POST {url}/rerank``, as Cohere, Jina, Voyage, vLLM and others offer it.
+    """A reranker behind ``POST {url}/rerank``, as in Cohere, Jina, Voyage, vLLM, and others.
 
     Arguments are described by ``ModelEndpoint``.
     """

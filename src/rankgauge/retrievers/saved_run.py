@@ -14,13 +14,13 @@ from rankgauge.errors import InputError
 
 
 class SavedRun:
-    """Answers from a saved run, by the id of the query. It reads no documents and no texts.
+    """Results from a saved run, by query id, without documents and texts.
 
     Documents are ranked by score; equal ones by id descending, as trec_eval does.
 
     Args:
         run: The path of a run file, or whatever :meth:`rankgauge.Run.of` takes.
-        missing: What a query that is not in the run gets: ``error``, or an ``empty`` ranking.
+        missing: The result for queries missing from the run: ``error``, or an ``empty`` ranking.
 
     Raises:
         InputError: If this is no run, or a document occurs twice in a ranking.

@@ -26,25 +26,25 @@ _LOCKS = (".tantivy-meta.lock", ".tantivy-writer.lock")
 
 
 class Tantivy:
-    """BM25 by Tantivy (k1 = 1.2, b = 0.75, which it does not let one change).
+    """BM25 by Tantivy, with fixed k1 = 1.2 and b = 0.75.
 
     Documents are found by any word of the query, the more of them the better; a word that stands
     twice in a query counts twice. No character of a query is syntax. Title and text are one field.
     Ties: the order in which documents were indexed.
 
     Args:
-        stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for
-            words as they are.
-        stop_words: The language whose stop words are left out; None for none.
+        stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for no
+            stemming.
+        stop_words: The language of stop words to remove; None for none.
         location: The path of a folder; None for memory.
-        existing: Search an index that is there, as it is, by its own stemmer; ``index()`` only
-            looks at it.
-        replace: Remove an index that is there, whoever made it.
+        existing: Search an existing index unchanged, with its own stemmer; ``index()`` only checks
+            it.
+        replace: Remove an existing index, even one made by others.
         id_field: The field of document ids; it is stored.
-        fields: The fields of an existing index that are searched.
-        filter_field: Only documents whose field of that name equals that of the query, as text; a
-            query without it searches all.
-        heap: Bytes of memory to index with.
+        fields: The fields of an existing index to search.
+        filter_field: Search only documents whose field of that name equals that of the query, as
+            text; queries without it search all.
+        heap: Memory for indexing in bytes.
 
     Raises:
         MissingExtra: If tantivy is not installed.

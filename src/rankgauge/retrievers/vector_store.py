@@ -55,16 +55,15 @@ class VectorStore(CompositeRetriever, ABC):
     direction: such a document is not indexed and such a query finds nothing.
 
     Args:
-        encoder: What makes texts vectors: an object with ``encode_documents`` and
-            ``encode_queries``, or a function of texts.
+        encoder: The encoder: an object with ``encode_documents`` and ``encode_queries``, or a
+            function from texts to vectors.
         collection: The name of the collection or table.
         similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
-        existing: Search a collection or table that is there, as it is; ``index()`` only looks at
-            it.
-        replace: Drop a collection or table of that name, whoever made it.
+        existing: Search an existing collection or table unchanged; ``index()`` only checks it.
+        replace: Drop an existing collection or table of that name, even one made by others.
         id_field: The field of document ids; None for the store's own id.
-        filter_field: Only documents whose field of that name equals that of the query; a query
-            without it searches all.
+        filter_field: Search only documents whose field of that name equals that of the query;
+            queries without it search all.
 
     Raises:
         InputError: For options that contradict each other.
