@@ -33,7 +33,7 @@ from rankgauge.fusion.fusion import (
     fuse_aligned,
     rank_runs,
 )
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -204,12 +204,7 @@ def tune_fusion(
         (Fusion(method='wsum', norm='min-max', weights=(0.6, 0.4), k=None, phi=None), {'RR': 1.0})
     """
     truth = Qrels.of(qrels)
-    wanted = parse(measure)
-    if wanted.declaration.better == "neither":
-        raise InputError(
-            f"{wanted} is neither better high nor low", where="measure",
-            fix="tune for another, such as nDCG@10 or AP",
-        )  # fmt: skip
+    wanted = parse_directed(measure)
     named = rank_runs(runs, ties)
     names = [run.name for run in named]
     candidates = _candidates(method, names, grid)

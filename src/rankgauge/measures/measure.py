@@ -342,6 +342,22 @@ def _plain_mean(values: Values, *, skip: bool) -> float:
     return total / number if number else math.nan
 
 
+def parse_directed(text: str | Measure) -> Measure:
+    """A measure from its name, of which some values are better than others.
+
+    Raises:
+        UnknownName: As `parse`.
+        InputError: If the measure has no better direction.
+    """
+    found = parse(text)
+    if found.declaration.better == "neither":
+        raise InputError(
+            f"{found} is neither better high nor low", where="measure",
+            fix="choose another, such as nDCG@10 or AP",
+        )  # fmt: skip
+    return found
+
+
 def parse(text: str | Measure, dialect: str | None = None) -> Measure:
     """A measure from its name.
 
