@@ -277,7 +277,7 @@ class DriftReport(Result):
         return Table(
             ("cluster", "evaluation", "log", "asked", "", "typical question"),
             rows, title="Evaluation and log questions by cluster", notes=tuple(self._notes()),
-            width=0 if full else 80, shortened=frozenset({0, 5}),
+            width=80, shortened=frozenset({0, 5}),
         )  # fmt: skip
 
     def _row(self, cluster: QuestionCluster) -> tuple[Cell, ...]:
@@ -376,9 +376,6 @@ class DriftReport(Result):
             "detected_from": self.detected_from,
             "finding": self.finding.to_dict(),
         }
-
-    def __repr__(self) -> str:
-        return f"<DriftReport: {self.summary()}>"
 
 
 @dataclass(frozen=True)

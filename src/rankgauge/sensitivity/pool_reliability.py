@@ -105,23 +105,33 @@ class Reliability(Result):
 
     def table(self) -> Table:
         """A line for each run and measure."""
-        rows = tuple(
-            (
-                run.run, run.judgments, run.relevant, str(measure), run.values[column],
-                run.without[column], run.without[column] - run.values[column],
-                run.ranks[column], run.ranks_without[column],
-            )
-            for column, measure in enumerate(self.measures)
-            for run in self.runs
-        )  # fmt: skip
+        data = self.data_table()
+        rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in data.rows)
         return Table(
             columns=(
-                "run", "own judgments", "relevant", "measure", "all", "without own", "change",
-                "place", "place without",
+                "run", "own", "relevant", "measure", "all", "without own", "change", "rank",
             ),
             rows=rows,
-            title="each run without the judgments that only it brought",
+            title="each run without the judgments that only it brought (own)",
             notes=self.notes,
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """A line for each run and measure, with both ranks as numbers."""
+        return Table(
+            (
+                "run", "own judgments", "relevant", "measure", "all", "without own", "change",
+                "rank", "rank without own",
+            ),
+            tuple(
+                (
+                    run.run, run.judgments, run.relevant, str(measure), run.values[column],
+                    run.without[column], run.without[column] - run.values[column],
+                    run.ranks[column], run.ranks_without[column],
+                )
+                for column, measure in enumerate(self.measures)
+                for run in self.runs
+            ),
         )  # fmt: skip
 
 
