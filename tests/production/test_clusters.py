@@ -20,17 +20,17 @@ WORDS = ("fees", "hours", "cards", "wifi", "rooms", "maps")
 
 
 def pooled_questions(seed, ours=40, theirs=110):
-    """Three topics, each with a word; the evaluation set has few questions of the last."""
+    """Three topics, each with a word; the evaluation set has few questions of two of them."""
     rng = np.random.default_rng(seed)
     topics = np.concatenate([
-        rng.choice(3, ours, p=[0.6, 0.35, 0.05]), rng.choice(3, theirs, p=[0.3, 0.25, 0.45]),
+        rng.choice(3, ours, p=[0.9, 0.06, 0.04]), rng.choice(3, theirs, p=[0.3, 0.3, 0.4]),
     ])  # fmt: skip
     points = np.eye(3, 6)[topics] * 2 + rng.normal(0, 0.45, (ours + theirs, 6))
     texts = tuple(
         f"{'about ' if n < ours or n % 3 == 0 else ''}{WORDS[topic]} {WORDS[3 + n % 3]} n{n}"
         for n, topic in enumerate(topics)
     )
-    asked = rng.integers(1, 9, ours + theirs).astype(float)
+    asked = rng.integers(1, 9, ours + theirs) * (1.0 + 2 * (topics == 1))
     asked[:ours] *= rng.random(ours) < 0.3
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
     ids = tuple((f"q{n}",) for n in range(ours + theirs))
@@ -118,7 +118,7 @@ def slow_additions(clusters, numbered, pooled, count):
     return found
 
 
-@pytest.mark.parametrize("seed", [3, 4, 5])
+@pytest.mark.parametrize("seed", [3, 5, 6, 8])
 @pytest.mark.parametrize("count", [1, 7, 40])
 def test_additions_are_those_of_a_slow_greedy_choice(seed, count):
     pooled, topics = pooled_questions(seed)
@@ -127,6 +127,7 @@ def test_additions_are_those_of_a_slow_greedy_choice(seed, count):
     wanted = slow_additions(clusters, numbered, pooled, count)
     assert [(each.text, each.asked, each.cluster) for each in found] == wanted
     assert wanted
+    assert count == 1 or len({number for *_, number in wanted}) == 2
 
 
 def test_marking_words_differ_by_five_points_and_four_standard_errors():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -14,7 +15,9 @@ import rankgauge
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.production import EventLog, measure_drift, reweight
 from rankgauge.production.clusters import equal_shares
-from rankgauge.production.distinct_questions import DistinctQuestions
+from rankgauge.production.distinct_questions import DistinctQuestions, embed
+from rankgauge.production.drift import Detectable, Distinction
+from rankgauge.stats.two_sample import LabelScores, unit_rows
 
 PLACES = (
     "oslo", "rome", "bern", "kyiv", "lima", "doha", "riga", "bonn",
@@ -91,6 +94,76 @@ def test_evaluation_questions_that_nobody_asks_are_separated():
     assert report.distinctions[0].area > 0.7
 
 
+def test_how_often_questions_are_asked_does_not_change_the_verdict():
+    ours, theirs = [*library(30), *travel(60)], [*library(120)[30:], *travel(65)[60:]]
+    plain, busy = quick(ours, theirs), quick(ours, [*theirs, *travel(65)[60:] * 2_000])
+    assert plain.verdict == busy.verdict == "separated"
+    assert sum(each.traffic_share for each in busy.foreign) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "log", "p", "mark"),
+    [
+        (0.5, 0.9, 0.05, "too few"), (0.7, 0.9, 0.05, ""), (0.5, 0.9, 0.06, ""),
+        (0.9, 0.5, 0.05, "too many"), (0.9, 0.7, 0.05, ""), (0.9, 0.5, 0.06, ""),
+        (0.0, 0.1, 0.01, "too few"), (0.1, 0.0, 0.01, "too many"),
+    ],
+)  # fmt: skip
+def test_a_cluster_differs_if_one_share_is_at_most_two_thirds_of_the_other(
+    evaluation, log, p, mark
+):
+    report = quick(*halves(30))
+    cluster = replace(report.clusters[0], evaluation_share=evaluation, log_share=log, p=p)
+    assert report.mark(cluster) == mark
+    found = replace(report, clusters=(cluster,))
+    assert len(found.missing) == (mark == "too few")
+    assert len(found.foreign) == (mark == "too many")
+
+
+def test_what_is_detectable_is_detected_at_every_larger_share_too():
+    report = quick(*halves(30))
+    shares = [0.05, 0.1, 0.2, 0.3]
+    for powers, least in (
+        ([0.9, 0.7, 0.8, 1.0], 0.2), ([0.8] * 4, 0.05), ([0.9, 0.9, 0.9, 0.79], None),
+    ):  # fmt: skip
+        found = tuple(map(Detectable, shares, powers))
+        assert replace(report, detectable=found).detected_from == least
+
+
+def test_the_classifier_that_differs_most_from_chance_is_reported():
+    """In standard deviations of the permutations, not by the area."""
+    report = quick(*halves(30))
+    one, other = (
+        Distinction("a", 0.7, 0.6, 0.8, 2.0), Distinction("b", 0.6, 0.5, 0.7, 3.0),
+    )  # fmt: skip
+    assert replace(report, distinctions=(one, other)).strongest == other
+
+
+def test_power_is_the_share_of_sets_without_a_topic_that_are_detected():
+    """Sets drawn anew from all questions but a random one and those nearest to it."""
+    ours, theirs = halves(100)
+    report = quick(ours, theirs)
+    points = embed([*ours, *theirs], None, 0).points
+    scores, labels = LabelScores(points, 0), np.arange(len(points)) < 100
+    test, unit = scores.test(labels, 99, 0), unit_rows(points)
+    rng, drawn = np.random.default_rng(77), 60
+    slow = []
+    for each in report.detectable:
+        found = 0
+        for _ in range(drawn):
+            topic = unit @ unit[rng.integers(len(points))]
+            left = sorted(range(len(points)), key=lambda n, of=topic: of[n])
+            left = left[: len(points) - round(each.share * len(theirs))]
+            column = np.isin(np.arange(len(points)), rng.permutation(left)[:100])
+            found += test.p_values(scores.areas(column[:, None]))[0] <= 0.05
+        slow.append(found / drawn)
+    assert max(slow) - min(slow) > 0.4
+    power = [each.power for each in report.detectable]
+    # Shares of 40 and of 60 sets: each difference has a standard error of 0.1 at most.
+    assert power == pytest.approx(slow, abs=0.3)
+    assert np.mean(power) == pytest.approx(np.mean(slow), abs=0.1)
+
+
 def test_the_same_questions_in_other_words_are_reworded():
     ours, theirs = halves(120)
     report = quick([f"could you kindly tell me {text}" for text in ours], theirs)
@@ -99,6 +172,16 @@ def test_the_same_questions_in_other_words_are_reworded():
     assert report.words[0].evaluation == 1
     assert report.p <= 0.05 < report.p_without_words
     assert "'could' (100% / 0%)" in str(report)
+
+
+def test_questions_of_one_word_do_not_keep_marking_words_from_being_left_out():
+    """They have fewer than two words with and without these: nothing is taken from them."""
+    ours, theirs = halves(120)
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}zq" for n in range(200)]
+    report = quick([f"could you kindly tell me {text}" for text in ours] + words[:60],
+                   [*theirs, *words[60:]])  # fmt: skip
+    assert "kindly" in {each.word for each in report.words}
+    assert not math.isnan(report.p_without_words)
 
 
 def test_shares_of_marking_words_are_counted():
@@ -166,6 +249,16 @@ def test_reweighted_means_are_weighted_sums_and_their_size_is_that_of_kish():
     assert weighted.mean()["RR"] == pytest.approx(found.weighted["RR"])
     with pytest.raises(InputError, match="no query of the evaluation has a weight"):
         reweight(evaluation, {"other": 1.0})
+    with pytest.raises(InputError, match="no query of the evaluation has a weight"):
+        reweight(evaluation, {"q0": 0.0})
+
+
+def test_undefined_values_are_in_no_reweighted_mean():
+    values = {"RR": [1.0, 0.5, math.nan], "P@1": [1.0, 0.0, 0.0]}
+    evaluation = rankgauge.Evaluation.from_values("a", ["q0", "q1", "q2"], values)
+    found = reweight(evaluation, {"q0": 3.0, "q1": 1.0, "q2": 4.0})
+    assert found.weighted == {"RR": pytest.approx(3.5 / 4), "P@1": pytest.approx(3 / 8)}
+    assert found.plain == {"RR": 0.75, "P@1": pytest.approx(1 / 3)}
 
 
 def test_p_values_of_clusters_are_those_of_a_loop():
@@ -256,6 +349,16 @@ def test_other_scripts_signs_and_very_long_questions_are_compared():
     assert report.evaluation.asking == 1
     assert report.p <= 0.05
     assert "كيف" in report.to_markdown()
+
+
+def test_questions_of_long_sets_are_drawn_from_all_of_them():
+    ours, theirs = halves(60)
+    report = quick(ours, theirs, most=40)
+    for own, evaluation in ((ours, True), (theirs, False)):
+        places = [own.index(each.text) for each in report.points if each.evaluation is evaluation]
+        assert len(places) == 40
+        # The mean of 40 places has a standard error of about a twentieth of the length.
+        assert sum(places) / 40 / len(own) == pytest.approx(0.5, abs=0.15)
 
 
 def test_long_logs_are_sampled():

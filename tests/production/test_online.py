@@ -16,6 +16,8 @@ from tests.online_loops import START, pairs, questions_of, random_events, write_
 from rankgauge.core.abstention import abstains
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import METRICS, Event, online_metrics
+from rankgauge.production.online_result import OnlineValue, check_threshold
+from rankgauge.production.thresholds import Threshold
 from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, first_change
 
 
@@ -314,6 +316,31 @@ def test_thresholds_fail_only_beyond_the_interval(folder):
     undefined = online_metrics(log, thresholds=["thumbs_ratio < 0.5"])
     assert undefined.checks[0].verdict == "NOT DEFINED"
     assert undefined.exit_code() == 4
+
+
+@pytest.mark.parametrize(("text", "low", "high", "verdict"), [
+    ("idk_rate > 0.2", 0.21, 0.3, "FAIL"), ("idk_rate > 0.2", 0.2, 0.3, "INCONCLUSIVE"),
+    ("idk_rate > 0.2", 0.1, 0.2, "PASS"), ("idk_rate > 0.2", 0.1, 0.21, "INCONCLUSIVE"),
+    ("idk_rate < 0.2", 0.1, 0.19, "FAIL"), ("idk_rate < 0.2", 0.1, 0.2, "INCONCLUSIVE"),
+    ("idk_rate < 0.2", 0.2, 0.3, "PASS"), ("idk_rate < 0.2", 0.19, 0.3, "INCONCLUSIVE"),
+    ("idk_rate > 0.2", math.nan, math.nan, "INCONCLUSIVE"),
+    ("idk_rate < 0.2", math.nan, math.nan, "INCONCLUSIVE"),
+    ("idk_rate > 0.2", 0.1, math.inf, "INCONCLUSIVE"),
+])  # fmt: skip
+def test_a_value_at_the_threshold_is_not_beyond_it(text, low, high, verdict):
+    value = OnlineValue(METRICS["idk_rate"], None, 0.2, low, high, 20, 100, 50)
+    assert check_threshold(Threshold.of(text), [value]).verdict == verdict
+
+
+def test_since_includes_its_moment_and_until_does_not(folder):
+    events = [
+        Event(f"e{n}", "question", START + timedelta(hours=n), f"q{n}", text="why?")
+        for n in range(5)
+    ]
+    log = write_events(folder / "log.parquet", events)
+    found = online_metrics(log, since="2026-05-01T01:00:00", until="2026-05-01T03:00:00")
+    assert found.questions == 2
+    assert (found.first, found.last) == (START + timedelta(hours=1), START + timedelta(hours=2))
 
 
 @pytest.mark.parametrize(("arguments", "error", "says"), [

@@ -22,7 +22,7 @@ from rankgauge.data.subsets import drawn, only
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -181,7 +181,7 @@ class Exploration(Result):
         return Table(
             columns=(
                 "configuration", *self.settings, f"{self.measure}, tuning",
-                *(("ms a query",) if timed else ()), "",
+                *(("ms/query",) if timed else ()), "",
             ),
             rows=rows,
             best=frozenset({(0, len(self.settings) + 1)}),
@@ -336,12 +336,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
         ({'place': 0}, {'best': 1.0, 'before': 1.0})
     """
     truth = Qrels.of(qrels)
-    wanted = parse(measure)
-    if wanted.declaration.better == "neither":
-        raise InputError(
-            f"{wanted} is neither better high nor low", where="measure",
-            fix="search for another, such as nDCG@10 or AP",
-        )  # fmt: skip
+    wanted = parse_directed(measure)
     _check(method, trials, budget, tuning_share)
     integer("seed", seed, least=None)
     tried = Space.of(space, start)

@@ -12,7 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, settings_of, unique_names
-from rankgauge.cli.output import print_message, print_result
+from rankgauge.cli.output import print_message, print_result, quiet
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -70,6 +70,11 @@ __all__ = ["evaluate"]
 @click.option(
     "--mix-origins", is_flag=True, help="Average generated questions together with the others."
 )
+@click.option(
+    "--memory", metavar="SIZE",
+    help="Read files in parts, within a memory of this size, such as 512MB. Rows in any order go "
+    "through temporary files (TMPDIR).",
+)  # fmt: skip
 @options.run_format
 @options.qrels_format
 @options.jobs
@@ -102,6 +107,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     weights: str | None,
     group_by: str | None,
     mix_origins: bool,  # noqa: FBT001 - click passes by name
+    memory: str | None,
     run_format: str | None,
     qrels_format: str | None,
     jobs: int,
@@ -130,10 +136,12 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
       rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
+      rankgauge evaluate qrels.parquet run.parquet --memory 512MB
     """  # noqa: D301 - click reads the \b
     kept = _Output.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
+    _refuse_whole_runs(memory, save=save, profile=profile)
     chosen = measures
     if use is not None:
         case = rankgauge.core.use_case(use)
@@ -146,7 +154,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         sources = Sources(qrels, runs, qrels_format, run_format)
         excluded: dict[str, object] = {
             "--save": save, "--draws": draws, "--as trec": format == "trec", "--profile": profile,
-            "--weights": weights, "--group-by": group_by,
+            "--weights": weights, "--group-by": group_by, "--memory": memory,
         }  # fmt: skip
         asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
         print_reports(
@@ -160,7 +168,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     fields = _Fields.of(questions, weights, group_by)
     with working(f"reading {qrels}"):
         truth = (
-            rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format)
+            rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format, memory=memory)
             if runs
             else rankgauge.Records.of(qrels)
         )
@@ -169,16 +177,17 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         path: str | None,
     ) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
         # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
-        whole = save or questions
+        whole = (save or questions) and memory is None
         run = rankgauge.read_run(path, format=run_format) if path and whole else None
         where = None if path is None else located(path, run_format)
-        how = {**policies, "profile": profile, "draws": draws or 0, "seed": seed}
+        how = {**policies, "profile": profile, "draws": draws or 0, "seed": seed, "memory": memory}
         given = where if run is None else run
         return fields.evaluate(truth, given, wanted, how, mix_origins=mix_origins), run
 
     paths = runs or (None,)
-    # A thread that waits for standard input could not be interrupted.
-    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if "-" in paths else jobs)
+    # A thread that waits for standard input could not be interrupted, and memory is for one run.
+    one = "-" in paths or memory is not None
+    results = rankgauge.core.map_in_threads(evaluated, paths, 1 if one else jobs)
     for place, path in enumerate(paths, start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(paths)})"):
             parts, run = next(results)
@@ -196,10 +205,16 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query, full=full))
     for note in rankgauge.reports.notes_of(evaluations):
         # What a program reads has no notes, and a warning must be seen.
-        if format in {"trec", "csv"} or (format == "json" and "WARNING" in note):
+        if format in {"trec", "csv"} or ((format == "json" or quiet()) and "WARNING" in note):
             print_message(note)
     if failure is not None:
         raise failure
+
+
+def _refuse_whole_runs(memory: str | None, *, save: bool, profile: str | None) -> None:
+    """Refuse options that read a run whole beside a limit of memory."""
+    if memory is not None and (save or profile is not None):
+        raise click.UsageError("--save and --profile read a run whole: omit them, or --memory")
 
 
 class _Fields(NamedTuple):

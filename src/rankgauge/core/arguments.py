@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from types import UnionType
 from typing import Any
 
 from rankgauge.core.grammar import plain_key
 from rankgauge.errors import InputError, UnknownName
+
+_LEAST_MEMORY = 64_000_000
 
 
 def is_number(value: Any) -> bool:
@@ -38,6 +41,26 @@ def number(
     raise InputError(
         f"{name}={given!r:.60} is not possible", where=name, fix=f"give a number {bounds}"
     )
+
+
+def memory_size(given: Any) -> int:
+    """Return bytes of memory, given as a number of them or with a unit.
+
+    Example:
+        >>> memory_size("512MB"), memory_size("2 GiB")
+        (512000000, 2147483648)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(i?)B?", str(given).strip(), re.IGNORECASE)
+    fix = 'give a size with a unit, such as "512MB" or "2GB"'
+    if found is None or isinstance(given, bool):
+        raise InputError(f"memory={given!r:.60} is not a size", where="memory", fix=fix)
+    amount, unit, binary = found.groups()
+    size = int(float(amount) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
+    if size < _LEAST_MEMORY:
+        raise InputError(
+            f"memory={given!r:.60} is too little: at least 64MB are needed", where="memory", fix=fix
+        )
+    return size
 
 
 def option(name: str, given: Any, known: Iterable[str]) -> None:

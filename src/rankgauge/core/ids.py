@@ -38,6 +38,8 @@ _HALF = np.uint64(32)
 _SPARSE = 16
 # Rows of a piece: intermediate arrays stay in the cache of a core.
 _PIECE = 1 << 15
+# Rows whose bytes objects are in memory at once.
+_AT_ONCE = 1 << 17
 _FEW = 8
 _MANY = 10_000
 _LONG = 128
@@ -173,6 +175,9 @@ class Ids:
 
     def shown(self) -> list[str]:
         """Every id as text, escaped where it is not printable UTF-8."""
+        if len(self) > _AT_ONCE:
+            pieces = (self.take(slice(at, at + _AT_ONCE)) for at in range(0, len(self), _AT_ONCE))
+            return [text for piece in pieces for text in piece.shown()]
         values = self.tolist()
         whole = b"\n".join(values)
         # Mostly no id has anything to escape, and all of them are decoded at once.

@@ -178,6 +178,17 @@ class Qrels(Pairs):
         low: FloatArray = values[values < 1]
         return low[low != 0] if len(low) else low
 
+    @property
+    def judgments(self) -> int:
+        """The number of judgments."""
+        return len(self.table)
+
+    def lacking(self, level: float) -> npt.NDArray[np.bool_]:
+        """(Q,) the queries without a grade of this level or more."""
+        enough = self.table.query_numbers()[self.table.values >= level]
+        lack: npt.NDArray[np.bool_] = np.bincount(enough, minlength=len(self)) == 0
+        return lack
+
     @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:
         """All grades >= 0, descending within each query, and the offsets of the queries."""

@@ -217,14 +217,23 @@ def sure_blocks(source: Any) -> Iterator[Run]:
         raise NotInBlocksError
 
 
-def map_blocks(source: Any, function: Callable[[Run], _T], name: str | None = None) -> list[_T]:
+def map_blocks(
+    source: Any,
+    function: Callable[[Run], _T],
+    name: str | None = None,
+    *,
+    memory: int | None = None,
+) -> list[_T]:
     """Call a function with each block of a run.
 
     A block has whole queries, and is good during the call only. A file comes in one block where it
     has to be read whole, and so does anything else that :meth:`Run.of` takes. What a function that
     was called with blocks has to refuse, it is asked once more with the whole run, so that messages
-    name lines.
+    name lines. With so many bytes of `memory` no file is read whole: where the rows of a query are
+    not adjacent, they are split into buckets on disk first.
     """
+    if memory is not None and isinstance(source, str | os.PathLike):
+        return _map_in_memory(source, function, name, memory)
     if isinstance(source, str | os.PathLike):
         found: list[_T] = []
         try:
@@ -238,6 +247,27 @@ def map_blocks(source: Any, function: Callable[[Run], _T], name: str | None = No
         except InputError:
             pass
     return [function(Run.of(source, name=name))]
+
+
+def _map_in_memory(
+    source: Source, function: Callable[[Run], _T], name: str | None, memory: int
+) -> list[_T]:
+    from rankgauge.data.buckets import Buckets, most_bytes, positioned
+
+    parts = pieces.Pieces(source, RUN, memory)
+    called = run_name(source) if name is None else name
+
+    def call(table: PairTable) -> _T:
+        return function(Run(parts.whole(table), name=called))
+
+    # What can be read once only is split at once.
+    if parts.again:
+        try:
+            return [call(table) for table in pieces.whole_queries((part, False) for part in parts)]
+        except pieces.ScatteredQueriesError:
+            pass
+    buckets = Buckets(positioned(parts))
+    return [call(table) for table, _ in buckets.tables(most_bytes(memory))]
 
 
 def read_part(source: Any, part: Callable[[Run], Run]) -> Run:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from rankgauge.core.arguments import memory_size
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, map_blocks
@@ -31,16 +32,22 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.columns import RUN, columns_of
 from rankgauge.formats.frames import is_frame
 from rankgauge.formats.lines import Source
+from rankgauge.formats.pieces import fits
 from rankgauge.formats.readers import read_ids
+from rankgauge.formats.registry import InFormat
 from rankgauge.measures.measure import Measure, parse_all
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades, or another tool's way is asked for.
     from rankgauge.data.special_qrels import SpecialQrels
+    from rankgauge.data.stored_qrels import StoredQrels
     from rankgauge.profiles.deviations import Profile
 
 _T = TypeVar("_T")
 Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
+
+# Bytes of a query in the results: its ids, numbers and counts; and of each of its values.
+_QUERY_BYTES, _VALUE_BYTES = 250, 17
 
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
 DEFAULT_MEASURES = (
@@ -67,23 +74,24 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     draws: int = 0,
     seed: int = 0,
     profile: str | Profile | None = None,
+    memory: str | int | None = None,
 ) -> Evaluation:
     """Evaluate a run: the value of each measure for each judged query.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
-            than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
-            that hold both, in memory or as the path of a file (see `Records`).
+            than grades, special judgments (:meth:`SubtopicQrels.of`). Without a run: records that
+            have both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
             a mapping, a data frame or a run (a query is in one block only).
-        measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
-            3, 5, 10, RR and AP.
+        measures: Names (``"nDCG@10"``) or measures. By default: P, R, F1, Success and nDCG at 1, 3,
+            5, 10, RR and AP.
         ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``
             (the order given), ``best`` (the higher grade first), ``worst`` (the lower grade first);
             or ``mean``, the mean of the values over all orders.
-        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
-            run has an empty ranking), ``intersection`` (judged and in the run), their ids, or
-            the path of a file with one id a line.
+        queries: The queries to average: ``all`` judged ones (a query missing from the run has an
+            empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
+            file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
@@ -100,6 +108,10 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         seed: Where the draws begin.
         profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides about
             ties and queries, and a measure that means something else there is named as what it is.
+        memory: A limit such as ``"512MB"``, for files that do not fit in memory: they are read in
+            parts, and what is not in the order of its queries goes through temporary files. The
+            values are the same, bit by bit. The values of all queries, and all documents of the
+            largest query, are in memory at once.
 
     Returns:
         Values per query, means, policies and notes.
@@ -109,6 +121,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         MismatchError: If judgments and run have no query in common.
         InputError: If an input cannot be worked with; the message names the place. If questions
             are generated and others are not.
+        StorageError: If temporary files cannot be written.
 
     Example:
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
@@ -122,13 +135,14 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         made = evaluate(
             qrels, run, measures, ties=ties, queries=queries, duplicates=duplicates,
             undefined=undefined, unjudged=unjudged, weights=weights, groups=groups, draws=draws,
-            seed=seed, profile=profile,
+            seed=seed, profile=profile, memory=memory,
         )  # fmt: skip
         return add_origins(made, fields, mix_origins=mix_origins)
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
     words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
     policies = _make_policies(words, draws, seed)
     ids = selected_ids(queries)
+    limit = None if memory is None else _memory_limit(memory, run, profile)
     if profile is not None:
         from rankgauge.evaluation.profile_evaluation import evaluate_profile
 
@@ -139,8 +153,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     if run is None:
         context, run = _read_records(qrels, plan, policies, ids)
     else:
-        context = _read_context(qrels, plan, policies, ids)
-    partial = merge(_measure_blocks(run, context))
+        context = _read_context(qrels, plan, policies, ids, limit)
+    partial = merge(_measure_blocks(run, context, limit))
     return add_weights(finish(partial, context), context.qrels, weights, groups)
 
 
@@ -213,14 +227,56 @@ def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
 _cached_policies = lru_cache(maxsize=64)(Policies)
 
 
-def _read_context(
-    source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
+def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
+    """The bytes of memory that files may take."""
+    limit = memory_size(memory)
+    if profile is not None or run is None:
+        what = "with a profile" if run is not None else "for records"
+        raise InputError(
+            f"got memory={memory!r:.60} {what}, which are read whole", where="memory",
+            fix="leave it out" if run is not None else "give judgments and a run",
+        )  # fmt: skip
+    return limit
+
+
+def _read_context(  # noqa: PLR0917 - what an evaluation is of
+    source: Any,
+    plan: Plan,
+    policies: Policies,
+    queries: list[Any] | None,
+    memory: int | None = None,
 ) -> Context:
     """Read the judgments as the measures need them."""
-    judged = _judgments(source, plan.reads)
+    judged = (
+        _judgments(source, plan.reads)
+        if memory is None
+        else _fitting_judgments(source, plan.reads, memory)
+    )
     if isinstance(judged, Qrels):
-        return make_context(judged, plan, policies, queries)
-    return make_context(judged.qrels, plan, policies, queries, special=judged)
+        context = make_context(judged, plan, policies, queries)
+    else:
+        from rankgauge.data.special_qrels import SpecialQrels
+
+        if isinstance(judged, SpecialQrels):
+            context = make_context(judged.qrels, plan, policies, queries, special=judged)
+        else:
+            context = make_context(judged.outline(), plan, policies, queries, stored=judged)
+    if memory is not None:
+        _refuse_many_values(context, memory)
+    return context
+
+
+def _refuse_many_values(context: Context, memory: int) -> None:
+    """Refuse more values than fit: those of all queries are in memory at once."""
+    plan, queries = context.plan, len(context.qrels)
+    columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
+    wanted = queries * (_QUERY_BYTES + _VALUE_BYTES * columns)
+    if wanted > memory:
+        raise InputError(
+            f"the values of {queries:,} queries take about {wanted // 10**6:,} MB of memory",
+            where="memory",
+            fix=f'give memory="{wanted // 10**9 + 1}GB", or fewer measures',
+        )
 
 
 def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
@@ -229,6 +285,19 @@ def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
     from rankgauge.data.special_judgments import SPECIAL_QRELS
 
     return SPECIAL_QRELS[reads].of(source)
+
+
+def _fitting_judgments(source: Any, reads: str, memory: int) -> Qrels | SpecialQrels | StoredQrels:
+    """Judgments in so many bytes of memory: on disk, where they do not fit."""
+    if reads:
+        return _judgments(source, reads)
+    from rankgauge.data.stored_qrels import StoredQrels
+
+    if isinstance(source, StoredQrels):
+        return source
+    if isinstance(source, str | os.PathLike) and not fits(source, memory):
+        return StoredQrels(source, memory)
+    return Qrels.of(source)
 
 
 def _read_records(
@@ -250,10 +319,10 @@ def _read_records(
     return context, records.run
 
 
-def _measure_blocks(run: Any, context: Context) -> list[Partial]:
+def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[Partial]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
-        return map_blocks(run, lambda block: measure_block(block, context))
+        return map_blocks(run, lambda block: measure_block(block, context), memory=memory)
     return [measure_block(block, context) for block in _blocks_of(run)]
 
 
@@ -333,17 +402,20 @@ def read_judgments(
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     format: str | None = None,
-) -> Qrels | SpecialQrels:
+    memory: str | int | None = None,
+) -> Qrels | SpecialQrels | StoredQrels:
     """Read judgments as these measures need them, such as by subtopic.
 
     Args:
         path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
         measures: Names (``"alpha_nDCG@10"``) or measures.
         format: The format, where name and first line do not say it.
+        memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk, and evaluate
+            any number of runs with the same `memory`.
 
     Returns:
         `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels`, `SampledQrels`
-        or `PreferenceQrels`.
+        or `PreferenceQrels`; or `StoredQrels`, if they do not fit.
 
     Raises:
         InputError: If the file cannot be read as such.
@@ -355,6 +427,9 @@ def read_judgments(
         <Qrels: 30 queries, 289 judgments>
     """
     reads = make_plan(measures).reads
+    if not reads and memory is not None:
+        source = path if format is None else InFormat(path, format)
+        return _fitting_judgments(source, "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
     from rankgauge.data.special_judgments import SPECIAL_QRELS

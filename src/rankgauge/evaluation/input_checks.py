@@ -20,10 +20,9 @@ import numpy as np
 from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import many, some
-from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import MismatchError
-from rankgauge.evaluation.input_summary import InputSummary
+from rankgauge.evaluation.input_summary import Ends, InputSummary
 
 if TYPE_CHECKING:
     # Loaded where ids do not match.
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Pair: TypeAlias = tuple[bytes, bytes]
 
 # This many judged ids are compared with those of a run without judged documents.
-_SAMPLE = 10_000
+SAMPLE = 10_000
 # Where judged documents are looked for.
 _TOP = 10
 # Of the judged documents that could be in the first ten, a run of a real retriever has more. Only
@@ -137,7 +136,7 @@ class InputChecks:
 
     def _judged_sample(self) -> Ids:
         docs = self.qrels.table.docs
-        return docs.take(slice(0, _SAMPLE))
+        return docs.take(slice(0, SAMPLE))
 
     def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
         """Ids that do not match and scores that look like distances, the worst first."""
@@ -145,7 +144,7 @@ class InputChecks:
         if not self.documents:
             return
         depth = self.documents / len(self.qrels)
-        pool = len(self.qrels.table) / len(self.qrels)
+        pool = self.qrels.judgments / len(self.qrels)
         density = self.matched / self.documents
         reachable = min(1, pool / _TOP)
         odd = judged < _NEARLY_ALL * reachable and self._looks_mixed()
@@ -378,7 +377,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     )
 
 
-def _nearer(ends: Values) -> tuple[int, int]:
+def _nearer(ends: Ends) -> tuple[int, int]:
     """Count the queries whose first relevant document is nearer to the end, and to the top."""
     top, end = ends[:, 6], ends[:, 7]
     return int(np.count_nonzero(end < top)), int(np.count_nonzero(top < end))

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.data.dict_runs import JoinedDicts
 from rankgauge.data.join import Joined
-from rankgauge.data.judged_run import Values
 from rankgauge.data.run import Run
 
+# Whole numbers.
+Ends: TypeAlias = npt.NDArray[np.float64 | np.int32]
 # Bounds of the sample of ids of a run.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
+_INT_32 = 2.0**31
 
 
 class InputCounts(NamedTuple):
@@ -51,7 +54,7 @@ class InputSummary(NamedTuple):
     # (n, 8) for each: documents retrieved; of these judged; how many are relevant, and the sum of
     # their ranks; the same of those judged not relevant; the rank of the first relevant one, and
     # that from the end of the ranking, 0 without one.
-    ends: Values
+    ends: Ends
     tally: InputCounts  # counts
     unknown: tuple[bytes, ...]  # the first queries without judgments, ascending
     # For the first of `numbers` the first documents of the ranking as given.
@@ -106,26 +109,38 @@ def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
     )
 
 
-def merge_summaries(parts: Sequence[InputSummary]) -> InputSummary:
-    """Merge the summary of blocks, in any order."""
+def merge_summaries(parts: list[InputSummary]) -> InputSummary:
+    """Merge the summaries of blocks, in any order; they are forgotten on the way."""
     numbers = np.concatenate([part.numbers for part in parts])
     order = np.argsort(numbers, kind="stable")
     rankings = sorted(item for part in parts for item in part.rankings.items())
     notes: dict[str, int] = {}
     for note, place in (item for part in parts for item in part.notes.items()):
         notes[note] = min(place, notes.get(note, place))
+    tally = InputCounts(*map(sum, zip(*(part.tally for part in parts), strict=True)))
+    unknown = first_ids(query for part in parts for query in part.unknown)
+    source = min(filter(None, (part.source for part in parts)), default="")
+    ends = [part.ends for part in parts]
+    parts.clear()
     return InputSummary(
         numbers[order],
-        np.concatenate([part.ends for part in parts])[order],
-        InputCounts(*map(sum, zip(*(part.tally for part in parts), strict=True))),
-        first_ids(query for part in parts for query in part.unknown),
+        _taken(ends, order),
+        tally,
+        unknown,
         dict(rankings[:RANKINGS]),
-        min(filter(None, (part.source for part in parts)), default=""),
+        source,
         notes,
     )
 
 
-def _ends(joined: Joined) -> Values:
+def _taken(parts: list[Ends], order: IntArray) -> Ends:
+    """The rows of all parts in this order; the parts are forgotten first."""
+    whole: Ends = np.concatenate(parts)
+    parts.clear()
+    return whole[order]
+
+
+def _ends(joined: Joined) -> Ends:
     """Summarize where judged documents are in the rankings: see `InputSummary.ends`."""
     starts, stops = joined.offsets[:-1], joined.offsets[1:]
     relevant, other = joined.grade > 0, joined.grade == 0
@@ -144,7 +159,8 @@ def _ends(joined: Joined) -> Values:
         last = np.repeat(joined.retrieved[found], ends[found, 2].astype(np.int64)) + 1
         end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
         ends[found, 6], ends[found, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
-    return ends
+    # Half the memory for many queries, and the same whole numbers.
+    return ends.astype(np.int32) if ends.max(initial=0) < _INT_32 else ends
 
 
 def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:

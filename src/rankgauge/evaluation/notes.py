@@ -128,19 +128,12 @@ def undefined_notes(
             if level is None and measure.declaration.reads == "grades":
                 level = _ABOVE_ZERO
             rows = numbers[undefined[:, column]]
-            code = "J103" if level is not None and _without_grade(level, qrels)[rows].all() else ""
+            code = "J103" if level is not None and qrels.lacking(level)[rows].all() else ""
             grouped.setdefault((number, skipped, code), []).append(str(measure))
     for (number, skipped, code), names in grouped.items():
         done = "left out of the mean" if skipped else "counted 0 in the mean"
         shown = ", ".join(names) if len(names) <= 2 * SHOWN else f"{len(names)} measures"
         yield info(f"{shown}: undefined for {many(number, 'query')}, {done}", code)
-
-
-def _without_grade(level: float, qrels: Qrels) -> BoolArray:
-    """(Q,) the queries without a grade of this level or more."""
-    enough = qrels.table.query_numbers()[qrels.table.values >= level]
-    lack: BoolArray = np.bincount(enough, minlength=len(qrels)) == 0
-    return lack
 
 
 def grades_note(qrels: Qrels, level: float) -> Iterator[Finding]:

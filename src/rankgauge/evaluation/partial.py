@@ -27,7 +27,7 @@ from rankgauge.data.qrels import Qrels, judged_number
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
-from rankgauge.evaluation.input_checks import InputChecks
+from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
 from rankgauge.evaluation.input_summary import (
     DOCUMENTS,
     RANKINGS,
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
     from rankgauge.data.special_qrels import SpecialQrels
 
+    # Loaded where judgments do not fit in memory.
+    from rankgauge.data.stored_qrels import StoredQrels
+
 # Weights up to here can be added without overflow.
 _MOST_WEIGHT = 1e100
 # Orders of equal scores that do not depend on grades.
@@ -56,6 +59,8 @@ _PLAIN_TIES = ("trec", "input")
 _SMALL = 20_000
 # With fewer queries without ties, they are measured like those with ties.
 _FEW = 300
+# Queries that are not in the run, measured at once with judgments on disk.
+_MISSING = 10_000
 
 
 class Context(NamedTuple):
@@ -73,6 +78,8 @@ class Context(NamedTuple):
     estimated: Sequence[int]
     wanted: BoolArray  # (Q,) whether each judged query is evaluated
     notes: tuple[str, ...]  # notes of the reader of the judgments
+    # Judgments on disk, of which `qrels` has only what notes and checks read.
+    stored: StoredQrels | None = None
 
 
 def make_context(
@@ -84,6 +91,7 @@ def make_context(
     graded: Qrels | None = None,
     special: SpecialQrels | None = None,
     notes: tuple[str, ...] = (),
+    stored: StoredQrels | None = None,
 ) -> Context:
     """Check that the measures can be evaluated by these judgments and policies."""
     if not len(qrels):
@@ -113,6 +121,15 @@ def make_context(
         estimated=plan.open if averaged else (),
         wanted=wanted,
         notes=(*qrels.table.notes, *notes),
+        stored=stored,
+    )
+
+
+def _part_of(context: Context, stored: StoredQrels, numbers: IntArray) -> Context:
+    """The context of some queries (ascending), whose judgments are read."""
+    part = stored.part(numbers)
+    return context._replace(
+        qrels=part, graded=part, wanted=context.wanted[numbers], notes=(), stored=None
     )
 
 
@@ -139,6 +156,8 @@ class Partial(NamedTuple):
 
 def measure_block(block: Any, context: Context) -> Partial:
     """Join a block of a run with the judgments, and measure its queries."""
+    if context.stored is not None:
+        return _measure_stored(Run.of(block), context, context.stored)
     if context.graded is context.qrels:
         dicts = scored(block)
         compiled = _measure_compiled(dicts, context)
@@ -157,6 +176,19 @@ def measure_block(block: Any, context: Context) -> Partial:
     summary = summarize_table(run, table, joined)
     measured, tied = _measure_joined(joined, graded, context)
     return Partial(measured, tied, summary, run.name, dict(run.settings))
+
+
+def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> Partial:
+    """Measure a block with judgments on disk: those of its queries are read."""
+    numbers = stored.numbers_of(run.table.queries)
+    known = np.sort(numbers[numbers >= 0])
+    partial = measure_block(run, _part_of(context, stored, known))
+    measured, summary = partial.measured, partial.summary
+    rankings = {int(known[number]): docs for number, docs in summary.rankings.items()}
+    return partial._replace(
+        measured=measured._replace(numbers=known[measured.numbers]),
+        summary=summary._replace(numbers=known[summary.numbers], rankings=rankings),
+    )
 
 
 def _measure_compiled(block: Any, context: Context) -> Partial | None:
@@ -326,20 +358,23 @@ def merge(partials: Iterable[Partial]) -> Partial:
     if len(parts) == 1:
         return parts[0]
     first = min(parts, key=lambda part: (part.name, repr(sorted(part.settings.items()))))
-    return Partial(
-        merge_measured([part.measured for part in parts]),
-        sum(part.tied for part in parts),
-        merge_summaries([part.summary for part in parts]),
-        first.name,
-        first.settings,
-    )
+    name, settings, tied = first.name, first.settings, sum(part.tied for part in parts)
+    measured, summaries = [part.measured for part in parts], [part.summary for part in parts]
+    # Of many queries there is no room for all parts beside the whole.
+    del partials, parts, first
+    return Partial(merge_measured(measured), tied, merge_summaries(summaries), name, settings)
 
 
-def merge_measured(parts: Sequence[Measured]) -> Measured:
-    """Put together the values of different queries, in the order of their numbers."""
-    order = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
-    columns = (np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True))
-    return Measured(*map(np.asfortranarray, columns))
+def merge_measured(parts: list[Measured]) -> Measured:
+    """Put together the values of different queries by their numbers; the list is emptied."""
+    columns = [[*column] for column in zip(*parts, strict=True)]
+    parts.clear()
+    order = np.argsort(np.concatenate(columns[0]), kind="stable")
+    merged = []
+    while columns:
+        column = np.concatenate(columns.pop(0))
+        merged.append(np.asfortranarray(column[order]))
+    return Measured(*merged)
 
 
 def measure_absent(numbers: IntArray, context: Context) -> Measured:
@@ -352,6 +387,9 @@ def measure_absent(numbers: IntArray, context: Context) -> Measured:
 
 def finish(partial: Partial, context: Context) -> Evaluation:
     """Make the evaluation of a whole run: queries that it lacks, counts, notes and findings."""
+    if context.stored is not None:
+        outline = context.stored.outline(partial.summary.rankings, SAMPLE)
+        context = context._replace(qrels=outline, graded=outline)
     qrels, policies, summary = context.qrels, context.policies, partial.summary
     seen = np.zeros(len(qrels), dtype=bool)
     seen[summary.numbers] = True
@@ -364,7 +402,7 @@ def finish(partial: Partial, context: Context) -> Evaluation:
     measured, absent = partial.measured, np.flatnonzero(context.wanted & ~seen)
     missing = absent[:0] if policies.queries == "intersection" else absent
     if len(missing):
-        measured = merge_measured([measured, measure_absent(missing, context)])
+        measured = merge_measured([measured, *_measure_missing(missing, context)])
     query_ids = qrels.query_ids
     if len(measured.numbers) < len(qrels):
         query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))
@@ -405,6 +443,18 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         )
 
     return describe_later(made, describe)
+
+
+def _measure_missing(missing: IntArray, context: Context) -> Iterator[Measured]:
+    """Measure queries that are not in the run; some at a time with judgments on disk."""
+    if context.stored is None:
+        yield measure_absent(missing, context)
+        return
+    for start in range(0, len(missing), _MISSING):
+        numbers = missing[start : start + _MISSING]
+        part = _part_of(context, context.stored, numbers)
+        found = measure_absent(np.arange(len(numbers)), part)
+        yield found._replace(numbers=numbers)
 
 
 def _notes(

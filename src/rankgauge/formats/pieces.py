@@ -17,13 +17,14 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import readers
-from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
 from rankgauge.formats.fast_trec import UnevenLinesError, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
     is_columnar,
+    is_plain_file,
     is_zip,
     numbered_lines,
     opened,
@@ -40,8 +41,10 @@ from rankgauge.formats.trec import read_third_column, trec_pieces
 _LEAST, _MOST, _ROW = 1 << 20, 1 << 23, 32
 # Memory of a piece while it is read, evaluated or written.
 _SHARE = 12
-# Bytes of Python objects for a row that is read one by one.
-_OBJECTS = 400
+# Bytes of memory for each byte of a text, and of one that is compressed; and the share of memory.
+_TEXT, _PACKED, _FITTING = 6, 30, 4
+# Bytes of a piece for each row that is read one by one, as Python objects.
+_OBJECTS = 100
 
 
 class ScatteredQueriesError(Exception):
@@ -70,36 +73,40 @@ class Pieces:
     def again(self) -> bool:
         """Whether it can be read more than once: it is a file, not a pipe."""
         path = str(self.name).partition("!")[0]
-        return os.path.isfile(self._source) or os.path.isfile(path)  # noqa: PTH113
+        return os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
 
     def whole(self, table: PairTable) -> PairTable:
         """Complete a table of whole queries: its third column may be a rank or a score."""
         return table if self._third is None else self._third(table)
 
     def __iter__(self) -> Iterator[PairTable]:
-        if os.path.isdir(self._source) or not self._is_one_file():  # noqa: PTH112
-            yield self._all_at_once("folders, archives of several files and datasets are")
+        if os.path.isdir(self._source) or str(self._source).startswith(readers.DATASETS):  # noqa: PTH112
+            yield self._all_at_once("folders and datasets are")
             return
-        with opened_bytes(self._source) as stream:
-            if is_columnar(start_of(stream), self.name):
-                from rankgauge.formats.parquet import columnar_pieces
-
-                yield from columnar_pieces(stream, self.name, self.layout, self._size // _ROW)
-                return
-        with opened(self._source) as stream:
-            yield from self._of_text(stream)
-
-    def _is_one_file(self) -> bool:
-        if not self.again:
-            return not str(self._source).startswith(readers.DATASETS)
+        # Opened once: what was read of a pipe is gone.
         with opened_bytes(self._source) as stream:
             if not is_zip(start_of(stream)):
-                return True
-            return archive_of(stream, self._source).sole() is not None
+                yield from self._of_stream(stream)
+                return
+            archive = archive_of(stream, self._source)
+            sole = archive.sole()
+            if sole is None:
+                yield self._all_at_once("archives of several files are")
+                return
+            with archive.opened(sole) as member:
+                yield from self._of_stream(member)
+
+    def _of_stream(self, stream: BinaryIO) -> Iterator[PairTable]:
+        if not is_columnar(start_of(stream), self.name):
+            yield from self._of_text(stream)
+            return
+        from rankgauge.formats.parquet import columnar_pieces
+
+        yield from columnar_pieces(stream, self.name, self.layout, max(1, self._size // _ROW))
 
     def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
         text = readers.begin_text(stream, self.name, self.layout, self._form)
-        rows = Rows(self.name, self.layout, most=self._size // _OBJECTS * 4)
+        rows = Rows(self.name, self.layout, most=max(1, self._size // _OBJECTS))
         lines = itertools.chain(text.head, text.lines)
         if text.form not in readers.FIELDS:
             pieces = format_named(text.form).pieces
@@ -147,14 +154,29 @@ class Pieces:
         """A table of all rows, where a format has no parts."""
         path = str(self.name).partition("!")[0]
         size = os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202
-        if size > self._limit // _SHARE:
+        if size > self._limit // _SHARE or not (self.again or os.path.isdir(path)):  # noqa: PTH112
+            many = f"{size:,} bytes are too many" if size else "this is a pipe"
             raise InputError(
-                f"{what} read whole, and its {size:,} bytes are too many for a memory of "
-                f"{self._limit:,}", where=self.name,
+                f"{what} read whole, and {many} for a memory of {self._limit:,}", where=self.name,
                 fix="write it as Parquet, CSV, JSON lines or TREC format (rankgauge convert), or "
                 "evaluate it without memory",
             )  # fmt: skip
         return readers.read_table(self._source, self.layout, self._form)
+
+
+def fits(source: Source, memory: int) -> bool:
+    """Whether a file takes but a part of so many bytes of memory when it is read whole.
+
+    What is no file of its own, such as a folder, is read whole whatever it takes.
+    """
+    path = str(source_name(readers.path_and_format(source, JUDGMENTS, None)[0])).partition("!")[0]
+    if path == "<stdin>" or (os.path.exists(path) and not os.path.isdir(path)):  # noqa: PTH110, PTH112
+        if not os.path.isfile(path):  # noqa: PTH113
+            return False
+        with opened_bytes(source) as stream:
+            plain = is_plain_file(stream) and not is_columnar(start_of(stream), path)
+        return os.path.getsize(path) * (_TEXT if plain else _PACKED) <= memory // _FITTING  # noqa: PTH202
+    return True
 
 
 def read_blocks(

@@ -36,7 +36,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure with its parameters. Made by :func:`parse`, or from a bare one: ``nDCG @ 10``.
+    """A measure with its parameters, such as ``nDCG @ 10`` or ``parse("nDCG@10")``.
 
     Hashable, comparable, and ``parse(str(m)) == m``.
 
@@ -342,6 +342,22 @@ def _plain_mean(values: Values, *, skip: bool) -> float:
     return total / number if number else math.nan
 
 
+def parse_directed(text: str | Measure) -> Measure:
+    """A measure from its name, of which some values are better than others.
+
+    Raises:
+        UnknownName: As `parse`.
+        InputError: If the measure has no better direction.
+    """
+    found = parse(text)
+    if found.declaration.better == "neither":
+        raise InputError(
+            f"{found} is neither better high nor low", where="measure",
+            fix="choose another, such as nDCG@10 or AP",
+        )  # fmt: skip
+    return found
+
+
 def parse(text: str | Measure, dialect: str | None = None) -> Measure:
     """A measure from its name.
 
@@ -482,7 +498,7 @@ def list_measures(reads: str = "") -> tuple[Measure, ...]:
     """Return every measure of rankings, without parameters, in the order of the catalogue.
 
     Args:
-        reads: Measures that are not computed from a run: ``verdicts``, or
+        reads: Select measures that are not computed from a run: ``verdicts``, or
             the texts of ``answers``.
 
     Example:

@@ -1,0 +1,205 @@
+"""Judgments on disk, for judgments that do not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import islice
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Ids, IntArray
+from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
+from rankgauge.data.buckets import (
+    Buckets,
+    Positioned,
+    bytes_of,
+    most_bytes,
+    positioned,
+    temporary_file,
+    write_all,
+)
+from rankgauge.data.qrels import Qrels
+from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.lines import Source
+from rankgauge.formats.pieces import Pieces, ScatteredQueriesError, whole_queries
+
+_SPARE = 8
+
+
+class StoredQrels:
+    """Judgments on disk: of all queries the ids are in memory, of a few at a time the documents.
+
+    Made by :func:`rankgauge.evaluation.read_judgments` with `memory`; evaluates any number of runs.
+
+    Attributes:
+        queries: The ids of the queries, in order of first appearance.
+        judgments: The number of judgments.
+        source: Where they come from.
+        notes: What their reader says.
+        low_grades: As of `Qrels`.
+        highest: (Q,) the highest grade of each query.
+    """
+
+    def __init__(self, source: Source, memory: int) -> None:
+        pieces = Pieces(source, JUDGMENTS, memory)
+        self.source = pieces.name
+        scattered = not pieces.again
+        if not scattered:
+            try:
+                self._store(positioned(whole_queries((piece, False) for piece in pieces)))
+            except ScatteredQueriesError:
+                scattered = True
+        if scattered:
+            self._store(Buckets(positioned(pieces)).tables(most_bytes(memory)))
+
+    def _store(self, tables: Iterable[Positioned]) -> None:
+        self._files = temporary_file(self), temporary_file(self), temporary_file(self)
+        names, positions, sizes, widths, highest, low = [], [], [], [], [], [np.zeros(0)]
+        notes: dict[str, None] = {}
+        for table, places in tables:
+            qrels = Qrels(table)  # which refuses what no judgments may be
+            offsets = table.offsets
+            names.append(table.queries.compact())
+            positions.append(places)
+            sizes.append(np.diff(offsets))
+            widths.append(np.diff(offsets_of(table.docs.lengths)[offsets]))
+            highest.append(_highest(table))
+            low.append(qrels.low_grades)
+            notes.update(dict.fromkeys(table.notes))
+            lengths = table.docs.lengths.astype("<i4")
+            columns = table.values.astype("<f8"), lengths, bytes_of(table.docs)
+            for file, column in zip(self._files, columns, strict=True):
+                write_all(file, [column.data.cast("B")])
+        order = np.argsort(np.concatenate(positions), kind="stable")
+        self.queries = Ids.joined(names)
+        if (order[1:] < order[:-1]).any():
+            self.queries = self.queries.take(order)
+        rows, width = np.concatenate(sizes), np.concatenate(widths)
+        # For each query where its rows and the bytes of its documents begin, and how many they are.
+        self._starts = offsets_of(rows)[:-1][order], offsets_of(width)[:-1][order]
+        self._counts = rows[order].astype(np.int32), width[order]
+        self.judgments = int(rows.sum())
+        self.highest = np.concatenate(highest)[order]
+        self.low_grades = np.concatenate(low)
+        self.notes = tuple(notes)
+        # Of a copy, which keeps them no longer than needed.
+        hashes = self.queries.take(slice(None)).hashes()
+        self._by_hash = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._by_hash]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"<StoredQrels: {len(self)} queries, {self.judgments} judgments>"
+
+    def numbers_of(self, queries: Ids) -> IntArray:
+        """The number of each of these queries, -1 for those that are not judged."""
+        found = np.full(len(queries), -1, dtype=np.int64)
+        hashes = queries.hashes()
+        places = np.searchsorted(self._hashes, hashes)
+        rows = np.arange(len(queries))
+        # Mostly one round: more only where different ids have the same hash.
+        while len(rows):
+            rows = rows[places[rows] < len(self)]
+            rows = rows[self._hashes[places[rows]] == hashes[rows]]
+            candidates = self._by_hash[places[rows]]
+            same = queries.same(rows, self.queries, candidates)
+            found[rows[same]] = candidates[same]
+            rows = rows[~same]
+            places[rows] += 1
+        return found
+
+    def part(self, numbers: IntArray) -> Qrels:
+        """The judgments of these queries, in this order."""
+        starts, widths = (start[numbers] for start in self._starts)
+        rows, width = (count[numbers].astype(np.int64) for count in self._counts)
+        by_place = np.argsort(starts, kind="stable")
+        values, lengths, docs = (
+            self._read(file, first[by_place], count[by_place], item)
+            for file, first, count, item in zip(
+                self._files, (starts, starts, widths), (rows, rows, width), (8, 4, 1), strict=True
+            )
+        )
+        ids = np.frombuffer(lengths, "<i4").astype(np.int64)
+        column = Ids(np.frombuffer(docs + bytes(_SPARE), "u1"), offsets_of(ids)[:-1], ids)
+        grades = np.frombuffer(values, "<f8")
+        if (by_place[1:] < by_place[:-1]).any():
+            back = np.empty_like(by_place)
+            back[by_place] = np.arange(len(by_place))
+            order = ranges_of(offsets_of(rows[by_place])[:-1][back], rows)
+            column, grades = column.take(order), grades[order]
+        queries = self.queries.take(numbers)
+        table = PairTable(queries, offsets_of(rows), column, grades, unique=True)
+        return Qrels(table.with_notes(source=self.source))
+
+    def _read(self, file: BinaryIO, starts: IntArray, counts: IntArray, item: int) -> bytes:
+        """The items of some ranges, ascending; adjacent ones are read at once."""
+        if not len(starts):
+            return b""
+        ends = np.cumsum(counts)
+        heads = heads_of(starts - ends + counts)
+        sizes = np.diff(np.append(0, ends[np.append(heads[1:] - 1, len(ends) - 1)]))
+        parts = []
+        for start, size in zip((starts[heads] * item).tolist(), sizes.tolist(), strict=True):
+            file.seek(start)
+            parts.append(_all_of(file, size * item))
+        return b"".join(parts)
+
+    def outline(self, numbers: Iterable[int] = (), leading: int = 0) -> Qrels:
+        """All queries, but only the documents of these and of the first queries.
+
+        So many documents at least are from the first queries, where there are so many.
+        """
+        first = int(np.searchsorted(np.cumsum(self._counts[0]), leading)) + 1 if leading else 0
+        chosen = sorted({*range(min(first, len(self))), *islice(numbers, len(self))})
+        table = self.part(np.array(chosen, dtype=np.int64)).table
+        counts = np.zeros(len(self), dtype=np.int64)
+        counts[chosen] = np.diff(table.offsets)
+        whole = PairTable(
+            self.queries, offsets_of(counts), table.docs, table.values, unique=True,
+            source=self.source, notes=self.notes,
+        )  # fmt: skip
+        return _Outline(whole, self)
+
+
+class _Outline(Qrels):
+    """Judgments on disk as the notes and checks of an evaluation read them."""
+
+    stored: StoredQrels
+
+    def __init__(self, table: PairTable, stored: StoredQrels) -> None:
+        super().__init__(table)
+        object.__setattr__(self, "stored", stored)
+
+    @property
+    def judgments(self) -> int:
+        return self.stored.judgments
+
+    @cached_property
+    def low_grades(self) -> FloatArray:
+        return self.stored.low_grades
+
+    def lacking(self, level: float) -> npt.NDArray[np.bool_]:
+        lack: npt.NDArray[np.bool_] = self.stored.highest < level
+        return lack
+
+
+def _highest(table: PairTable) -> FloatArray:
+    """The highest number of each query."""
+    sizes = np.diff(table.offsets)
+    found = np.full(len(sizes), -np.inf)
+    filled = sizes > 0
+    found[filled] = np.maximum.reduceat(table.values, table.offsets[:-1][filled])
+    return found
+
+
+def _all_of(file: BinaryIO, size: int) -> bytes:
+    """So many bytes, which may come in parts."""
+    data = file.read(size)
+    while len(data) < size:
+        data += file.read(size - len(data))
+    return data

@@ -1,0 +1,515 @@
+"""A limit of memory changes no digit, whatever parts files are read in; and it is kept."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from rankgauge import (
+    FormatError,
+    InputError,
+    MismatchError,
+    Qrels,
+    Run,
+    evaluate,
+    read_run,
+)
+from rankgauge.data import buckets, stored_qrels
+from rankgauge.data.stored_qrels import StoredQrels
+from rankgauge.errors import StorageError
+from rankgauge.evaluation import read_judgments
+from rankgauge.formats import fast_trec, pieces
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+MEASURES = ("nDCG@5", "AP", "RR", "R@2", "P@3", "Bpref", "GMAP", "FirstRel")
+LIMIT = "64MB"
+
+
+def write_rows(path, rows, value):
+    """Write rows of (query, document, number), in this order."""
+    names = ("query_id", "doc_id", value)
+    match path.suffix:
+        case ".csv":
+            lines = [",".join(names), *(f"{q},{d},{v}" for q, d, v in rows)]
+        case ".jsonl":
+            lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+        case ".parquet":
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            table = pa.table(dict(zip(names, columns, strict=True)))
+            pq.write_table(table, path, row_group_size=70)
+            return path
+        case ".arrow":
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            table = pa.table(dict(zip(names, columns, strict=True)))
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table, 5)
+            return path
+        case _ if value == "score":
+            lines = [f"{q} Q0 {d} 1 {v} t" for q, d, v in rows]
+        case _:
+            lines = [f"{q} 0 {d} {v}" for q, d, v in rows]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+class Parts:
+    """Sizes of parts, far below what a real limit gives."""
+
+    def __init__(self, monkeypatch, *, piece=500, rows=5, bucket=300, bits=2, stored=True):
+        for name in ("_LEAST", "_MOST"):
+            monkeypatch.setattr(pieces, name, piece)
+        monkeypatch.setattr(pieces, "_ROW", max(1, piece // rows))
+        monkeypatch.setattr(pieces, "_OBJECTS", max(1, piece // rows))
+        monkeypatch.setattr(fast_trec, "_PIECE", max(100, piece // 3))
+        monkeypatch.setattr(buckets, "_MOST", bucket)
+        monkeypatch.setattr(buckets, "_BITS", bits)
+        monkeypatch.setattr(buckets, "_COUNT", 1 << bits)
+        monkeypatch.setattr(buckets, "_PIECE", piece)
+        for name in ("_TEXT", "_PACKED"):
+            monkeypatch.setattr(pieces, name, 10**9 if stored else 0)
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    return Parts(monkeypatch, piece=3000, rows=100, bucket=6000)
+
+
+@st.composite
+def inputs(draw):
+    """Rows of judgments and of a run in some order, and choices of how they are evaluated."""
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    docs = [f"d{number}" for number in range(14)] + ["d\xe9", "a-rather-long-document-id"]
+    judged = [f"q{number}" for number in range(draw(st.integers(1, 14)))]
+    qrels = [
+        (query, doc, rng.choice([-1, 0, 0, 1, 2]))
+        for query in judged
+        for doc in rng.sample(docs, rng.randint(1, 9))
+    ]
+    levels = draw(st.sampled_from([2, 5, 1000]))
+    names = [*judged, "other", "another"]
+    run = [
+        (query, doc, rng.randrange(levels) / 8)
+        for query in rng.sample(names, rng.randint(1, len(names)))
+        for doc in rng.sample(docs, rng.randint(1, 16))
+    ]
+    duplicates = draw(st.sampled_from(["error", "first", "best"]))
+    if duplicates != "error":
+        run += [(query, doc, rng.randrange(levels) / 8) for query, doc, _ in rng.sample(run, 1)]
+        run.sort(key=lambda row: names.index(row[0]))
+    for rows in (qrels, run):
+        order = draw(st.sampled_from(["together", "shuffled", "one apart"]))
+        if order == "shuffled":
+            rng.shuffle(rows)
+        elif order == "one apart":
+            rows.append(rows.pop(rng.randrange(len(rows))))
+    common = {query for query, *_ in run} & set(judged)
+    queries = ["all", "intersection"] if common else ["all"]
+    ties = draw(st.sampled_from(["trec", "input", "best", "worst", "mean"]))
+    policies = {
+        "ties": ties,
+        "queries": draw(st.sampled_from([*queries, judged[: len(judged) // 2 + 1]])),
+        "duplicates": duplicates,
+        "undefined": draw(st.sampled_from(["zero", "skip"])),
+        "unjudged": draw(st.sampled_from(["not relevant", "removed"])),
+        "draws": 3 if ties == "mean" else 0,
+    }
+    sizes = {
+        "piece": draw(st.integers(120, 1500)),
+        "rows": draw(st.integers(1, 40)),
+        "bucket": draw(st.integers(1, 1500)),
+        "bits": draw(st.integers(0, 4)),
+        "stored": draw(st.booleans()),
+    }
+    forms = [draw(st.sampled_from([".txt", ".csv", ".jsonl", ".parquet", ".arrow"])) for _ in "ab"]
+    return qrels, run, policies, sizes, forms
+
+
+def outcome(*args, **kwargs):
+    """All that an evaluation says, or its error."""
+    try:
+        found = evaluate(*args, **kwargs)
+    except InputError as error:
+        return type(error), error.what
+    return (
+        found.query_ids, found.per_query.tobytes(), found.undefined.tobytes(), str(found.mean()),
+        dict(found.counts), dict(found.coverage), [(n.code, n.severity) for n in found.findings],
+    )  # fmt: skip
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(inputs())
+def test_parts_and_buckets_and_memory_give_the_same_bits(tmp_path, given_inputs):
+    qrels, run, policies, sizes, (form, other) = given_inputs
+    judged = write_rows(tmp_path / f"qrels{form}", qrels, "relevance")
+    path = write_rows(tmp_path / f"run{other}", run, "score")
+    in_memory = outcome(Qrels.of(qrels), Run.of(run), MEASURES, **policies)
+    with pytest.MonkeyPatch.context() as patch:
+        Parts(patch, **sizes)
+        in_parts = outcome(judged, path, MEASURES, **policies, memory=LIMIT)
+    assert in_parts == in_memory
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(inputs())
+def test_parts_of_many_files_give_the_same_bits(tmp_path, given_inputs):
+    test_parts_and_buckets_and_memory_give_the_same_bits.hypothesis.inner_test(
+        tmp_path, given_inputs
+    )
+
+
+ROWS = [(f"q{n % 40}", f"d{n // 40}", round(1 / (1 + n), 6)) for n in range(2000)]
+GRADES = [(query, doc, 1 + len(query) % 2) for query, doc, _ in ROWS[:600]]
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("form", [".txt", ".csv", ".jsonl", ".parquet", ".arrow"])
+def test_several_runs_are_evaluated_with_judgments_that_stay_on_disk(tmp_path, form):
+    judged = read_judgments(
+        write_rows(tmp_path / f"qrels{form}", GRADES, "relevance"), "AP", memory=LIMIT
+    )
+    assert isinstance(judged, StoredQrels)
+    assert repr(judged) == "<StoredQrels: 40 queries, 600 judgments>"
+    for rows in (ROWS, sorted(ROWS), ROWS[::-1]):
+        path = write_rows(tmp_path / f"run{form}", rows, "score")
+        found = evaluate(judged, path, "AP", memory=LIMIT)
+        assert found == evaluate(Qrels.of(GRADES), read_run(path), "AP")
+
+
+@pytest.mark.parametrize("uneven", ["# a comment\n", "q1  Q0 d 1 0.5 t more\n"], ids=str)
+@pytest.mark.usefixtures("parts")
+def test_lines_that_are_not_alike_are_read_on_one_by_one(tmp_path, uneven):
+    path = write_rows(tmp_path / "a.run", sorted(ROWS), "score")
+    lines = path.read_text().splitlines(keepends=True)
+    for place in (0, 700, 1999):
+        path.write_text("".join([*lines[:place], uneven, *lines[place:]]))
+        found = evaluate(GRADES, path, ["AP", "nDCG@10"], memory=LIMIT)
+        assert found == evaluate(GRADES, read_run(path), ["AP", "nDCG@10"])
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_third_column_is_a_rank_or_a_score_as_without_a_limit(tmp_path):
+    path = tmp_path / "a.run"
+    rows = [f"{query} {doc} {n // 40 + 1}\n" for n, (query, doc, _) in enumerate(ROWS)]
+    path.write_text("".join(rows))
+    assert evaluate(GRADES, path, "AP", memory=LIMIT) == evaluate(GRADES, path, "AP")
+    path.write_text("".join(rows).replace("q7 d3 4\n", "q7 d3 0.5\n"))
+    with pytest.raises(FormatError, match="may be a rank or a score"):
+        evaluate(GRADES, path, "AP", memory=LIMIT)
+
+
+@pytest.mark.usefixtures("parts")
+def test_one_query_may_be_larger_than_all_parts(tmp_path):
+    rows = [("q1", f"d{n}", (n * 7919) % 10007) for n in range(5000)] + [("q2", "d1", 1)]
+    judged = [("q1", f"d{n}", n % 3) for n in range(0, 9000, 7)] + [("q2", "d1", 1)]
+    for order in (rows, rows[::-1], random.Random(1).sample(rows, len(rows))):
+        path = write_rows(tmp_path / "a.parquet", order, "score")
+        found = evaluate(write_rows(tmp_path / "q.csv", judged, "rel"), path, "AP", memory=LIMIT)
+        assert found.mean() == evaluate(judged, Run.of(rows), "AP").mean()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a thing of POSIX")
+@pytest.mark.usefixtures("parts")
+def test_a_pipe_is_split_while_it_is_read(tmp_path):
+    text = write_rows(tmp_path / "a.run", ROWS, "score").read_text()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())",
+         str(pipe)],
+        stdin=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    writer.stdin.write(text)
+    writer.stdin.close()
+    assert (
+        evaluate(GRADES, pipe, "AP", memory=LIMIT).mean()
+        == evaluate(GRADES, Run.of(ROWS), "AP").mean()
+    )
+    assert writer.wait(10) == 0
+
+
+@pytest.mark.parametrize("memory", ["abc", "", "MB", "-1GB", "1PB", True, "12 apples"])
+def test_what_is_no_size_is_refused_with_the_right_form(memory):
+    with pytest.raises(InputError, match="not a size") as caught:
+        evaluate({"q": {"d"}}, {"q": ["d"]}, "AP", memory=memory)
+    assert '"512MB"' in caught.value.fix
+
+
+@pytest.mark.parametrize("memory", ["63MB", 1000, "0"])
+def test_too_little_memory_is_refused(memory):
+    with pytest.raises(InputError, match="at least 64MB"):
+        evaluate({"q": {"d"}}, {"q": ["d"]}, "AP", memory=memory)
+
+
+def test_objects_in_memory_and_iterators_are_evaluated_as_ever():
+    blocks = ({query: {"d": 1.0}} for query in ("q1", "q2"))
+    assert evaluate({"q1": {"d"}, "q2": {"e"}}, blocks, "RR", memory="1 GiB").mean() == {"RR": 0.5}
+
+
+def test_inputs_that_are_read_whole_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="with a profile"):
+        evaluate({"q": {"d"}}, {"q": ["d"]}, "AP", memory=LIMIT, profile="ranx")
+    with pytest.raises(InputError, match="for records"):
+        evaluate([{"query": "q"}], measures="AP", memory=LIMIT)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({f"q{n}": {"d": 1.0} for n in range(50)}))
+    assert evaluate({"q1": {"d"}}, path, "RR", memory=LIMIT).mean() == {"RR": 1.0}
+    monkeypatch.setattr(pieces, "_SHARE", 10**6)
+    with pytest.raises(InputError, match="of the format json is read whole") as caught:
+        evaluate({"q1": {"d"}}, path, "RR", memory=LIMIT)
+    assert "rankgauge convert" in caught.value.fix
+    assert caught.value.where == str(path)
+
+
+def test_values_that_do_not_fit_are_refused_before_the_run_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankgauge.evaluation.evaluation._QUERY_BYTES", 10**8)
+    with pytest.raises(InputError, match="values of 2 queries take about 200 MB") as caught:
+        evaluate({"q": {"d"}, "r": {"d"}}, tmp_path / "none", "AP", memory=LIMIT)
+    assert 'memory="1GB"' in caught.value.fix
+
+
+FAULTS = {
+    "null query": (0, None, "row 1501", "query id is missing"),
+    "null document": (1, None, "row 1501", "document id is missing"),
+    "null score": (2, None, "", "score NaN of document 'd37' for query 'q20'"),
+    "NaN score": (2, float("nan"), "", "score NaN of document 'd37' for query 'q20'"),
+    "infinite score": (2, float("inf"), "", "score inf of document 'd37' for query 'q20'"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.usefixtures("parts")
+def test_what_is_missing_is_refused_with_file_and_row(tmp_path, fault, order):
+    column, value, where, what = FAULTS[fault]
+    rows = [list(row) for row in ROWS]
+    rows[1500][column] = value
+    rows = rows if order > 0 else sorted(rows[:1500]) + rows[1500:]
+    path = write_rows(tmp_path / "a.parquet", rows, "score")
+    with pytest.raises(InputError) as caught:
+        evaluate(GRADES, path, "AP", memory=LIMIT)
+    assert str(path) in str(caught.value)
+    assert where in caught.value.where
+    assert what in caught.value.what
+    assert caught.value.fix
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_parquet_file_that_was_cut_off_is_refused(tmp_path):
+    path = write_rows(tmp_path / "a.parquet", ROWS, "score")
+    path.write_bytes(path.read_bytes()[:-700])
+    with pytest.raises(FormatError, match="the file cannot be read") as caught:
+        evaluate(GRADES, path, "AP", memory=LIMIT)
+    assert caught.value.path == str(path)
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("form", [".txt", ".parquet"])
+@pytest.mark.parametrize("far", [False, True])
+def test_a_repeated_document_is_refused_wherever_it_is(tmp_path, form, far):
+    rows = sorted(ROWS)
+    rows.insert(len(rows) if far else 3, rows[2])
+    path = write_rows(tmp_path / f"a{form}", rows, "score")
+    with pytest.raises(InputError, match="occurs twice for query 'q0'") as caught:
+        evaluate(GRADES, path, "AP", memory=LIMIT)
+    assert str(path) in caught.value.where
+    judged = write_rows(tmp_path / f"q{form}", [*GRADES, GRADES[0]], "relevance")
+    with pytest.raises(InputError, match="occurs twice for query 'q0'"):
+        evaluate(judged, path, "AP", memory=LIMIT)
+
+
+@pytest.mark.usefixtures("parts")
+def test_ids_of_different_types_are_the_same_ids_and_decimals_are_refused(tmp_path):
+    numbers = [(int(query[1:]), int(doc[1:]), score) for query, doc, score in ROWS]
+    texts = [(str(query), str(doc), 1) for query, doc, _ in numbers[:500]]
+    run = write_rows(tmp_path / "a.parquet", numbers, "score")
+    qrels = write_rows(tmp_path / "q.parquet", texts, "relevance")
+    assert evaluate(qrels, run, "AP", memory=LIMIT).to_columns() == (
+        evaluate(texts, numbers, "AP").to_columns()
+    )
+    floats = write_rows(tmp_path / "b.parquet", [(float(q), d, s) for q, d, s in numbers], "score")
+    with pytest.raises(InputError, match="decimal number"):
+        evaluate(qrels, floats, "AP", memory=LIMIT)
+
+
+@pytest.mark.usefixtures("parts")
+def test_inputs_without_a_common_query_are_refused_as_ever(tmp_path):
+    path = write_rows(tmp_path / "a.csv", [(f"x{q}", d, s) for q, d, s in ROWS], "score")
+    judged = write_rows(tmp_path / "q.csv", GRADES, "rel")
+    with pytest.raises(MismatchError, match="no query of the run is judged"):
+        evaluate(judged, path, "AP", memory=LIMIT)
+    path = write_rows(tmp_path / "a.csv", [(q, d.upper(), s) for q, d, s in ROWS], "score")
+    with pytest.raises(MismatchError, match="differ only in leading zeros, blanks or case"):
+        evaluate(judged, path, "AP", memory=LIMIT)
+
+
+@pytest.mark.parametrize("bits", [0, 3])
+@pytest.mark.usefixtures("parts")
+def test_a_hash_that_is_worth_nothing_costs_time_only(tmp_path, monkeypatch, bits):
+    judged = write_rows(tmp_path / "q.parquet", GRADES, "relevance")
+    path = write_rows(tmp_path / "a.parquet", ROWS, "score")
+    expected = evaluate(judged, path, MEASURES)
+    monkeypatch.setattr(
+        "rankgauge.core.ids.Ids.hashes",
+        lambda self: (self.lengths & ((1 << bits) - 1)).astype(np.uint64),
+    )
+    assert evaluate(judged, path, MEASURES, memory=LIMIT) == expected
+
+
+def test_every_row_is_in_one_bucket_once(monkeypatch):
+    Parts(monkeypatch, bits=3)
+    tables = [Run.of(ROWS[start : start + 130]).table for start in range(0, 2000, 130)]
+    for most in (1, 500, 10**9):
+        seen, queries = Counter(), Counter()
+        for table, positions in buckets.Buckets(buckets.positioned(tables)).tables(most):
+            queries.update(table.queries.tolist())
+            assert len(positions) == len(table.queries)
+            seen.update(
+                zip(
+                    np.repeat(table.queries.tolist(), np.diff(table.offsets)).tolist(),
+                    table.docs.tolist(), table.values.tolist(), strict=True,
+                )
+            )  # fmt: skip
+        assert seen == Counter((q.encode(), d.encode(), s) for q, d, s in ROWS)
+        assert set(queries.values()) == {1}
+
+
+def test_judgments_on_disk_are_found_in_any_order(tmp_path, monkeypatch):
+    Parts(monkeypatch)
+    rows = random.Random(3).sample(GRADES, len(GRADES))
+    stored = stored_qrels.StoredQrels(write_rows(tmp_path / "q.csv", rows, "rel"), 64_000_000)
+    whole = Qrels.of(rows)
+    assert stored.queries == whole.table.queries
+    numbers = np.array([3, 17, 4, 39, 0])
+    part = stored.part(numbers)
+    assert {query: dict(part[query]) for query in part} == {
+        whole.query_ids[n]: dict(whole[whole.query_ids[n]]) for n in numbers.tolist()
+    }
+    assert list(part) == [whole.query_ids[n] for n in numbers.tolist()]
+    assert len(stored.part(numbers[:0])) == 0
+    assert stored.outline().judgments == len(rows)
+    assert (stored.outline().lacking(2) == whole.lacking(2)).all()
+
+
+SCRIPT = """
+import resource, sys
+import rankgauge
+from rankgauge.data import buckets
+judged, path, memory = sys.argv[1:4]
+print("ready", flush=True)
+"""
+
+
+def process(tmp_path, *words, then, first="", **more):
+    """A process that evaluates, with a folder of its own for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", first + SCRIPT + then, *map(str, words)],
+        env={**os.environ, "TMPDIR": str(folder)}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+    )  # fmt: skip
+
+
+EVALUATE = "print(rankgauge.evaluate(judged, path, 'AP', memory=memory).mean())\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are a thing of POSIX")
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_ends_early_leaves_no_file(tmp_path, stop):
+    judged = write_rows(tmp_path / "q.csv", GRADES, "rel")
+    path = write_rows(tmp_path / "a.parquet", ROWS, "score")
+    wait = (
+        "import time\n"
+        "read = buckets.Buckets.tables\n"
+        "def slow(*args):\n"
+        "    print('split', flush=True); time.sleep(60); yield from read(*args)\n"
+        "buckets.Buckets.tables = slow\n"
+    )
+    small = "from rankgauge.formats import pieces\npieces._LEAST = pieces._MOST = 2000\n"
+    found = process(tmp_path, judged, path, LIMIT, first=small, then=wait + EVALUATE)
+    assert [found.stdout.readline() for _ in range(2)] == ["ready\n", "split\n"]
+    found.send_signal(stop)
+    out, _ = found.communicate(timeout=30)
+    assert out == ""
+    assert found.returncode != 0
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are a thing of POSIX")
+def test_a_full_disk_is_told_with_the_folder_and_the_way_out(tmp_path):
+    judged = write_rows(tmp_path / "q.csv", GRADES, "rel")
+    path = write_rows(tmp_path / "a.parquet", ROWS, "score")
+    small = "from rankgauge.formats import pieces\npieces._LEAST = pieces._MOST = 2000\n"
+    limited = "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + EVALUATE
+    found = process(tmp_path, judged, path, LIMIT, first=small, then=limited)
+    _, said = found.communicate(timeout=30)
+    assert "StorageError" in said
+    assert f"{tmp_path / 'temporary'}: temporary data cannot be written: File too large" in said
+    assert "TMPDIR=" in said
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_missing_temporary_folder_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(StorageError, match="cannot be written"):
+        buckets.Buckets([])
+
+
+def many_rows(path, queries, docs, *, shuffled, seed=1):
+    """A run of random documents, 100,000 rows a group."""
+    rng = np.random.default_rng(seed)
+    total = queries * docs
+    order = rng.permutation(total) if shuffled else np.arange(total)
+    schema = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", "f8")])
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, total, 100_000):
+            rows = order[start : start + 100_000]
+            number = rows % docs * 7919 + rows // docs
+            names = np.char.mod("query-%07d", rows // docs), np.char.mod("document-%d", number)
+            score = (number % 9973) / 9973
+            writer.write_table(pa.table([*map(pa.array, names), pa.array(score)], schema=schema))
+    return path
+
+
+MEASURED = """
+def peak():
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+rankgauge.evaluate(sys.argv[4], sys.argv[5], "AP", memory=memory)
+before = peak()
+found = rankgauge.evaluate(judged, path, ["nDCG@10", "AP"], memory=memory)
+print(len(found.query_ids), peak() - before, found.mean()["AP"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
+def test_five_million_rows_stay_within_64_megabytes(tmp_path, shuffled):
+    path = many_rows(tmp_path / "a.parquet", 50_000, 100, shuffled=shuffled)
+    judged = many_rows(tmp_path / "judged.parquet", 50_000, 10, shuffled=shuffled)
+    table = pq.read_table(judged)
+    grades = pa.array(np.arange(table.num_rows) % 3)
+    pq.write_table(table.set_column(2, "relevance", grades), judged)
+    small = many_rows(tmp_path / "b.parquet", 100, 10, shuffled=True)
+    few = write_rows(tmp_path / "few.csv", [("query-0000001", "document-1", 1)], "rel")
+    found = process(tmp_path, judged, path, LIMIT, few, small, then=MEASURED)
+    out, said = found.communicate(timeout=300)
+    assert found.returncode == 0, said
+    queries, peak, mean = out.splitlines()[-1].split()
+    assert int(queries) == 50_000
+    assert int(peak) < 64_000_000
+    assert float(mean) == evaluate(judged, path, "AP").mean()["AP"]
