@@ -153,7 +153,7 @@ def correct_means(
         human: Verdicts of people.
         measures: Names of measures of answers; without, those of `DEFAULT_MEASURES` that can be
             corrected.
-        claims: Gives the claims of a record.
+        claims: Function that returns the claims of a record.
         level: Confidence of the intervals.
 
     Raises:

@@ -80,18 +80,18 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
-            than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
-            that hold both, in memory or as the path of a file (see `Records`).
+            than grades, special judgments (:meth:`SubtopicQrels.of`). Without a run: records that
+            have both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
             a mapping, a data frame or a run (a query is in one block only).
-        measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
-            3, 5, 10, RR and AP.
+        measures: Names (``"nDCG@10"``) or measures. By default: P, R, F1, Success and nDCG at 1, 3,
+            5, 10, RR and AP.
         ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``
             (the order given), ``best`` (the higher grade first), ``worst`` (the lower grade first);
             or ``mean``, the mean of the values over all orders.
-        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
-            run has an empty ranking), ``intersection`` (judged and in the run), their ids, or
-            the path of a file with one id a line.
+        queries: The queries to average: ``all`` judged ones (a query missing from the run has an
+            empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
+            file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from

@@ -48,7 +48,7 @@ class RelatedQuery:
     """Another query of interest.
 
     Attributes:
-        what: What it is: ``lowest``, ``median``, ``highest``.
+        what: ``lowest``, ``median`` or ``highest`` value.
         query: Its id, as text.
         value: Its value.
     """

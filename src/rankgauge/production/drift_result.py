@@ -45,7 +45,7 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Distinction:
-    """How well a classifier tells evaluation questions from log questions.
+    """How well a classifier distinguishes evaluation questions from log questions.
 
     Attributes:
         classifier: Its name.
@@ -107,7 +107,7 @@ class DriftReport(Result):
         encoder: How questions were made vectors.
         distinctions: The two classifiers.
         p: The p-value that both sets are samples of the same questions.
-        permutations: The number of permutations behind it.
+        permutations: The number of permutations.
         within: The area of the linear classifier over pairs of the same cluster; NaN without any.
         words: Frequent words that distinguish the sets, the largest difference first.
         p_without_words: The p-value without these words; NaN if there are none, or more than a
@@ -157,12 +157,12 @@ class DriftReport(Result):
 
     @property
     def missing(self) -> tuple[QuestionCluster, ...]:
-        """Clusters of which the evaluation set has too few questions."""
+        """Clusters with too few evaluation questions."""
         return tuple(each for each in self.clusters if each.too_few)
 
     @property
     def foreign(self) -> tuple[QuestionCluster, ...]:
-        """Clusters of which the evaluation set has too many questions."""
+        """Clusters with too many evaluation questions."""
         return tuple(each for each in self.clusters if each.too_many)
 
     def mark(self, cluster: QuestionCluster) -> str:

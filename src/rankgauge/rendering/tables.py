@@ -50,7 +50,7 @@ class Table:
             texts in cells are folded; what is still too wide continues below in further columns.
         digits: Decimals of numbers that are not whole by kind (``int``).
         best: (row, column) of cells to be marked: bold, where letters can be.
-        starred: Whether they have a star on a terminal, too; a note then says what it means.
+        starred: Whether they have a star on a terminal, too; a note then explains it.
         marks: (row, column) to what is behind a cell, such as a mark of significance that a
             note explains; CSV and JSON leave it out.
         right: Columns that stand to the right although their numbers are written as text, with as

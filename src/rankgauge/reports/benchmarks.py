@@ -107,7 +107,7 @@ def _data(found: BenchmarkComparison, _options: Options) -> Table:
 
 
 def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
-    """Latency, index and cost, with what was seen when the retrievers were run."""
+    """Latency, index and cost, with remarks on the runs."""
     table = cost_table(runs)
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     yield replace(table, notes=(*table.notes, *notes))

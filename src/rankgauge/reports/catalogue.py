@@ -67,7 +67,7 @@ def _declared(name: str | Measure) -> Measure:
 
 
 def example(measure: Measure) -> Measure:
-    """The measure as one would write it: with what it needs."""
+    """The measure with its required parameters."""
     needed = {"k": 10, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
@@ -164,7 +164,7 @@ def _upset(declared: Declaration) -> str:
 
 
 def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
-    """Other tools, and people, with what they call it.
+    """Names of the measure in other tools and in everyday writing.
 
     Example:
         >>> dict(elsewhere(Measure("SetR").declaration))["torchmetrics"]

@@ -17,7 +17,7 @@ _MOST, FITTING = 6, 9
 
 
 def comparison_tables(found: Comparison, format: str, options: Options) -> Iterator[Table]:
-    """The means, and the differences with what they say."""
+    """The means, and the differences with conclusions."""
     means = found.table(transposed=options.transposed)
     marks = (BEST,) if format == "table" and means.best else ()
     notes = (*marks, *means.notes)

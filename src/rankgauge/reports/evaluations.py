@@ -64,7 +64,7 @@ def _overview(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
-    """The notes of all runs: what they share once, the others with the name of their run.
+    """The notes of all runs: shared ones once, the others with the name of their run.
 
     Example:
         >>> import rankgauge
@@ -162,7 +162,7 @@ def _disjoint(evaluations: Sequence[Evaluation]) -> bool:
 
 
 def _ahead(measure: Measure, values: Sequence[float]) -> tuple[int, ...]:
-    """The places of the best values, if there is something to be better than."""
+    """The positions of the best values, if there are several."""
     several = sum(not math.isnan(value) for value in values) > 1
     return measure.best(values) if several else ()
 

@@ -51,7 +51,7 @@ def _without(table: Table, names: Container[str]) -> Table:
 
 
 def _table_text(table: Table, *, color: bool) -> str:
-    """A table with its lines for what is not shown, which run on over the columns."""
+    """A table with its lines for omitted rows, which span the columns."""
     gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
     lines = render_table(_narrowed(table, gaps), "table", color=color).splitlines()
     above = 3 if table.title else 2

@@ -1,4 +1,4 @@
-"""What a history holds, as text: a list, one entry, two compared, a measure over time."""
+"""A history as text: a list, one entry, a comparison of two, a measure over time."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
 def _without_empty(
     columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
 ) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-    """Without the columns that say nothing: no label, no commit."""
+    """Without empty columns: no label, no commit."""
     kept = [n for n in range(len(columns)) if not rows or any(row[n] != "" for row in rows)]
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 

@@ -42,7 +42,7 @@ def _blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Ta
 
 
 def _steps(found: Reconciliation) -> Table:
-    """The way from our mean to the other; changes are those of the means as they are printed."""
+    """The steps from our mean to the other; changes are differences of the printed means."""
     digits = _digits(found)
     rows: list[tuple[Cell, ...]] = [("rankgauge", f"{found.ours:.{digits}f}", "", "")]
     before = round(found.ours, digits)
@@ -117,7 +117,7 @@ def _change(one: QueryChange) -> str:
 def _by(one: QueryChange) -> str:
     if len(one.by) == 1:
         return middle_cut(one.by[0][0], _BY)
-    # What moved it most first; of what has no room the number is told.
+    # Largest change first; of those without room, the number.
     by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
     parts = [
         middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}")
@@ -159,7 +159,7 @@ def _head(found: Explanation) -> str:
 
 
 def _contribution(found: Explanation) -> int:
-    """The term of a document that says most of what it adds."""
+    """The most informative term of a document."""
     columns = found.calculation.columns
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
@@ -231,7 +231,7 @@ def _graded(row: Step) -> str:
     return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
 
 
-# ---- how a number from somewhere else came about
+# ---- how a number from another source was computed
 
 
 def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:

@@ -56,7 +56,7 @@ _MODULES = {
 
 @dataclass(frozen=True)
 class Options:
-    """What a report shows. A result that has no such part ignores the option.
+    """Options of a report. A result that has no such part ignores the option.
 
     Attributes:
         color: Whether a table may use the colors of a terminal.
@@ -68,7 +68,7 @@ class Options:
         last: The latest so many entries of a history; all if None.
         measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
         diagnosis: The diagnosis of one of the runs of a benchmark, reported after them.
-        collection: The texts, which tell more failure patterns of an exploration apart.
+        collection: The texts, which distinguish more failure patterns of an exploration.
         k: The cut-off of these failure patterns.
     """
 

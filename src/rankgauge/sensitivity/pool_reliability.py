@@ -149,9 +149,9 @@ def reliability(
     """Whether judgments are fair to a run that had no part in making them: leave one run out.
 
     Judgments are mostly made of what some runs retrieved: the pool. A later run, which finds other
-    documents, may be measured too low. How much, the runs of the pool tell: each is measured once
-    more without the judgments that only it brought (Zobel 1998), as if it came later. Where several
-    runs are of one system they share what they find, so a whole group is left out (Buckley,
+    documents, may be measured too low. The runs of the pool estimate by how much: each is measured
+    once more without the judgments that only it brought (Zobel 1998), as if it came later. Where
+    several runs are of one system they share what they find, so a whole group is left out (Buckley,
     Dimmick, Soboroff and Voorhees 2007).
 
     Args:

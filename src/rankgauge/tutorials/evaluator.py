@@ -453,7 +453,7 @@ def _title(count: int | None) -> str:
 
 
 def _cutoffs(values: Mapping[str, float]) -> list[int]:
-    """Every cut-off there is, ascending by number (10 after 9, not after 1)."""
+    """All cut-offs, ascending by number (10 after 9, not after 1)."""
     return sorted({at for key in values if (at := _split(key)[1]) is not None})
 
 

@@ -1,4 +1,4 @@
-"""Plain functions: one ranking, what is relevant, one number.
+"""Plain functions: a ranking and the relevant documents give one number.
 
 Every function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the same;
 for many queries, several measures or anything that is kept, use that. The page of the measure has
@@ -341,7 +341,7 @@ def mean_hit_rate(
                 where="k",
                 fix="write mean_hit_rate(retrieved, relevant, 10) or mean_hit_rate(records, 10)",
             )
-        # After records the cut-off stands second.
+        # After records, the cut-off is the second argument.
         k, relevant = int(relevant), None
     return _mean(_measure("Success", k=k, rel=rel), retrieved, relevant)
 
