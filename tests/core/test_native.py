@@ -470,6 +470,17 @@ def test_numbers_are_written_as_python_writes_them(pairs):
     assert found == "".join(wanted).encode()
 
 
+def test_numbers_halfway_between_two_decimals_are_written_with_the_even_digit():
+    """From 2**49 on doubles are eighths: of n + 1/4, n.2 and n.3 are equally near."""
+    rng = random.Random(2)
+    values = [rng.randrange(2**49, 10**15) + k / 8 for k in range(8) for _ in range(50)]
+    values += [math.nextafter(2.0**n, up) for n in range(-13, 50) for up in (0, 2.0**n, 1e300)]
+    values += [10 ** rng.uniform(-4, 15) for _ in range(20_000)]
+    ids = Ids.of(["d"] * len(values))
+    found = native.core.row_lines(*ids.columns(), np.array(values), b"", b" ", b"\n", 0)
+    assert found.decode().split() == [text for value in values for text in ("d", repr(value))]
+
+
 @pytest.mark.parametrize("strange", ['"', ",", "\\", " ", "\n", "\x7f", "é"])
 def test_an_id_that_a_format_may_quote_is_left_to_python(strange):
     ids = Ids.of(["plain", f"a{strange}b"])
