@@ -67,6 +67,9 @@ nitpick_ignore = [
     ("py:class", "tuple[float"),
     ("py:class", "date"),
     ("py:class", "Model"),
+    ("py:class", "StoredQrels"),
+    ("py:class", "rankgauge.core.threads._T"),
+    ("py:class", "rankgauge.core.threads._R"),
     ("py:class", "Connection"),  # of SQLAlchemy
     # Ours, but not public
     ("py:class", "rankgauge.benchmark.journal.Journal"),

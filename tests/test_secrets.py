@@ -33,9 +33,12 @@ PASSWORD = "pa@ss/w#rd?42%"
 TOKEN = "token 0123/456&789"
 HEADER = "header\\0123;456789"
 BODY = "body-ö/0123\n456789"
+PATH = "Path0123a456789bcd"
 SHORT = "s7p"
 LOGIN = f"me:{quote(PASSWORD, safe='')}@"
-SECRETS = {"key": KEY, "password": PASSWORD, "token": TOKEN, "header": HEADER, "body": BODY}
+SECRETS = {
+    "key": KEY, "password": PASSWORD, "token": TOKEN, "header": HEADER, "body": BODY, "path": PATH,
+}  # fmt: skip
 FORMS = {
     "raw": str,
     "percent": lambda value: quote(value, safe=""),
@@ -92,7 +95,7 @@ def reranker(url):
     return Rerank(
         lambda _text: ["d1", "d2"],
         RerankEndpoint(
-            f"{url}/v1?sig={quote_plus(TOKEN)}", "small",
+            f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}", "small",
             headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
         ),
     )  # fmt: skip
@@ -131,7 +134,7 @@ def basic(url):
 
 def chat(url):
     return ChatModel(
-        f"{url}/v1?sig={quote_plus(TOKEN)}", "small", retries=1,
+        f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}", "small", retries=1,
         headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
     )  # fmt: skip
 
@@ -139,8 +142,8 @@ def chat(url):
 # Each with the secrets that it is given: of others it knows nothing.
 CLIENTS = {
     embeddings: ("key", "password", "token", "header"),
-    reranker: ("key", "token", "header"),
-    chat: ("key", "token", "header"),
+    reranker: ("key", "token", "header", "path"),
+    chat: ("key", "token", "header", "path"),
     http: ("key", "password", "token", "header", "body"),
     http_get: ("token", "header"),
     elasticsearch: ("key", "token", "body"),
@@ -259,7 +262,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
                 sample=json.dumps(str(sample_path("plan.toml").parent)),
                 http=json.dumps(f"{with_login(url)}/find?token={quote_plus(TOKEN)}"),
                 elasticsearch=json.dumps(url),
-                embeddings=json.dumps(f"{with_login(url)}?token={quote_plus(TOKEN)}"),
+                embeddings=json.dumps(f"{with_login(url)}/{PATH}?token={quote_plus(TOKEN)}"),
                 header=json.dumps(HEADER),
                 body=json.dumps(BODY),
                 short=SHORT,

@@ -1,15 +1,31 @@
-"""The plots of the gallery, drawn from the bundled sample.
+"""The plots of the gallery and the pictures of reports, made from the bundled sample.
 
 python docs/_scripts/gallery.py     writes docs/_static/plot-KIND.svg, and the alternative texts
+python docs/_scripts/gallery.py --reports FOLDER
+                                    also docs/_static/report-NAME.png, and each page in FOLDER
+
+The pictures need Playwright and Chromium.
 """
 
 import re
+import shutil
+import sys
 from pathlib import Path
 
 import rankgauge
+from rankgauge import answers
 from rankgauge.rendering import PLOTS, Plot, plot_measures
+from rankgauge.reports import gate_page
 
 DOCS = Path(__file__).resolve().parents[1]
+# Of each picture: the page, the colors, and the size.
+PICTURES = {
+    "light": ("runs", "light", 900, 1240),
+    "dark": ("runs", "dark", 900, 1240),
+    "answers": ("answers", "light", 900, 1150),
+    "gate": ("gate", "light", 900, 760),
+}
+READER = {"name": "reader", "person": True}
 _IMAGE = re.compile(r"!\[[^\]]*\]\(_static/plot-(?P<kind>[\w-]+)\.svg\)")
 
 
@@ -35,6 +51,45 @@ def with_alternative_texts(page: str, made: dict[str, Plot]) -> str:
     )
 
 
+def reports() -> dict[str, str]:
+    """The pages of reports: two runs, answers of a prompt, and a gate that fails."""
+    sample = rankgauge.sample_path("qrels.txt").parent
+    qrels, bm25, keyword = (
+        sample / name for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
+    )
+    (given,) = answers.read_answers(
+        sample / "answers/prompt-1.jsonl", reference=sample / "answers/questions.jsonl"
+    )
+    verdicts = answers.read_verdicts(sample / "answers/verdicts.jsonl", [given])
+    return {
+        "runs": rankgauge.html_report(qrels, [bm25, keyword], collection=sample),
+        "answers": rankgauge.html_report(answers.diagnose_answers(given, verdicts, judge=READER)),
+        "gate": gate_page(
+            rankgauge.gate(qrels, keyword, baseline=rankgauge.Baseline.from_run(qrels, bm25))
+        ),
+    }
+
+
+def photograph(pages: dict[str, str], folder: Path) -> None:
+    """Write the pages, and the pictures of what a reader sees first."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for picture, (name, scheme, width, height) in PICTURES.items():
+            file = folder / f"{name}.html"
+            file.write_text(pages[name], encoding="utf-8")
+            page = browser.new_page(
+                viewport={"width": width, "height": height}, color_scheme=scheme
+            )
+            page.goto(file.resolve().as_uri())
+            page.screenshot(path=DOCS / "_static" / f"report-{picture}.png")
+            page.close()
+        browser.close()
+
+
 def main() -> None:
     """Draw them all."""
     made = plots()
@@ -43,6 +98,8 @@ def main() -> None:
     page = DOCS / "gallery.md"
     text = page.read_text(encoding="utf-8")
     page.write_text(with_alternative_texts(text, made), encoding="utf-8")
+    if "--reports" in sys.argv:
+        photograph(reports(), Path(sys.argv[-1]))
 
 
 if __name__ == "__main__":

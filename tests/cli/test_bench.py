@@ -41,7 +41,7 @@ def test_retrievers_are_compared_with_latency_beside_quality(bench):
     for said in ("compared with bm25", "latency and cost", "p50 ms", "dense", "index s"):
         assert said in done.stdout
     assert done.stderr == ""
-    again = bench()
+    again = bench("--full")
     assert "30 of 30 responses reused from" in again.stdout
     assert "same settings (declared)" in " ".join(again.stdout.split())
 
@@ -148,7 +148,7 @@ def test_repeats_are_told(bench):
 
 def test_configurations_are_explored_and_chosen(tmp_path):
     words = ["explore", PLAN, "--store", str(tmp_path), "--timed", "0"]
-    done = command.run(*words)
+    done = command.run(*words, "--full")
     assert done.returncode == 0, done.stderr
     for said in ("5 of 5 configurations tried (grid)", "best and before on 15 test queries",
                  "before and best, 15 queries", "one setting changed at a time"):  # fmt: skip

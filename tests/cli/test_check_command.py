@@ -105,7 +105,7 @@ def test_texts_are_looked_at_where_a_collection_is_given(run_check, tmp_path):
     queries = "".join(json.dumps({"_id": f"q{n}", "text": f"text {n}"}) + "\n" for n in range(4))
     write(tmp_path / "data", "queries.jsonl", queries)
     assert "T101" not in codes(run_check("qrels.txt", "a.run"))
-    done = run_check("qrels.txt", "a.run", "--collection", "data")
+    done = run_check("qrels.txt", "a.run", "--collection", "data", "--full")
     assert "T101" in codes(done)
     assert "at      document d0" in done.stdout
 

@@ -119,7 +119,8 @@ def test_an_error_is_said_on_standard_error_and_ends_with_2(words, said):
 
 def test_measures_are_listed_and_explained():
     assert "nDCG" in run("measures").stdout
-    assert run("measures", "nDCG").stdout == rankgauge.reports.describe("nDCG")
+    assert run("measures", "nDCG", "--full").stdout == rankgauge.reports.describe("nDCG")
+    assert run("measures", "nDCG").stdout == rankgauge.reports.describe("nDCG", full=False)
     names = [row["measure"] for row in json.loads(run("measures", "--as", "json").stdout)]
     assert len(names) == len(rankgauge.list_measures())
 
@@ -252,11 +253,13 @@ def test_compared_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
 
 def test_a_comparison_can_be_transposed_and_tested_in_every_way():
     words = ("compare", QRELS, BM25, KEYWORD, "-m", "RR", "--draws", "500")
-    done = run(*words, "--transpose", "--all-pairs", "--test", "tukey-hsd", "--interval", "bca")
+    done = run(
+        *words, "--transpose", "--all-pairs", "--test", "tukey-hsd", "--interval", "bca", "--full"
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["run", "RR"]
     assert "all pairs of runs" in done.stdout
-    assert "Tukey HSD over all runs, 500 draws" in done.stdout
+    assert "Tukey HSD over all runs, 500 draws" in " ".join(done.stdout.split())
     done = run(*words, "--correction", "max-t", "--queries", "intersection", "--as", "json")
     found = json.loads(done.stdout)
     assert found["design"]["correction"] == "max-t"
@@ -302,7 +305,7 @@ def test_every_policy_of_ties_has_its_own_values_and_note():
         done = run("evaluate", QRELS, KEYWORD, "-m", "nDCG@10", "--ties", ties, "--as", "json")
         data = json.loads(done.stdout)
         assert data["policies"]["ties"] == ties
-        assert any(f"(ties={ties})" in note for note in data["notes"])
+        assert any(f"(ties={ties})" in found["message"] for found in data["findings"])
         found[ties] = data["measures"][0]["mean"]
     assert len(set(found.values())) == 5
     assert found["worst"] < min(found["trec"], found["input"], found["mean"])

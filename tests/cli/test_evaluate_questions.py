@@ -33,9 +33,12 @@ def test_generated_questions_are_evaluated_apart(files):
     made = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["run"] for one in made] == ["bm25 (generated)", "bm25 (log)"]
     assert [len(one["query_ids"]) for one in made] == [8, 12]
-    assert all("no mean over 8 generated and 12 log questions" in one["notes"][0] for one in made)
+    assert all(
+        "no mean over 8 generated and 12 log questions" in one["findings"][0]["message"]
+        for one in made
+    )
     assert "does not predict quality in production" in done.stderr
-    assert not any("does not predict" in note for note in made[1]["notes"])
+    assert not any("does not predict" in found["message"] for found in made[1]["findings"])
 
 
 def test_means_are_mixed_when_asked_with_weights_and_groups(files):

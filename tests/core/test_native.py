@@ -1,7 +1,10 @@
 """The compiled core gives what NumPy gives, to the last bit."""
 
 import math
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -467,6 +470,17 @@ def test_numbers_are_written_as_python_writes_them(pairs):
     assert found == "".join(wanted).encode()
 
 
+def test_numbers_halfway_between_two_decimals_are_written_with_the_even_digit():
+    """From 2**49 on doubles are eighths: of n + 1/4, n.2 and n.3 are equally near."""
+    rng = random.Random(2)
+    values = [rng.randrange(2**49, 10**15) + k / 8 for k in range(8) for _ in range(50)]
+    values += [math.nextafter(2.0**n, up) for n in range(-13, 50) for up in (0, 2.0**n, 1e300)]
+    values += [10 ** rng.uniform(-4, 15) for _ in range(20_000)]
+    ids = Ids.of(["d"] * len(values))
+    found = native.core.row_lines(*ids.columns(), np.array(values), b"", b" ", b"\n", 0)
+    assert found.decode().split() == [text for value in values for text in ("d", repr(value))]
+
+
 @pytest.mark.parametrize("strange", ['"', ",", "\\", " ", "\n", "\x7f", "é"])
 def test_an_id_that_a_format_may_quote_is_left_to_python(strange):
     ids = Ids.of(["plain", f"a{strange}b"])
@@ -474,6 +488,24 @@ def test_an_id_that_a_format_may_quote_is_left_to_python(strange):
     ids = Ids.of(["<a>&'b'", "c|d;e"])
     found = native.core.row_lines(*ids.columns(), np.zeros(2), b"", b"\t", b"\n", 0)
     assert found == b"<a>&'b'\t0.0\nc|d;e\t0.0\n"
+
+
+def test_memory_is_freed_by_the_allocator_that_gave_it(tmp_path):
+    """With ``PYTHONMALLOC=debug`` the process ends if it is not."""
+    path = tmp_path / "a.run"
+    path.write_text("".join(f"q{n // 9} Q0 d{n} 1 {9 - n % 9} t\n" for n in range(3000)))
+    code = f"""
+import rankgauge as rg
+qrels = {{f"q{{n}}": {{f"d{{9 * n}}": 1}} for n in range(300)}}
+assert rg.evaluate(qrels, {str(path)!r}, ["AP", "RR@10"]).mean()["RR@10"] == 1
+assert rg.evaluate(qrels, {{"q1": {{"d9": 2.0, "x": 1.0}}}}, "AP").value("q1", "AP") == 1
+rg.convert({str(path)!r}, {str(tmp_path / "b.tsv")!r}, target_format="trec")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONMALLOC": "debug"}, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_core_of_another_version_is_left_out(monkeypatch):

@@ -178,7 +178,7 @@ def test_what_a_person_gets_on_paper(name, ranking, grades, value):
 def test_a_measure_without_a_working_says_what_it_is_and_no_formula_that_nobody_can_read():
     found = explain({"q": {"a": 2, "b": 1}}, {"q": ["a", "u", "b"]}, "RnDCG", "q")
     assert not found.by_hand
-    assert found.steps[0].startswith("nDCG averaged over the ranks at which the ideal ranking")
+    assert found.steps[0].startswith("nDCG averaged over the ranks at which the gain of the ideal")
     assert "\\" not in "".join(found.steps)
 
 

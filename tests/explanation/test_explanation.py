@@ -9,10 +9,11 @@ import pytest
 import rankgauge
 from rankgauge import InputError, UnknownName, explain, read_run, sample_path
 from rankgauge.formats import fast_trec
-from rankgauge.reports import render
+from rankgauge.reports import Options, render
 
 QRELS = sample_path("qrels.txt")
 BM25 = sample_path("runs/bm25.run")
+FULL = Options(full=True)
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +59,28 @@ def test_a_query_that_the_run_lacks_has_an_empty_ranking():
 
 def test_what_the_measure_does_not_look_at_is_cut_short():
     ranking = [f"d{n:02}" for n in range(40)]
-    text = render(explain({"q": {"d00", "d30"}}, {"q": ranking}, "P@5", "q"))
+    found = explain({"q": {"d00", "d30"}}, {"q": ranking}, "P@5", "q")
+    assert "39 more documents, 1 relevant below the cut-off, at 31" in render(found)
+    text = render(found, "table", FULL)
     assert "... 35 more documents below the cut-off, 1 relevant, at 31" in " ".join(text.split())
     assert "d05" not in text
 
 
 def test_between_the_first_ranks_and_what_counts_stands_one_line():
     ranking = [f"d{n:02}" for n in range(40)]
-    lines = render(explain({"q": {"d00", "d30"}}, {"q": ranking}, "AP", "q"))
+    found = explain({"q": {"d00", "d30"}}, {"q": ranking}, "AP", "q")
+    assert "29 more documents, none relevant" in render(found)
+    lines = render(found, "table", FULL)
     assert "20 more documents, none relevant" in lines
     assert "9 more documents, none relevant" in lines
 
 
-def test_a_long_id_is_cut_in_the_middle_so_that_a_line_has_100_columns():
+def test_a_long_id_is_cut_in_the_middle_so_that_a_line_has_80_columns():
     name = "http://example.org/" + "x" * 200 + "-7"
     run = {"q": [name, "d2"]}
     text = render(explain({"q": {name: 1}}, run, "AP", "q"))
     rows = text.split("\n\n")[0].splitlines()[1:]
-    assert max(map(len, rows)) <= 100
+    assert max(map(len, rows)) <= 80
     assert "x-7" in text
 
 

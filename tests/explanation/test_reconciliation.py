@@ -16,7 +16,7 @@ from strategies import batch, batches
 
 from rankgauge import Qrels, Run, UnknownName, evaluate, reconcile
 from rankgauge.profiles import Case, Deviation, Profile
-from rankgauge.reports import render
+from rankgauge.reports import Options, render
 
 QRELS = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 1, "x": 3}, "q3": {"a": 1}}
 RUN = {"q1": {"a": 0.5, "b": 0.5, "d": 0.25}, "q2": {"d": 3.0, "a": 2.0}}
@@ -131,14 +131,15 @@ def test_the_query_that_moved_most_stands_on_both_sides():
     ours, theirs = found.sides
     assert ours.query == theirs.query == found.moved[0].query == "q2"
     assert (ours.value, theirs.value) == (found.moved[0].ours, found.moved[0].theirs)
-    text = render(found)
+    assert "largest changes: q2" in render(found)
+    text = render(found, "table", Options(full=True))
     assert "the same ranking; the ideal rankings part at place 1" in text
     assert "here nDCG@3, there nDCG(ideal=retrieved)@3" in " ".join(text.split())
 
 
 def test_where_rankings_part_the_rank_is_told_and_whether_it_is_a_tie():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[0]), query="q1")
-    text = render(found)
+    text = render(found, "table", Options(full=True))
     assert "they part at rank 1: another document is there (a tie here)" in text
     lines = [line for line in text.splitlines() if line.endswith("<")]
     assert len(lines) == 2
@@ -156,7 +157,7 @@ def test_where_worth_or_grades_part(deviations, said):
     name = "RR" if deviations[0].of == "measure" else "nDCG@3"
     qrels = {"q": {"a": 1, "b": 2}} if deviations[0].of == "measure" else {"q": {"a": 2, "b": 1}}
     found = reconcile(qrels, {"q": ["a", "b"]}, name, profile(*deviations), query="q")
-    assert said in render(found)
+    assert said in render(found, "table", Options(full=True))
 
 
 def test_printed_changes_add_up_as_printed():

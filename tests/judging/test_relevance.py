@@ -137,7 +137,7 @@ def test_grades_are_no_choices():
 
 def test_the_result_shows_the_users_numbers_first_and_is_json():
     found = measure_relevance(judged(("abc", "a", {}), ("abd", "none", {})), {"q": "abcde"})
-    assert found.table(full=True).columns[2:5] == ("shown", "chosen", "chosen/shown")
+    assert found.table(full=True).columns[2:5] == ("chosen/shown", "95% CI", "fit")
     assert found.table().columns[:3] == ("question", "document", "chosen/shown")
     assert "1 document never shown: unjudged" in str(found)
     assert "2 judgments of 4 documents; 0 of 1 question resolved" in found.summary()

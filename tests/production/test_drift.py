@@ -101,6 +101,25 @@ def test_how_often_questions_are_asked_does_not_change_the_verdict():
     assert sum(each.traffic_share for each in busy.foreign) > 0.9
 
 
+@pytest.mark.parametrize(
+    ("evaluation", "log", "p", "mark"),
+    [
+        (0.5, 0.9, 0.05, "too few"), (0.7, 0.9, 0.05, ""), (0.5, 0.9, 0.06, ""),
+        (0.9, 0.5, 0.05, "too many"), (0.9, 0.7, 0.05, ""), (0.9, 0.5, 0.06, ""),
+        (0.0, 0.1, 0.01, "too few"), (0.1, 0.0, 0.01, "too many"),
+    ],
+)  # fmt: skip
+def test_a_cluster_differs_if_one_share_is_at_most_two_thirds_of_the_other(
+    evaluation, log, p, mark
+):
+    report = quick(*halves(30))
+    cluster = replace(report.clusters[0], evaluation_share=evaluation, log_share=log, p=p)
+    assert report.mark(cluster) == mark
+    found = replace(report, clusters=(cluster,))
+    assert len(found.missing) == (mark == "too few")
+    assert len(found.foreign) == (mark == "too many")
+
+
 def test_what_is_detectable_is_detected_at_every_larger_share_too():
     report = quick(*halves(30))
     shares = [0.05, 0.1, 0.2, 0.3]
@@ -330,6 +349,16 @@ def test_other_scripts_signs_and_very_long_questions_are_compared():
     assert report.evaluation.asking == 1
     assert report.p <= 0.05
     assert "كيف" in report.to_markdown()
+
+
+def test_questions_of_long_sets_are_drawn_from_all_of_them():
+    ours, theirs = halves(60)
+    report = quick(ours, theirs, most=40)
+    for own, evaluation in ((ours, True), (theirs, False)):
+        places = [own.index(each.text) for each in report.points if each.evaluation is evaluation]
+        assert len(places) == 40
+        # The mean of 40 places has a standard error of about a twentieth of the length.
+        assert sum(places) / 40 / len(own) == pytest.approx(0.5, abs=0.15)
 
 
 def test_long_logs_are_sampled():

@@ -29,12 +29,40 @@ TABLE = Table(
 )
 
 
-def test_a_terminal_table_is_aligned_and_never_cut():
-    wide = Table(columns=tuple(f"measure number {n}" for n in range(40)), rows=((0.123456,) * 40,))
-    head, _, row = to_terminal(wide).splitlines()
-    assert len(head) > 400
-    assert row.count("0.1235") == 40
-    assert "…" not in head + row
+def test_columns_beyond_the_width_continue_below_and_no_number_is_cut():
+    wide = Table(
+        columns=("run", *(f"measure number {n}" for n in range(40))),
+        rows=(("a", *(n / 7 for n in range(40))),),
+        best=frozenset({(0, 40)}),
+        marks={(0, 39): "†"},
+        starred=True,
+        title="many measures",
+        notes=("a note",),
+    )
+    printed = to_terminal(wide)
+    lines = printed.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(f"{n / 7:.4f}" in printed for n in range(40))
+    assert sum(line.startswith("run ") for line in lines) == sum(line[:2] == "a " for line in lines)
+    assert (lines[0], lines[-1], printed.count("many measures")) == (wide.title, "• a note", 1)
+    assert "5.4286†" in printed
+    assert "5.5714*" in printed
+    assert (printed.count("*"), printed.count("†")) == (1, 1)
+    assert len(to_terminal(replace(wide, width=0)).splitlines()) == 6
+
+
+def test_long_texts_in_cells_are_folded_at_spaces():
+    said = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+    table = Table(
+        ("query", "what", "value"), (("q1", said, 0.5), ("q2", "short", 0.25)),
+        best=frozenset({(1, 2)}), starred=True,
+    )  # fmt: skip
+    lines = to_terminal(table).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2].endswith("0.5000")
+    assert (lines[3][:5], lines[4].endswith("0.2500*")) == ("     ", True)
+    assert f"{lines[2][5:-6].strip()} {lines[3].strip()}" == said
+    assert said in to_terminal(replace(table, width=0))
 
 
 def test_a_terminal_table_has_no_colour_unless_asked():
@@ -59,6 +87,7 @@ def tables(draw):
         best=draw(st.frozensets(places)), starred=draw(st.booleans()),
         marks=draw(st.dictionaries(places, st.sampled_from(["†", "a", "‡ab"]), max_size=3)),
         right=draw(st.frozensets(st.sampled_from(range(len(names))), max_size=1)),
+        width=draw(st.sampled_from([80, 30, 12, 0])),
     )  # fmt: skip
 
 

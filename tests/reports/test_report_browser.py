@@ -9,7 +9,7 @@ import rankgauge
 from rankgauge import html_report
 from rankgauge.answers import RuleJudge, diagnose_answers, items_of, read_answers, sentence_claims
 from rankgauge.production import measure_drift
-from rankgauge.reports import benchmark_section, drift_page
+from rankgauge.reports import benchmark_section, drift_page, gate_page
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
@@ -60,6 +60,9 @@ PAGES = {
     "bench": bench,
     "answers": lambda: html_report(answers()),
     "drift": lambda: drift_page(drift()),
+    "gate": lambda: gate_page(
+        rankgauge.gate(QRELS, RUNS[1], baseline=rankgauge.Baseline.from_run(QRELS, RUNS[0]))
+    ),
 }
 
 

@@ -39,7 +39,7 @@ FULL = problem(
 
 
 def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
-    lines = render(result(FULL)).splitlines()
+    lines = render(result(FULL), "table", Options(full=True)).splitlines()
     assert lines[:8] == [
         "a.run",
         "",
@@ -57,6 +57,15 @@ def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
         "• --fix FOLDER writes a copy in which P103 is fixed",
         "• more on each: rankgauge check --explain P103",
     ]
+
+
+def test_a_warning_is_short_unless_everything_is_wanted():
+    found = result(problem("J103", effects=(effect(), effect(now=0.1)), fix="judge more"))
+    short, full = render(found), render(found, "table", Options(full=True))
+    assert (short.count("effect  "), full.count("effect  ")) == (1, 1)
+    assert "judge more" in full
+    assert "judge more" not in short
+    assert "fixes of warnings, and all effects: --full" in short
 
 
 def test_problems_stand_by_input_the_worst_first():
@@ -94,7 +103,7 @@ def test_nothing_wrong_says_so_and_what_was_looked_at():
 def test_effects_name_their_run_where_there_are_several():
     found = result(problem("J103", effects=(effect("a"), effect("b"))), inputs=("q", "a", "b"))
     assert "effect  a: nDCG@10" in render(found)
-    assert "effect  b: nDCG@10" in render(found)
+    assert "effect  b: nDCG@10" in render(found, "table", Options(full=True))
     many = tuple(effect(f"r{n}") for n in range(10))
     assert "and 4 more" in render(result(problem(effects=many)))
 

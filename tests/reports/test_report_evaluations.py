@@ -75,7 +75,7 @@ def test_notes_that_differ_name_their_run():
     message = "• less: 2 queries: all that are judged; 1 of them not in the run"
     assert message in render(both, "table", Options(full=True))
     assert message not in render(both)
-    assert "single runs: --full" in render(both)
+    assert "more notes: --full" in render(both)
 
 
 def test_an_unknown_form_and_no_evaluation_are_refused():
@@ -101,12 +101,18 @@ def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
         evaluate(QRELS, Run.of(run, name=name), names)
         for name, run in (("one", {"q1": ["a", "b"], "q2": ["x"]}), ("two", {"q1": ["x", "a"]}))
     )
-    lines = render([one, two]).splitlines()
+    lines = render([one, two], "table", Options(full=True)).splitlines()
     assert [line.split() for line in lines if line.strip()[:1] in {"1", "2"}] == [
         ["1", "0.5000*", "0.5000*"], ["2", "0.2500*", "0.5000*"],
         ["1", "0.0000", "0.0000"], ["2", "0.2500*", "0.5000*"],
     ]  # fmt: skip
     assert lines.count("• * best run") == 1
+    head, _, *rows = [line.split() for line in render([one, two]).splitlines()]
+    assert head == ["run", "P@2", "R@2", "RR"]
+    assert rows[:2] == [
+        ["one", "0.2500*", "0.5000*", "0.5000*"], ["two", "0.2500*", "0.5000*", "0.2500"]
+    ]  # fmt: skip
+    assert "• 2 measures at smaller cut-offs: --full (full=True)" in render([one, two])
     assert "*" not in render(one)
     assert "best run" not in render([one, two], "latex")
-    assert render([one, one]).count("0.5000*") == 8
+    assert render([one, one]).count("0.5000*") == 4

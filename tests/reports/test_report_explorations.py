@@ -6,7 +6,7 @@ import pytest
 
 from rankgauge.benchmark.exploration import explore
 from rankgauge.errors import UnknownName
-from rankgauge.reports import render
+from rankgauge.reports import Options, render
 
 QRELS = {f"q{n}": {"d": 1} for n in range(50)}
 
@@ -20,7 +20,7 @@ def found():
 
 
 def test_it_has_trials_the_comparison_and_the_ablation(found):
-    text = " ".join(render(found).split())
+    text = " ".join(render(found, "table", Options(full=True)).split())
     for said in (
         "3 of 3 configurations and the current one tried (grid), chosen by RR on 25 queries",
         "best and before on 25 test queries",
@@ -37,7 +37,7 @@ def test_it_has_other_forms(found, form):
 
 def test_programs_get_the_trials(found):
     rows = render(found, "csv").splitlines()
-    assert rows[0] == 'configuration,place,"RR, tuning",ms a query,'
+    assert rows[0] == 'configuration,place,"RR, tuning",ms/query,'
     assert rows[1].startswith("2,0,1.0,2.0,")
     assert len(rows) == 5
     assert json.loads(render(found, "json"))

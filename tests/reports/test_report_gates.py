@@ -10,7 +10,7 @@ import pytest
 from rankgauge import Baseline, UnknownName, gate
 from rankgauge.cli.gate import shorten
 from rankgauge.gates import GateCheck, GateResult
-from rankgauge.reports import Options, render
+from rankgauge.reports import Options, gate_page, render
 
 QRELS = {f"q{n}": {"d"} for n in range(40)}
 OLD = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS})
@@ -21,6 +21,39 @@ NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600"
 def _many(number, verdict="FAIL", sentence="bad"):
     checks = tuple(GateCheck("contract", f"q{n}", verdict, sentence) for n in range(number))
     return GateResult("run", checks)
+
+
+def test_a_page_begins_with_the_verdict_its_reason_and_the_next_step():
+    page = gate_page(WORSE)
+    for said in (WORSE.sentences()[0], WORSE.next_step(), "Queries with the largest losses"):
+        assert said in page
+    assert page.index("Verdict</dt>") < page.index("Next step</dt>") < page.index("<table")
+    assert page.count(WORSE.sentences()[0]) == 1
+    assert "script-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+    same = gate(QRELS, {q: ["d", "x"] for q in QRELS}, baseline=OLD)
+    assert "Check that the run was made with the change" in gate_page(same)
+    assert "largest losses" not in gate_page(same)
+
+
+def test_names_in_a_page_are_escaped():
+    check = GateCheck("contract", NASTY, "FAIL", NASTY)
+    assert "<i>" not in gate_page(GateResult(NASTY, (check,), warnings=(NASTY,)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("FAIL", "the checks that failed"),
+        ("PASS", "make it the baseline"),
+        ("INCONCLUSIVE", "Judge more"),
+        ("NOT COMPARABLE", "write a new baseline"),
+        ("IDENTICAL", "made with the change"),
+    ],
+)
+def test_each_verdict_has_a_next_step(verdict, said):
+    assert said in _many(1, verdict).next_step()
+    assert "next step: " in render(_many(1, verdict))
 
 
 def test_annotations_are_at_most_ten_of_a_kind():

@@ -116,8 +116,9 @@ def test_an_empty_list_can_be_shown(history):
 
 
 def test_one_entry_shows_what_was_kept_with_it(history):
-    text = rankgauge.reports.render(history.entry(1))
-    assert '{"latency_ms": 12}' in text
+    assert history.entry(1).qrels not in rankgauge.reports.render(history.entry(1))
+    text = rankgauge.reports.render(history.entry(1), "markdown")
+    assert '{"latency\\_ms": 12}' in text
     assert history.entry(1).qrels in text
     assert "3 queries: all that are judged" in text
     assert json.loads(rankgauge.reports.render(history.entry(1), "json"))["means"] == {

@@ -228,6 +228,9 @@ RESULTS = {
 }  # fmt: skip
 
 
+NO_TABLE = {"CheckResult", "Conversion"}  # texts
+
+
 @pytest.fixture(params=RESULTS)
 def result(request, tmp_path):
     made = RESULTS[request.param](tmp_path)
@@ -254,6 +257,20 @@ def test_a_result_is_printed_shown_and_written(result):
     assert summary
     assert "\n" not in summary
     assert len(summary) < 500
+
+
+def test_a_result_has_a_short_repr_and_prints_its_table(result):
+    assert len(repr(result)) < 200
+    assert "\n" not in repr(result)
+    printed = str(result)
+    assert type(result).__name__ + "(" not in printed
+    # A line below the heads is in every table.
+    assert "───" in printed or type(result).__name__ in NO_TABLE
+    if not isinstance(result, rankgauge.conversion.Conversion | judging.ProjectCopy):
+        # But for the path of a file.
+        wide = (line for line in printed.splitlines() if len(line) > 80)
+        assert all(max(map(len, line.split())) > 40 for line in wide)
+        assert render(result).removesuffix("\n") == printed
 
 
 def test_json_is_the_dict_and_has_no_nan(result):

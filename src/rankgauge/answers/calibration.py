@@ -46,18 +46,18 @@ def calibrate(
 ) -> Calibration:
     """Compare the verdicts of a judge with labels of people.
 
-    Of several labels of people on an item that of the majority counts; of several versions of a
-    prompt the latest, and of its replicates the majority. Items without a majority are left out.
+    Of several labels of people on an item, the majority counts; of several versions of a prompt,
+    the latest; of its replicates, the majority. Items without a majority are left out.
 
     Args:
         answers: The answers of one system or several.
         judge: Verdicts of one judge.
         human: Verdicts of people, on a random sample of the items.
-        claims: Gives the claims of a record.
+        claims: Function that returns the claims of a record.
         criteria: Criteria of the user, each a name and its wording.
         level: Confidence of the intervals.
         draws: Resamples of the questions for kappa and alpha.
-        seed: Of the draws.
+        seed: Seed of the draws.
 
     Raises:
         InputError: If the verdicts are of several judges, or no item has both.

@@ -144,6 +144,8 @@ class Calibration(Result):
             )
             for each in self.relations
         ]  # fmt: skip
+        warnings = [note for note in self._notes() if note.startswith("WARNING")]
+        left = [many(n, "more warning")] if (n := len(warnings) - 1) > 0 else []
         biased = sum(b.verdict != "cannot tell" for each in self.relations for b in each.biases)
         return Table(
             columns=("relation", "labels", "agreement", "kappa (95% CI)", "sens.", "spec."),
@@ -151,9 +153,8 @@ class Calibration(Result):
             title=f"Calibration of {self._judges()}",
             digits=3,
             notes=(
-                *(note for note in self._notes() if note.startswith("WARNING")),
-                *([f"biases found: {biased}"] if biased else []),
-                "alpha, intervals, biases: --full (full=True)",
+                *warnings[:1],
+                f"{', '.join([*left, f'{biased} biases found', 'alpha'])}: --full (full=True)",
             ),
         )
 

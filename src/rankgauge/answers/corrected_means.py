@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan
 
 __all__ = ["CorrectedMean", "CorrectedMeans", "correct_means"]
 
+_SHOWN = 4  # means of a short report
 _VALID = (
     "valid if the questions with labels of people are a random sample (prediction-powered), or if "
     "the judge errs as often on the others (Rogan-Gladen)"
@@ -78,7 +79,7 @@ class CorrectedMeans(Result):
     def table(self) -> Table:
         """Return a row for each system and measure."""
         return Table(
-            columns=("system", "measure", "by the judge", "corrected", "95% CI", "method"),
+            columns=("system", "measure", "judge", "corrected", "95% CI", "method"),
             rows=tuple(
                 (
                     each.system, each.measure, each.judged.value, each.best.value,
@@ -86,10 +87,24 @@ class CorrectedMeans(Result):
                 )
                 for each in self.means
             ),
-            title="Means corrected for the errors of the judge",
+            title="Means corrected for errors of the judge",
             digits=3,
             notes=(_VALID,),
         )  # fmt: skip
+
+    def short_table(self) -> Table:
+        """Return the first rows, without what all have in common: for a terminal."""
+        table = self.table()
+        rows = range(min(len(table.rows), _SHOWN))
+        alike = [n for n in (0, 5) if len({row[n] for row in table.rows}) == 1]
+        columns = [n for n in range(len(table.columns)) if n not in alike]
+        left = len(table.rows) - len(rows)
+        more = [f"{left} more means, and when they are valid: --full (full=True)"] if left else []
+        said = ", ".join(str(table.rows[0][n]) for n in alike if table.rows)
+        title = f"{table.title} ({said})" if said else table.title
+        return replace(
+            table.part(rows=rows, columns=columns), title=title, notes=tuple(more) or table.notes
+        )
 
     def data_table(self) -> Table:
         """Return a row for each system, measure and method."""
@@ -138,7 +153,7 @@ def correct_means(
         human: Verdicts of people.
         measures: Names of measures of answers; without, those of `DEFAULT_MEASURES` that can be
             corrected.
-        claims: Gives the claims of a record.
+        claims: Function that returns the claims of a record.
         level: Confidence of the intervals.
 
     Raises:

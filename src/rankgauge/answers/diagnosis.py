@@ -150,15 +150,15 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
 ) -> AnswerDiagnosis:
     """Measure retrieval and generation, and find out which of them limits the answers.
 
-    Retrieval comes first if mean P@k is below the share `attainable` of what P@k can be with these
-    judgments, or if R@k or Success@k is Poor: no prompt repairs a context that is not there.
+    Retrieval comes first if mean P@k is below the share `attainable` of the best P@k possible with
+    these judgments, or if R@k or Success@k is Poor: no prompt repairs a missing context.
 
     Args:
         answers: The answers of one system. Rankings are measured where `gold` is known.
         verdicts: As for :func:`evaluate_answers`.
-        measures: Names of measures of answers; without, as :func:`evaluate_answers`.
-        claims: Gives the claims of a record.
-        judge: Who judged, as for :func:`evaluate_answers`.
+        measures: Names of measures of answers; by default those of :func:`evaluate_answers`.
+        claims: Function that returns the claims of a record.
+        judge: The judge, as for :func:`evaluate_answers`.
         calibration: The calibration of the judge, or its path.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval comes first.

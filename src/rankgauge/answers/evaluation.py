@@ -176,7 +176,7 @@ def judged_answers(
     Args:
         answers: The answers of one system.
         labels: The label that counts for each key of an item.
-        claims: Gives the claims of a record.
+        claims: Function that returns the claims of a record.
         criteria: Criteria of the user, each a name and its wording.
     """
     return [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
@@ -195,25 +195,25 @@ def evaluate_answers(
 ) -> AnswerEvaluation:
     """Measure answers by the verdicts on them.
 
-    A verdict that is missing is counted as missing: the value takes it for "not supported", and the
-    bounds say what it could change. A question with nothing to judge is undefined for a measure and
-    left out of its mean.
+    A missing verdict is counted as missing: the value treats it as "not supported", and the bounds
+    show its possible effect. A question with nothing to judge is undefined for a measure and left
+    out of its mean.
 
     Args:
         answers: The answers of one system.
-        verdicts: Verdicts, or the label of each key of an item. Which of several on one item
-            counts, `counted_labels` says: of replicates, the label of most.
-        measures: Names of measures of answers; without, `DEFAULT_MEASURES` and those of
-            `OVERLAP_MEASURES`, and with an encoder of similarity, that are defined for some
+        verdicts: Verdicts, or the label of each key of an item. Of several on one item,
+            `counted_labels` decides: for replicates, the majority.
+        measures: Names of measures of answers; by default `DEFAULT_MEASURES`, and those of
+            `OVERLAP_MEASURES` (with an encoder, also of similarity) that are defined for some
             question.
-        claims: Gives the claims of a record; sentences by default.
-        judge: Who judged: ``name`` and ``prompt``, and ``person=True`` for people, who need no
-            calibration. Without, the judges of the verdicts.
+        claims: Function that returns the claims of a record; by default its sentences.
+        judge: The judge: ``name`` and ``prompt``, and ``person=True`` for people, who need no
+            calibration. By default the judges of the verdicts.
         calibration: The calibration of the judge, or its path. Without, or for another judge or
             prompt, the values are marked as uncalibrated.
         encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
-        criteria: Criteria of the user, each a name and its wording, as they were judged. Each is a
-            measure more: ``Criterion(name=polite)`` is the share of answers that meet it.
+        criteria: Criteria of the user, each a name and its wording, as they were judged. Each adds
+            a measure: ``Criterion(name=polite)`` is the share of answers that meet it.
 
     Raises:
         InputError: If there are no answers.

@@ -38,7 +38,7 @@ def read_verdicts(
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow), a data frame, or mappings.
         answers: The answers that the verdicts are on; needed for rows without ``key``.
-        claims: Gives the claims of a record.
+        claims: Function that returns the claims of a record.
         criteria: Criteria of the user, each a name and its wording.
 
     Raises:

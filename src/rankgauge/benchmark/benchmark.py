@@ -149,7 +149,7 @@ class Benchmark:
 
     @property
     def queries(self) -> Mapping[str, Query]:
-        """The queries to ask: those with judgments and a text."""
+        """The queries with judgments and a text."""
         return self._truth[1]
 
     @property

@@ -181,7 +181,7 @@ class Exploration(Result):
         return Table(
             columns=(
                 "configuration", *self.settings, f"{self.measure}, tuning",
-                *(("ms a query",) if timed else ()), "",
+                *(("ms/query",) if timed else ()), "",
             ),
             rows=rows,
             best=frozenset({(0, len(self.settings) + 1)}),

@@ -178,9 +178,11 @@ class Session:
             try:
                 reused = self._ask(failed=again in {"failed", "resume"})
                 if reused:
+                    here, where = Path.cwd(), journal.folder
+                    where = where.relative_to(here) if where.is_relative_to(here) else where
                     self._remarks.append(
-                        f"{reused} of {many(len(queries), 'response')} reused from "
-                        f"{journal.folder}: {self._reuse.reason}"
+                        f"{reused} of {many(len(queries), 'response')} reused from {where}: "
+                        f"{self._reuse.reason}"
                     )
                 self._time(timed)
             finally:

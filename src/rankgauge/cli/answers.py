@@ -17,6 +17,7 @@ from rankgauge.cli.output import (
     print_message,
     print_result,
     print_text,
+    quiet,
     write_report,
 )
 from rankgauge.cli.progress import working
@@ -199,7 +200,7 @@ def evaluate(
             entry = history.add(each, label=label, settings=dict(each.settings))
             print_message(f"saved as {entry.id} in {history.where}")
     print_result(shown, format, chosen)
-    if format == "table" and not full:
+    if format == "table" and not full and not quiet():
         print_text("Next step: --full shows whether retrieval or generation limits the answers\n")
 
 
@@ -225,6 +226,9 @@ def evaluate(
     help="Write the gated measures of FILE as the new baseline, and exit.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
+@options.gate_report
+@options.quiet
+@options.full("Show rules, margins, and all questions that lost most.")
 @click.option(
     "--allow-uncalibrated",
     is_flag=True,
@@ -239,6 +243,8 @@ def gate(
     update_baseline: bool,
     strict: bool,
     allow_uncalibrated: bool,
+    page: str | None,
+    full: bool,
     **given: Any,
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL, or INCONCLUSIVE.
@@ -270,7 +276,10 @@ def gate(
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
     )
-    print_result(result, "table", rankgauge.reports.Options(strict=strict))
+    print_result(result, "table", rankgauge.reports.Options(strict=strict, full=full))
+    if page:
+        write_report(page, rankgauge.reports.gate_page(result))
+        print_message(f"wrote {page}")
     return result.exit_code(strict=strict)
 
 
@@ -335,11 +344,12 @@ def calibrate(
         means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    chosen = rankgauge.reports.Options(full=full)
+    print_result(found, format, chosen)
     if format in {"table", "markdown"}:
         print_text("\n")
     if format != "csv":  # a file of CSV is one table
-        print_result(means, format)
+        print_result(means, format, chosen)
 
 
 @answers.command(short_help="Open a page on which a person gives verdicts.")

@@ -15,6 +15,7 @@ from rankgauge.cli.output import (
     print_message,
     print_result,
     print_text,
+    quiet,
     write_report,
 )
 from rankgauge.cli.progress import working
@@ -145,7 +146,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
                 rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors)
             )
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
-    if format == "table" and not full:
+    if format == "table" and not full and not quiet():
         option, shows = (
             ("--diagnose", "the likely cause of what the lowest run misses")
             if diagnosed is None
@@ -273,7 +274,7 @@ class _Shown:
             if not values:
                 click.echo()
                 print_result(self.runs, format)
-        if diagnosis is None:
+        if diagnosis is None or quiet():
             return
         click.echo()
         if format == "table" and not full:

@@ -70,6 +70,7 @@ def _fixable(
     help="Look for this code only; repeat for more.",
 )
 @options.output_format("github")
+@options.full("Show all effects, and the fixes of warnings.")
 @click.option(
     "--fix", "folder", metavar="FOLDER",
     help="Write a copy of each file with what can be fixed without asking.",
@@ -102,6 +103,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels_format: str | None,
     explain: str | None,
     listed: bool,  # noqa: FBT001 - click passes by name
+    full: bool,  # noqa: FBT001 - the same
 ) -> None:
     """Look for what makes numbers wrong: in the judgments QRELS, in each RUN, between them.
 
@@ -141,7 +143,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
             ignore=(*ignore, *_others(select)),
             scale=scale,
         )
-    print_result(found, format)
+    print_result(found, format, rankgauge.reports.Options(full=full))
     if folder is not None:
         fixed = rankgauge.checks.fix_inputs(found, judged, given, also=also)
         for line in fixed.write(folder):

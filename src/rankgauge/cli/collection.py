@@ -43,6 +43,7 @@ def collection() -> None:
 @options.run_format
 @options.qrels_format
 @options.output_format()
+@options.full("Show judgments by grade, all lengths, and effects of all problems.")
 def info(  # noqa: PLR0917 - one parameter an option
     source: str,
     queries: str | None,
@@ -52,6 +53,7 @@ def info(  # noqa: PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
     """Describe COLLECTION, and report problems that distort evaluation.
 
@@ -73,4 +75,4 @@ def info(  # noqa: PLR0917 - one parameter an option
             runs=[rankgauge.read_run(run, format=run_format) for run in runs],
             split=split,
         )
-    print_result(found, format)
+    print_result(found, format, rankgauge.reports.Options(full=full))

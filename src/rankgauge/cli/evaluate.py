@@ -12,7 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, settings_of, unique_names
-from rankgauge.cli.output import print_message, print_result
+from rankgauge.cli.output import print_message, print_result, quiet
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -205,7 +205,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query, full=full))
     for note in rankgauge.reports.notes_of(evaluations):
         # What a program reads has no notes, and a warning must be seen.
-        if format in {"trec", "csv"} or (format == "json" and "WARNING" in note):
+        if format in {"trec", "csv"} or ((format == "json" or quiet()) and "WARNING" in note):
             print_message(note)
     if failure is not None:
         raise failure

@@ -44,6 +44,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 @options.run_format
 @options.qrels_format
 @options.output_format()
+@options.full("Show every rank, the ideal ranking, scores, and all queries that differ.")
 def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run: str,
@@ -56,6 +57,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
     """Explain the value of MEASURE for one query of RUN, step by step.
 
@@ -92,4 +94,4 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
             result = rankgauge.reproduce(truth, found, measure, given, query=query, **policies)
         else:
             result = rankgauge.explain(truth, found, measure, query, **policies)
-    print_result(result, format)
+    print_result(result, format, rankgauge.reports.Options(full=full))

@@ -25,7 +25,15 @@ __all__ = ["explore"]
     help="The cut-off of the failure patterns before and after.",
 )  # fmt: skip
 @options.output_format()
-def explore(path: str, store: str | None, timed: int, k: int, format: str) -> None:  # noqa: PLR0917 - options
+@options.full("Show all configurations, failure patterns before and after, and single settings.")
+def explore(  # noqa: PLR0917 - one parameter an option
+    path: str,
+    store: str | None,
+    timed: int,
+    k: int,
+    format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
+) -> None:
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
     The best is chosen on one part of the queries and compared with the configuration of today on
@@ -48,4 +56,6 @@ def explore(path: str, store: str | None, timed: int, k: int, format: str) -> No
     """  # noqa: D301 - click reads the \b
     plan = rankgauge.BenchmarkPlan.read(path)
     found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
-    print_result(found, format, rankgauge.reports.Options(collection=bench.collection, k=k))
+    print_result(
+        found, format, rankgauge.reports.Options(full=full, collection=bench.collection, k=k)
+    )

@@ -13,7 +13,13 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
-from rankgauge.cli.output import print_message, print_result, print_text
+from rankgauge.cli.output import (
+    check_writable,
+    print_message,
+    print_result,
+    print_text,
+    write_report,
+)
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -55,7 +61,9 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
+@options.quiet
 @options.full("Show margins, wins, ties, losses, and all queries that lost most.")
+@options.gate_report
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
 @click.option(
@@ -75,6 +83,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     latency: tuple[str, str] | None,
     run_format: str | None,
     qrels_format: str | None,
+    page: str | None,
     junit: str | None,
     as_json: str | None,
     github: bool,  # noqa: FBT001 - click passes by name
@@ -102,6 +111,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
       rankgauge gate plan.toml dense
     """  # noqa: D301 - click reads the \b
+    if page:
+        check_writable(page)
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
     alone = read_evaluations([qrels]) if run is None else []
     judgments: Any
@@ -142,6 +153,9 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
         )
     print_result(result, "table", rankgauge.reports.Options(full=full))
     report_options = rankgauge.reports.Options(strict=strict)
+    if page:
+        write_report(page, rankgauge.reports.gate_page(result))
+        print_message(f"wrote {page}")
     if junit:
         _write(junit, rankgauge.reports.render(result, "junit", report_options))
     if as_json:

@@ -57,11 +57,17 @@ def list_(  # noqa: PLR0917 - one parameter an option
 @click.argument("number", metavar="ID", type=int)
 @options.store
 @options.output_format()
-def show(number: int, store: str | None, format: str) -> None:
+@options.full("Show fingerprints, versions, and all notes.")
+def show(
+    number: int,
+    store: str | None,
+    format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
+) -> None:
     """Show all that is known of the evaluation ID: settings, fingerprints, commit, means, notes."""
     with rankgauge.History.open(store) as kept:
         entry = kept.entry(number)
-    print_result(entry, format)
+    print_result(entry, format, rankgauge.reports.Options(full=full))
 
 
 @history.command(short_help="Compare two evaluations, query by query.")
@@ -77,6 +83,7 @@ def show(number: int, store: str | None, format: str) -> None:
 )  # fmt: skip
 @options.store
 @options.output_format()
+@options.full("Show all measures, the test and its seed.")
 def compare(  # noqa: PLR0917 - one parameter an option
     before: int,
     after: int,
@@ -84,6 +91,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     anyway: bool,  # noqa: FBT001 - click passes by name
     store: str | None,
     format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
     """Compare the second evaluation with the first, on the queries they share.
 
@@ -101,7 +109,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     except rankgauge.MismatchError as error:
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)
-    print_result(change, format)
+    print_result(change, format, rankgauge.reports.Options(full=full))
     if format in {"csv", "json"}:
         for note in change.table().notes:
             print_message(note)

@@ -14,7 +14,12 @@ __all__ = ["measures"]
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)
 @options.output_format()
-def measures(name: str | None, format: str) -> None:
+@options.full("Show details, sources, and the names that other tools have.")
+def measures(
+    name: str | None,
+    format: str,
+    full: bool,  # noqa: FBT001 - click passes by name
+) -> None:
     """List all measures, or explain the one called NAME.
 
     \b
@@ -24,6 +29,7 @@ def measures(name: str | None, format: str) -> None:
       rankgauge measures ndcg_cut_10
     """  # noqa: D301 - click reads the \b
     if name is None:
-        print_table(rankgauge.reports.measures_table(), format)
+        whole = full or format != "table"
+        print_table(rankgauge.reports.measures_table(full=whole), format)
     else:
-        print_text(rankgauge.reports.describe(name))
+        print_text(rankgauge.reports.describe(name, full=full))

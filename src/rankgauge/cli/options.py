@@ -10,12 +10,14 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import queries_of
+from rankgauge.cli.output import QUIET
 
 __all__ = [
     "baseline",
     "collection",
     "documents",
     "full",
+    "gate_report",
     "jobs",
     "label",
     "language_model",
@@ -26,6 +28,7 @@ __all__ = [
     "output_format",
     "policies",
     "qrels_format",
+    "quiet",
     "run_format",
     "save",
     "seed",
@@ -73,16 +76,29 @@ output = click.option(
 )  # fmt: skip
 
 
+gate_report = click.option(
+    "--report", "page", metavar="FILE",
+    help="Write an HTML page: the verdict and why, the next step, checks, and losses.",
+)  # fmt: skip
+# `print_result` reads it from the context.
+quiet = click.option(
+    "-q", "--quiet", is_flag=True, expose_value=False,
+    callback=lambda context, _option, value: context.meta.update({QUIET: value}),
+    help="Print only numbers: no titles, notes, warnings or next step.",
+)  # fmt: skip
+
+
 def output_format(*more: str) -> _Option:
-    """Return the option of the output format.
+    """Return the options of what is printed: the output format, or only numbers.
 
     Args:
         more: Formats that only this command has.
     """
-    return click.option(
+    format = click.option(
         "--as", "format", type=click.Choice([*_FORMATS, *more]), default="table",
         show_default=True, help="The output format.",
     )  # fmt: skip
+    return lambda command: format(quiet(command))
 
 
 def measures(text: str, default: tuple[str, ...] = ()) -> _Option:

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from rankgauge.rendering import Result
 
 __all__ = [
+    "QUIET",
     "check_writable",
     "counted",
     "print_message",
     "print_result",
     "print_table",
     "print_text",
+    "quiet",
     "write_report",
 ]
+
+QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
 
 _PLAIN = str.maketrans(
     {
@@ -52,6 +56,11 @@ def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
     click.echo(text, nl=False, color=color, err=err)
 
 
+def quiet() -> bool:
+    """Whether the command prints only numbers."""
+    return bool(click.get_current_context().meta.get(QUIET))
+
+
 def print_result(
     result: Result | Sequence[Result], format: str, options: rankgauge.reports.Options | None = None
 ) -> None:
@@ -63,14 +72,15 @@ def print_result(
         options: What is shown.
     """
     color = format == "table" and sys.stdout.isatty()
-    chosen = replace(options or rankgauge.reports.Options(), color=color)
+    chosen = replace(options or rankgauge.reports.Options(), color=color, quiet=quiet())
     print_text(rankgauge.reports.render(result, format, chosen), color=color)
 
 
 def print_table(table: rankgauge.rendering.Table, format: str) -> None:
     """Print a table to standard output."""
     color = format == "table" and sys.stdout.isatty()
-    print_text(rankgauge.rendering.render_table(table, format, color=color), color=color)
+    shown = replace(table, title="", notes=()) if quiet() else table
+    print_text(rankgauge.rendering.render_table(shown, format, color=color), color=color)
 
 
 def print_message(line: str) -> None:

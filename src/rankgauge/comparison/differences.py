@@ -111,8 +111,8 @@ class Difference:
         return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
 
     def interval_text(self) -> str:
-        """Return the interval as text, or a dash and the reason without one."""
-        why = self.no_interval
+        """Return the interval as text, or a dash and why there is none, for a table."""
+        why = self.no_interval.replace(" queries", "")
         return f"– ({why})" if why else f"{self.low:+.3f} to {self.high:+.3f}"
 
     def difference_text(self) -> str:

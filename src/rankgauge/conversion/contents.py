@@ -1,4 +1,4 @@
-"""What a file holds: judgments, a run, queries or documents; by its name and how it begins."""
+"""Detection of the content of a file: judgments, a run, queries or documents."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FileContent:
     """The content of a file."""
 
     kind: Content  # judgments, a run, queries or documents
-    form: str  # its format, as far as name and beginning tell it
+    form: str  # its format, as far as name and first line determine it
     columns: tuple[str, ...] = ()  # the names of its columns, where it has some
 
 
@@ -89,7 +89,7 @@ def content_of(
 
 
 def _named(name: str) -> set[Content]:
-    """What the name of the file says, or else that of its folder."""
+    """The content by the name of the file, or else of its folder."""
     folder, base = os.path.split(os.path.abspath(name))  # noqa: PTH100 - a name, perhaps no file
     for part in (base, os.path.basename(folder)):  # noqa: PTH119 - the same
         kinds = kinds_named(part)
@@ -99,7 +99,7 @@ def _named(name: str) -> set[Content]:
 
 
 def kinds_named(name: str) -> set[Content]:
-    """What a name says by its words."""
+    """The content by the words of a name."""
     words = set(re.split(r"[^a-z]+", os.path.basename(name).lower()))  # noqa: PTH119 - it is text
     return {kind for kind, those in _WORDS.items() if words & those}
 
@@ -207,7 +207,7 @@ def _cells(line: bytes, mark: str) -> list[str]:
     try:
         return next(csv.reader([line.decode("utf-8", "replace")], delimiter=mark), [])
     except csv.Error:
-        return []  # who reads it says so
+        return []  # the reader reports the error
 
 
 def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Content, ...]:

@@ -81,7 +81,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class Conversion(Result):
-    """What was converted, and what of it the new file does not hold.
+    """Summary of a conversion, with its losses.
 
     Attributes:
         source: Where it was read from.
@@ -91,8 +91,8 @@ class Conversion(Result):
         target_format: The format that was written.
         queries: How many queries there are, 0 for documents.
         rows: How many judgments, scored documents, texts; of a collection the documents.
-        losses: What the new file does not hold, a sentence each.
-        notes: What the reader had to say, and what is left to fill in.
+        losses: Content that the new file lacks, one sentence each.
+        notes: Notes of the reader, and fields left to fill in.
 
     Example:
         >>> import tempfile
@@ -114,7 +114,7 @@ class Conversion(Result):
     notes: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """One line: what was read, what was written, and how much."""
+        """One line: source, target, and counts."""
         return Table(
             ("source", "target", "kind", "from", "to", "queries", "rows"),
             ((self.source, self.target, self.kind, self.source_format, self.target_format,
@@ -123,7 +123,7 @@ class Conversion(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return what was written, in one sentence."""
+        """Return a summary in one sentence."""
         what = _SAID[self.kind].format(many(self.queries, "query"))
         done = f"{self.target}: {what}, {many(self.rows, _ROWS[self.kind])}"
         return f"{done} ({self.source_format} to {self.target_format})"
@@ -327,7 +327,7 @@ def _first_doc(table: PairTable) -> bytes:
 
 
 def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
-    """Judgments or a run in memory: a file may not hold its name and settings."""
+    """Convert judgments or a run in memory: a file may lack its name and settings."""
     losses: list[str] = []
     tag = ""
     if isinstance(held, Run):
@@ -493,7 +493,7 @@ def _collection_or_part(
 
 
 def _part_named(wanted: _Wanted) -> Content | None:
-    """The part of a collection that the name of a file says; None for a folder or an archive."""
+    """The part of a collection by the name of a file; None for a folder or an archive."""
     name = wanted.target_name
     file = target_format(name) or unpacked(name).lower().endswith(_FILES)
     if wanted.target == "-" or wanted.format == "beir" or not file or os.path.isdir(name):  # noqa: PTH112

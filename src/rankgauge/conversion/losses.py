@@ -1,4 +1,4 @@
-"""What a conversion does not keep: fields and columns that no table holds, scores, tags."""
+"""Losses of a conversion: unknown fields and columns, scores, tags."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PIECE = 1 << 22
 _SHOWN = 3
 _COMMENT = ord("#")
 _SPARE = 8
-# The number of fields of a line with fields that no table holds, and its usual second field.
+# The number of fields of a full line, and its usual second field.
 _WIDTHS = {"run": 6, "judgments": 4}
 _USUAL = {"run": b"Q0", "judgments": b"0"}
 
 
 @dataclass(slots=True)
 class UnreadFields:
-    """The fields of a TREC file that no table holds."""
+    """The fields of a TREC file that are not read."""
 
     # The second fields other than `Q0` (run) or `0` (judgments), with counts.
     seconds: Counter[bytes] = field(default_factory=Counter)
@@ -127,7 +127,7 @@ class Tally:
         form: The format of the file.
         queries: How many queries there are.
         rows: How many rows.
-        notes: What their reader had to say.
+        notes: Notes of their reader.
     """
 
     def __init__(self, form: str, unread: UnreadFields) -> None:
@@ -159,7 +159,7 @@ class Tally:
         return self._contradicted if len(self._ranks) == self.rows else []
 
     def target_losses(self, tag: str) -> Iterator[str]:
-        """What the format does to what it holds."""
+        """Changes made by the format itself."""
         if not self._only_ranks:
             yield f"{many(self.rows, 'score')}: {self.form} holds ranks only"
         if self._negative and format_named(self.form).ratings:
@@ -172,7 +172,7 @@ class Tally:
 def unread_losses(
     tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None
 ) -> Iterator[str]:
-    """What the fields of TREC lines said that the new file does not."""
+    """Losses of fields of TREC lines."""
     is_run, form = layout is RUN, tally.form
     if unread.comments:
         yield f"{many(unread.comments, 'comment line')} not kept"
@@ -215,7 +215,7 @@ def _contradicted(table: PairTable, ranks: FloatArray) -> list[int]:
 
 
 def column_losses(source: TextSource, content: FileContent, layout: Layout) -> Iterator[str]:
-    """Columns or keys that are none of query, document and number."""
+    """Columns or keys other than query, document and number."""
     if not format_named(content.form).columns:
         return
     names = dict.fromkeys(content.columns)
@@ -238,5 +238,5 @@ def _only_ranks(table: PairTable) -> bool:
 
 
 def rest(count: int, shown: int = 1) -> str:
-    """How many more there are than are shown."""
+    """The number of those not shown."""
     return f" and {count - shown} more" if count > shown else ""

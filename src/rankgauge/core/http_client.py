@@ -90,7 +90,7 @@ class Endpoint:
             sent, and neither shown nor kept.
         key_header: The header it is sent in; in ``Authorization`` behind `key_scheme`, else bare.
         key_scheme: ``Bearer``, ``ApiKey``, or ``Basic`` for a key that is ``user:password``.
-        timeout: Seconds that a response may take in all, from the connection to its last byte.
+        timeout: Seconds that a response may take in all, from the search for its address on.
         max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
 
     Raises:

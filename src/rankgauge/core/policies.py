@@ -21,24 +21,24 @@ _MOST_DRAWS = {"draws": 1_000_000, "seed": 2**63 - 1}
 
 @dataclass(frozen=True)
 class Policies:
-    """What is done where a definition is silent; printed under every number.
+    """Decisions that definitions of measures leave open; printed under every number.
 
     Attributes:
         ties: Order of documents with equal scores: ``trec`` (document id descending, byte by byte),
             ``input`` (the order given), ``best`` (the higher grade first), ``worst`` (the lower
             grade first), or ``mean``: the mean of the values over all orders.
-        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
-            run has an empty ranking), ``intersection`` (judged and in the run), or ``given``.
+        queries: The queries to average: ``all`` judged ones (a query missing from the run has an
+            empty ranking), ``intersection`` (judged and in the run), or ``given``.
         duplicates: A document that occurs twice in a ranking is an ``error``; ``first`` keeps its
             first place in the input, ``best`` its highest score.
         undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
-            (``skip``). A measure may ask for ``skip`` by itself, where 0 would mean something else.
+            (``skip``). Some measures always use ``skip``, because 0 has a meaning of its own there.
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
-            the rankings first (condensed lists, Sakai 2007), for every measure that takes the word
-            judged_only.
-        draws: How many orders are drawn at random for a measure whose mean over all of them has no
-            closed form; 0 refuses such a measure. For ``ties="mean"`` only.
-        seed: Where the draws begin.
+            the rankings first (condensed lists, Sakai 2007), for every measure with the parameter
+            `judged_only`.
+        draws: Number of random orders for a measure whose mean over all orders has no closed form;
+            with 0, such measures are refused. For ``ties="mean"`` only.
+        seed: Seed of the draws.
 
     Example:
         >>> Policies(ties="input").ties

@@ -33,7 +33,7 @@ def map_in_threads(
 
     Items are taken from the iterable in the calling thread, one after the other and only a few
     ahead. The error of the first item that has one is raised. When the caller stops, by an error
-    or by Ctrl-C, the threads end at their next :func:`check_stopped`.
+    or by Ctrl-C, the threads end at their next `check_stopped`.
 
     Args:
         function: Called with each item.

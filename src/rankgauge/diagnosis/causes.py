@@ -56,67 +56,67 @@ class Cause:
 
 SUSPICIOUS = Cause(
     "judgments suspicious", "query", "documents",
-    "a relevant document is not in the collection or has no text; a document in the first k is not "
-    "in the collection; two judged documents have the same words and different grades, one of them "
-    "relevant; or at least 5 documents are judged and all have one grade, "
-    "though in most queries grades differ and some documents are judged not relevant",
+    "a relevant document is not in the collection or has no text; a document in the top k is not "
+    "in the collection; two judged documents have the same words but different grades, one of "
+    "them relevant; or at least 5 documents are judged and all have the same grade, although "
+    "grades differ in most queries and some documents are judged not relevant",
     "check judgments and ids first",
 )  # fmt: skip
 CUT = Cause(
     "rankings cut", "document", "ranks",
-    "the document is not in the ranking, and at least 3 in 4 rankings of the run end at the rank "
-    "at which this one ends, no deeper than the measure reads (nDCG@10: 10), less deep than a "
-    "reranker reads (depth), and less deep than the run that it is compared with, if any",
+    "the document is not in the ranking, and at least 3 in 4 rankings of the run end at the same "
+    "rank as this one, which is not deeper than the measure reads (nDCG@10: 10), less deep than "
+    "a reranker reads (depth), and less deep than the run that it is compared with, if any",
     "retrieve deeper",
 )  # fmt: skip
 UNJUDGED = Cause(
     "unjudged at the top", "query", "ranks",
-    "at least half of the documents in the first k have no grade, in judgments that also say of "
-    "some documents that they are not relevant",
+    "at least half of the documents in the top k have no grade, and the judgments also contain "
+    "documents that are not relevant",
     "judge these first",
 )  # fmt: skip
 DUPLICATES = Cause(
     "duplicates crowd the top", "query", "documents",
-    "a document in the first k repeats a better placed one (Jaccard similarity of their runs of "
-    "five words at least .9), or an unjudged one has the same words as a relevant one",
+    "a document in the top k repeats a higher-ranked one (Jaccard similarity of their five-word "
+    "shingles of at least .9), or an unjudged one has the same words as a relevant one",
     "keep one of each",
 )  # fmt: skip
 UNORDERED = Cause(
     "no order at the top", "query", "ranks",
-    "over all queries, relevant documents are no nearer to the beginning than to the end of the "
-    "first 20, 50 or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
-    "these ranks), though there are more of them than in as many ranks below; and a document that "
-    "this query misses is among them",
+    "over all queries, relevant documents are not closer to the beginning than to the end of the "
+    "top 20, 50, or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
+    "these ranks), although these ranks have more of them than equally many ranks below; and "
+    "this query misses a document in these ranks",
     "check the scores and the sorting, then reranking",
 )  # fmt: skip
 ABSENT = Cause(
     "in no ranking", "document", "documents",
-    "the document has a term of the query and is in no ranking of any query, though the rankings "
-    "hold each document of the collection 5 times on average",
+    "the document has a term of the query and is in no ranking of any query, although the "
+    "rankings contain each document of the collection 5 times on average",
     "check the index and its filters",
 )  # fmt: skip
 LENGTH = Cause(
     "very long or short", "document", "documents",
-    "the length of the document lies outside the quartiles of the collection stretched by 1.5 "
-    "times their distance on a logarithmic scale, at least by a factor of 2, or it is "
-    "more than 5 times the median, or less than a fifth; and over all queries at least 3 such "
-    "relevant documents are missed, a larger share than of those of usual length, and larger than "
-    "chance explains (Fisher's exact test, one-sided, .05)",
+    "on a logarithmic scale, the length of the document is outside the quartiles of the "
+    "collection by more than 1.5 times the interquartile range, and at least by a factor of 2; "
+    "or it is more than 5 times, or less than a fifth of, the median; and over all queries at "
+    "least 3 such relevant documents are missed, a larger share than of documents with a usual "
+    "length, and significantly so (Fisher's exact test, one-sided, .05)",
     "chunking",
 )  # fmt: skip
 GAP = Cause(
     "vocabulary gap", "document", "documents and queries",
-    "title and text of the document have no term of the query; or at most 1 in 5 of at least 5 "
-    "and it is not retrieved, where the run retrieves relevant documents with so few terms less "
-    "than a quarter as often as others (Fisher's exact test, one-sided, .001)",
+    "title and text of the document have no term of the query; or they have at most 1 in 5 of at "
+    "least 5 terms, the document is not retrieved, and the run retrieves relevant documents with "
+    "so few terms less than a quarter as often as others (Fisher's exact test, one-sided, .001)",
     "semantic or hybrid search",
 )  # fmt: skip
 IGNORED = Cause(
     "terms ignored", "document", "documents and queries",
-    "the document holds at least 3 in 4 terms of the query, at least 2, and each document in the "
-    "first k that has a lower grade holds at most 3 in 4 of as many: near in meaning, wrong in "
-    "terms; or it holds at least half of the terms, at least 2, and is not retrieved, where the "
-    "run retrieves relevant documents with so many terms more rarely than others (the same test)",
+    "the document has at least 3 in 4 terms of the query, at least 2, and each document in the "
+    "top k with a lower grade has at most 3 in 4 of this number: similar meaning, but other "
+    "terms; or it has at least half of the terms, at least 2, is not retrieved, and the run "
+    "retrieves relevant documents with so many terms less often than others (the same test)",
     "add keyword search",
 )  # fmt: skip
 NOT_RETRIEVED = Cause(
@@ -127,12 +127,12 @@ NOT_RETRIEVED = Cause(
 BELOW_K = Cause(
     "ranked below k", "document", "ranks",
     "the document was retrieved below rank k, or may be below the rank at which the rankings are "
-    "cut, where deeper ones would not change the value or not explain the difference",
+    "cut, where deeper rankings would not change the value or not explain the difference",
     "reranking",
 )  # fmt: skip
 LOW = Cause(
     "low in the top k", "query", "ranks",
-    "nothing is missed, but in the first k a document is above one of a higher grade",
+    "nothing is missed, but in the top k a document is ranked above one with a higher grade",
     "reranking",
 )  # fmt: skip
 
@@ -173,14 +173,14 @@ class QueryDiagnosis:
 
     Attributes:
         query_id: The query.
-        text: What was asked; empty without a collection.
+        text: Text of the query; empty without a collection.
         value: Its value by the measure of the diagnosis.
         attainable: The value of the best ranking that the judgments allow.
-        terms: The words of the query whose terms are looked for in documents.
+        terms: The words of the query whose terms are searched in documents.
         relevant: How many relevant documents it has.
         found: How many of them are in the first k.
         causes: Names of the causes, the primary one first.
-        evidence: What was seen of the causes that belong to the query, one sentence each.
+        evidence: Evidence for the causes, one sentence each.
         missed: The documents missed: highest grade first, then best rank.
         unjudged: Documents in the first k without a grade: judge these first.
     """

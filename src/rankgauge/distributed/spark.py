@@ -67,8 +67,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             ``installed`` uses the package that is installed there, with its compiled core.
 
     Returns:
-        A lazy DataFrame: run, query_id, and a column of doubles for each measure, null where it
-        is undefined. Write it with its own writer.
+        A lazy DataFrame with run, query_id, and a column of doubles for each measure, null where
+        it is undefined. Write it with its own writer.
 
     Raises:
         InputError: For a column that is not there, or ids that are numbers with a fraction. When

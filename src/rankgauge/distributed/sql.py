@@ -106,8 +106,8 @@ def sql_checks(
         columns: As of `sql_query`.
 
     Returns:
-        The query: one row with a count for each problem, all 0 if the data is good, and how many
-        judged queries are in the run, which should not be 0.
+        The query, which returns one row with a count for each problem, all 0 if the data is good,
+        and the number of judged queries in the run, which should not be 0.
 
     Raises:
         InputError: For a table or column that is not a name.

@@ -80,18 +80,18 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
-            than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
-            that hold both, in memory or as the path of a file (see `Records`).
+            than grades, special judgments (:meth:`SubtopicQrels.of`). Without a run: records that
+            have both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
             a mapping, a data frame or a run (a query is in one block only).
-        measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
-            3, 5, 10, RR and AP.
+        measures: Names (``"nDCG@10"``) or measures. By default: P, R, F1, Success and nDCG at 1, 3,
+            5, 10, RR and AP.
         ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``
             (the order given), ``best`` (the higher grade first), ``worst`` (the lower grade first);
             or ``mean``, the mean of the values over all orders.
-        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
-            run has an empty ranking), ``intersection`` (judged and in the run), their ids, or
-            the path of a file with one id a line.
+        queries: The queries to average: ``all`` judged ones (a query missing from the run has an
+            empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
+            file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
@@ -102,12 +102,14 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             and :func:`rankgauge.evaluation.group_means`. Or the name of a field of `questions`.
         questions: Query id to fields, or the path of a file of queries: JSON lines or CSV. The
             field ``origin`` says which questions are ``generated``.
-        mix_origins: Whether generated questions and others may share a mean; refused without.
-        draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
-            them has no closed form; without, such a measure is refused.
-        seed: Where the draws begin.
-        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides about
-            ties and queries, and a measure that means something else there is named as what it is.
+        mix_origins: Whether generated and other questions may share a mean; by default this is
+            refused.
+        draws: With ``ties="mean"``: number of random orders for a measure whose mean over all
+            orders has no closed form; without it, such measures are refused.
+        seed: Seed of the draws.
+        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides ties
+            and queries; a measure that the tool defines differently is printed under its actual
+            name.
         memory: A limit such as ``"512MB"``, for files that do not fit in memory: they are read in
             parts, and what is not in the order of its queries goes through temporary files. The
             values are the same, bit by bit. The values of all queries, and all documents of the
@@ -119,8 +121,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         UnknownName: For an unknown measure or choice.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input cannot be worked with; the message names the place. If questions
-            are generated and others are not.
+        InputError: If an input is not usable; the message names the location. If some questions are
+            generated and others are not.
         StorageError: If temporary files cannot be written.
 
     Example:

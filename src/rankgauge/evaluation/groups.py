@@ -11,7 +11,6 @@ import numpy as np
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
-from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -95,7 +94,7 @@ class GroupMeans(Result):
         return asdict(self)
 
 
-def group_means(evaluation: Evaluation, most: int | None = None) -> GroupMeans:
+def group_means(evaluation: Any, most: int | None = None) -> GroupMeans:
     """Return the means over all queries and over each group, with 95% intervals.
 
     Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); next to
@@ -104,7 +103,7 @@ def group_means(evaluation: Evaluation, most: int | None = None) -> GroupMeans:
     the measure. There is none for an effective size below 8, a sum, and a geometric mean.
 
     Args:
-        evaluation: An evaluation with groups or weights.
+        evaluation: An `Evaluation` with groups or weights.
         most: With more measures than this, only nDCG@10 or the first.
 
     Example:
@@ -127,9 +126,7 @@ def group_means(evaluation: Evaluation, most: int | None = None) -> GroupMeans:
     )
 
 
-def _means(
-    evaluation: Evaluation, measure: Measure, rows: dict[str, IntArray]
-) -> Iterator[GroupMean]:
+def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iterator[GroupMean]:
     column = evaluation.measures.index(measure)
     skip = evaluation.policies.undefined == "skip"
     counted = measure.counted(evaluation.per_query[:, column], skip_undefined=skip)

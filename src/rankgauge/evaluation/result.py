@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
+_MEANS = 5  # of `repr`
 _DESCRIBED = ("coverage", "findings")
 _OF_ANSWERS = ("verdicts", "answers")  # what measures of generated answers read
 
@@ -339,9 +340,12 @@ class Evaluation(Result):
             "values": self.per_query,
             "weights": self.weights,
             "groups": self.groups,
-            "notes": self.notes,
             "findings": self.findings,
         }
+        if self.groups is not None or self.weights is not None:
+            from rankgauge.evaluation.groups import group_means
+
+            data["group_means"] = group_means(self).means
         if self.profile is not None:
             # Files from before profiles have no such field.
             data |= {"profile": self.profile, "left_out": self.left_out}
@@ -394,11 +398,7 @@ class Evaluation(Result):
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
-                findings=findings_of_notes(
-                    # Not known before there were checks of the input.
-                    data["notes"],
-                    [Finding(**found) for found in data.get("findings", ())],
-                ),
+                findings=_findings_of(data),
                 **_profile_of(data, shape),
                 **kind.own_fields(data, shape),
             )
@@ -463,8 +463,9 @@ class Evaluation(Result):
         return ". ".join([*faults[:1], text])
 
     def __repr__(self) -> str:
-        means = ", ".join(f"{name}={value:.4f}" for name, value in self.mean().items())
-        return f"<Evaluation {self.run_name!r}: {len(self.query_ids)} queries; {means}>"
+        means = [f"{name}={value:.4f}" for name, value in self.mean().items()]
+        shown = ", ".join([*means[:_MEANS], *(["..."] if len(means) > _MEANS else [])])
+        return f"<Evaluation {self.run_name!r:.60}: {len(self.query_ids)} queries; {shown}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):
@@ -500,6 +501,12 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     # A layer above this one; needed only for such data.
     found: type[Evaluation] = import_module("rankgauge.answers.evaluation").AnswerEvaluation
     return found
+
+
+def _findings_of(data: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """The findings of an evaluation in JSON; early files have notes, too, some only these."""
+    found = tuple(Finding(**each) for each in data.get("findings", ()))
+    return findings_of_notes(data["notes"], found) if "notes" in data else found
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:

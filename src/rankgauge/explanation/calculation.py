@@ -111,7 +111,7 @@ class Step(NamedTuple):
 
 
 class IdealDocument(NamedTuple):
-    """A place of the ideal ranking, which nDCG divides by."""
+    """A document of the ideal ranking, whose DCG is the divisor of nDCG."""
 
     rank: int
     document: str

@@ -48,7 +48,7 @@ class RelatedQuery:
     """Another query of interest.
 
     Attributes:
-        what: What it is: ``lowest``, ``median``, ``highest``.
+        what: ``lowest``, ``median`` or ``highest`` value.
         query: Its id, as text.
         value: Its value.
     """
@@ -128,10 +128,14 @@ class Explanation(Result):
         """The ranking with what each document contributes."""
         return self.tables()[0]
 
-    def tables(self) -> tuple[Table, ...]:
-        """The ranking with what each document contributes, and the ideal ranking if it has one."""
+    def tables(self, *, full: bool = True) -> tuple[Table, ...]:
+        """The ranking with what each document contributes, and the ideal ranking if it has one.
+
+        Args:
+            full: Whether the first ranks are shown even if they contribute nothing.
+        """
         title = f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}"
-        return tables_of(self.measure, self.calculation, self.ranking, title=title)
+        return tables_of(self.measure, self.calculation, self.ranking, title=title, full=full)
 
     def _data(self) -> dict[str, Any]:
         return {

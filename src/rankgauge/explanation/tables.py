@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -27,23 +28,37 @@ _WORDS = {"document", "relevant", "tie"}
 
 
 def tables_of(
-    measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str
+    measure: Measure,
+    calculation: Calculation,
+    ranking: RankedQuery,
+    *,
+    title: str,
+    full: bool = True,
 ) -> tuple[Table, ...]:
-    """The ranking with the contribution of each document; the ideal ranking, if any."""
-    first = replace(_ranking(measure, calculation, ranking), title=title)
+    """The ranking with what each document contributes; the ideal ranking, if there is one.
+
+    Args:
+        measure: The measure.
+        calculation: What each document contributes to its value.
+        ranking: The documents of the query.
+        title: The title of the first table.
+        full: Whether the first ranks are shown even if they contribute nothing.
+    """
+    head = _HEAD if full else 0
+    first = replace(_ranking(measure, calculation, ranking, head), title=title)
     return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def shown_rows(calculation: Calculation) -> list[Step]:
+def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
     """The rows that are shown: the first ranks, and below what counts."""
-    return [row for place, row in enumerate(calculation.rows) if place < _HEAD or row.counts][
-        :_MOST
-    ]
+    most = _MOST if head else _HEAD
+    return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
 
 
-def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
+def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, head: int) -> Table:
     level, columns = level_of(measure, ranking), calculation.columns
-    shown = shown_rows(calculation)
+    shown = shown_rows(calculation, head)
+    k = dict(measure.params).get("k")
     ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
@@ -54,14 +69,14 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -
     for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
         place = row.ranked.rank
         if place > last + 1:
-            rows.append(_line(_between(ranking.documents[last : place - 1], level), heads))
+            rows.append(_line(_between(ranking.documents[last : place - 1], level, k), heads))
         last = place
         if row.counts:
             best.add((len(rows), 1))
         rows.append((*_document(row.ranked, level, ties=ties, binary=binary), *terms))
     rest = ranking.documents[last:]
     if rest:
-        rows.append(_line(_between(rest, level, cut=_cut(measure, last)), heads))
+        rows.append(_line(_between(rest, level, k), heads))
     return Table(
         columns=heads,
         rows=tuple(rows),
@@ -87,24 +102,21 @@ def _right(heads: Sequence[str]) -> frozenset[int]:
     return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
 
 
-def _cut(measure: Measure, last: int) -> Value:
-    """The cut-off, if the remaining rows are below it."""
-    k = dict(measure.params).get("k")
-    return k if isinstance(k, int) and last >= k else None
-
-
 def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
     return (GAP, text, *([""] * (len(heads) - 2)))
 
 
-def _between(documents: Sequence[RankedDocument], level: float, *, cut: Value = None) -> str:
+def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
     """What is not shown, in a few words."""
-    hits = [str(one.rank) for one in documents if one.reaches(level)]
+    cut = k if isinstance(k, int) else math.inf
+    hits = [one.rank for one in documents if one.reaches(level)]
+    below = " below the cut-off"
     text = "none relevant"
     if hits:
-        text = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
-    below = "" if cut is None else " below the cut-off"
-    return f"{many(len(documents), 'more document')}{below}, {text}"
+        where = below if hits[0] > cut >= documents[0].rank else ""
+        shown = ", ".join(map(str, hits[:3])) + (", ..." * (len(hits) > 3))
+        text = f"{len(hits)} relevant{where}, at {shown}"
+    return f"{many(len(documents), 'more document')}{below * (documents[0].rank > cut)}, {text}"
 
 
 def _ideal(calculation: Calculation) -> Table:

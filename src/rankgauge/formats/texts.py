@@ -74,11 +74,11 @@ class TextRow:
 
 @dataclass(slots=True)
 class Faults:
-    """What was passed over while reading.
+    """Faults skipped while reading.
 
     Attributes:
-        count: How many lines or files.
-        first: What was wrong with the first of them.
+        count: Number of lines or files.
+        first: The first fault.
     """
 
     count: int = 0

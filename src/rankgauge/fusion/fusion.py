@@ -39,7 +39,7 @@ _PAIRS = 1 << 18
 
 @dataclass(frozen=True)
 class Fusion:
-    """How runs are fused: a method with its parameters, those it does not read None.
+    """A method of fusion with its parameters; None for those it does not read.
 
     Attributes:
         method: One of `FUSION_METHODS`.
@@ -269,7 +269,7 @@ def rank_runs(runs: Any, ties: Order) -> list[Run]:
 
 
 def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
-    """The run that comes of aligned runs, by document score descending, then id descending."""
+    """The run fused from aligned runs, by score descending, then id descending."""
     weights = np.ones(len(aligned.tables)) if how.weights is None else np.array(how.weights)
     chosen = np.flatnonzero(weights > 0)
     columns: list[FloatArray] = []
@@ -431,7 +431,7 @@ class _Task:
 
 def _rrf(task: _Task) -> FloatArray:
     ranks = np.arange(1, task.block.rank.max(initial=1) + 1) + float(task.how.k or 0)
-    # Rank 0 stands for a document that is missing.
+    # Rank 0 represents a missing document.
     high, low = (
         np.pad(terms, ((1, 0), (0, 0))) for terms in quotient(task.weights, ranks[:, None])
     )

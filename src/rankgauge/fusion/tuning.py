@@ -73,14 +73,14 @@ class TunedFusion(Result):
 
     Attributes:
         run: The fused run.
-        measure: The measure that was tuned for.
+        measure: The measure that was optimized.
         candidates: All choices of parameters, in the order of the grid.
         folds: The parameters chosen for each fold.
         seed: The seed of the folds; None for a fixed list of queries to train on.
         evaluation: The fused run by the measure, over the queries of all folds.
         others: The same for the first candidate and for each of the runs that were fused, by name.
-        sentences: How it was tuned, and the result.
-        warnings: Reasons to doubt it.
+        sentences: Sentences on the tuning and the result.
+        warnings: Warnings about the result.
     """
 
     run: Run
@@ -253,7 +253,7 @@ def tune_fusion(
     )
 
 
-# ---- what is tried
+# ---- candidates
 
 
 def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, ...]:
@@ -486,7 +486,7 @@ def _doubts(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str
 
 
 def _tried(candidates: Sequence[Fusion]) -> str:
-    """The grid in words."""
+    """Describe the grid."""
     parts = []
     for word in _WORDS:
         values = dict.fromkeys(getattr(how, word) for how in candidates)

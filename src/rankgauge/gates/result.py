@@ -178,6 +178,32 @@ class GateResult(Result):
         ]
         return found + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
 
+    def next_step(self) -> str:
+        """What to do after this verdict."""
+        update = "rankgauge gate ... --update-baseline"
+        match self.verdict:
+            case "FAIL":
+                plural = "questions" if self.unit == "question" else "queries"
+                numbers = any(check.numbers and check.numbers.losers for check in self.checks)
+                lost = f"the {plural} that lost most" if numbers else "the checks that failed"
+                return f"Fix the run: begin with {lost}; do not replace the baseline."
+            case "NOT COMPARABLE":
+                return f"Use the inputs of the baseline, or write a new baseline: {update}"
+            case "INCONCLUSIVE":
+                needed = [
+                    n.queries_needed
+                    for check in self.checks
+                    if (n := check.numbers) is not None and check.verdict == "INCONCLUSIVE"
+                ]
+                if needed and None not in needed:
+                    most = many(max(filter(None, needed)), self.unit)
+                    return f"Judge more: about {most} would decide; or accept a larger margin."
+                return "Judge more, or accept a larger margin."
+            case "IDENTICAL":
+                return "Check that the run was made with the change."
+            case _:
+                return f"Release the run, and make it the baseline: {update}"
+
     def table(self) -> Table:
         """One line for each check, with the reasons below."""
         return Table(
@@ -186,6 +212,7 @@ class GateResult(Result):
             ),
             rows=tuple(map(_row, self.checks)),
             title=f"{self.verdict}: {self.run_name}",
+            right=frozenset({2, 3, 4}),
             notes=(
                 *self.limits(), *self.sentences(),
                 *(f"WARNING: {text}" for text in self.warnings), *self.notes,

@@ -44,7 +44,7 @@ class HistoryEntry(Result):
         time: When it was made, in UTC; the order of evaluations is that of their numbers.
         run: The name of the run.
         label: A word for people, such as ``release 2.1``; may be empty.
-        settings: Whatever else was saved: latency, the name of a model, ...
+        settings: Other saved values: latency, the name of a model, ...
         run_settings: The settings of the run.
         means: The mean of each measure, by its name.
         policies: As of the :class:`Evaluation`, like counts, coverage and notes.
@@ -131,7 +131,7 @@ class HistoryEntries(Result, tuple[HistoryEntry, ...]):
         return Table(("id", "date", "run", "label"), rows)
 
     def summary(self) -> str:
-        """Return how many there are, and the latest."""
+        """Return their number, and the latest."""
         if not self:
             return "nothing is saved"
         return f"{many(len(self), 'saved evaluation')}, the latest {self[-1].summary()}"

@@ -139,13 +139,13 @@ class History(Store):
         """Keep an evaluation: all of it or, if anything fails, nothing.
 
         Args:
-            evaluation: An evaluation, whatever produced it.
+            evaluation: An evaluation from any source.
             qrels: The judgments it was made with: anything that :meth:`Qrels.of` takes, or records.
                 Their fingerprint is kept; evaluations with different ones are not comparable.
                 Without, nobody checks that.
             run: The run it was made of, whose fingerprint is kept, too.
             label: A word for people, such as ``release 2.1``.
-            settings: Whatever else shall be kept: text, finite numbers, lists and mappings of them.
+            settings: Other values to save: text, finite numbers, lists and mappings of them.
             time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
                 UTC), or either as ISO text. It is shown; the order is that of adding.
 

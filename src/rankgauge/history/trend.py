@@ -61,7 +61,7 @@ class Trend(Result):
         measure: The measure.
         points: The evaluations that have it, run by run, each in the order of saving.
         warnings: A decline of the latest evaluation, in sentences.
-        notes: What else a reader has to know.
+        notes: Notes on interpretation.
     """
 
     measure: Measure
@@ -354,7 +354,7 @@ def _decline(
 def _decline_text(
     text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]], points: Sequence[TrendPoint]
 ) -> str:
-    """A decline in words, and whether any single change between first and last shows it."""
+    """Describe a decline, and whether any single change between first and last shows it."""
     since, latest = stretch[0][0], stretch[-1][0]
     between = len(stretch) - 1
     if between == 1:

@@ -203,7 +203,7 @@ def measure_agreement(
         judges: By identifier.
         gold: Hidden tests with the answers to accept.
         draws: Resamples of the tasks.
-        seed: Of the draws.
+        seed: Seed of the draws.
 
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation

@@ -124,11 +124,11 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
 
     Args:
         source: A file that :func:`backup` or :func:`write_events` wrote.
-        where: The new project: a path, or the URL of a database of PostgreSQL without one.
+        where: The new project: a path, or the URL of a PostgreSQL database without a project.
 
     Raises:
         FormatError: With the line, if a line cannot be read. Nothing is stored then.
-        InputError: If there is a project already, or the file is no backup.
+        InputError: If there is a project already, or the file is not a backup.
     """
     target = JudgingProject(where)
     if target.path is not None and target.path.exists():

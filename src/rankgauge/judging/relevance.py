@@ -82,8 +82,8 @@ class Relevance(Result):
             that were never judged are last.
         resolved: Whether the relevance of each document of a question is known
             (:func:`is_resolved`; of graded documents: whether all have a grade).
-        counted: Judgments that are in the numbers.
-        excluded: Judgments that are not, by their status.
+        counted: Number of judgments used.
+        excluded: Number of judgments not used, by status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
             intervals. Predictions are from a fit with a nearly flat prior (sd 30).
         level: Confidence of the intervals.
@@ -126,24 +126,19 @@ class Relevance(Result):
             ("document", lambda each: each.document),
         ]
         level = f"{self.level:.0%} CI"
-        if chosen and full:
-            columns += [
-                ("shown", lambda each: each.shown),
-                ("chosen", lambda each: each.chosen),
-                ("chosen/shown", lambda each: each.share),
-                (level, lambda each: _range(each.share_low, each.share_high)),
-            ]
-        elif chosen:
+        if chosen:
             columns.append(("chosen/shown", lambda each: f"{each.chosen}/{each.shown}"))
+        if chosen and full:
+            columns.append((level, lambda each: _range(each.share_low, each.share_high)))
         if chosen:
             columns += [
-                ("relevance (fit)", lambda each: each.fit),
+                ("fit" if full else "relevance (fit)", lambda each: each.fit),
                 (level, lambda each: _range(each.fit_low, each.fit_high)),
             ]
         if graded:
             columns += [("grades", lambda each: len(each.grades))] if full or not chosen else []
             columns.append(("mean grade", lambda each: each.mean_grade))
-        if full:
+        if full and any(each.excluded for each in self.documents):
             columns.append(("not counted", lambda each: _counts(each.excluded)))
         shown = self.documents if full else judged[:_ROWS]
         return Table(
@@ -154,7 +149,7 @@ class Relevance(Result):
             notes=tuple(self._notes(0 if full else len(judged) - len(shown))),
             width=80,
             right=frozenset(n for n, (name, _) in enumerate(columns) if name == "chosen/shown"),
-            shortened=frozenset() if full else frozenset({0, 1}),
+            shortened=frozenset({0, 1}),
         )
 
     def data_table(self) -> Table:

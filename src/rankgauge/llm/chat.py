@@ -60,8 +60,8 @@ class ChatModel:
         retries: How often a call is repeated where the server is busy or cannot be reached.
         repairs: How often the model is asked to correct a reply that is not valid by the schema.
         concurrency: How many calls may be under way at once.
-        requests_per_minute: At most so many calls in any 60 seconds.
-        tokens_per_minute: At most so many tokens in any 60 seconds, estimated before a call.
+        requests_per_minute: Limit of calls in any 60 seconds.
+        tokens_per_minute: Limit of tokens in any 60 seconds, estimated before a call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
         max_cost: No call is made that could cost more than what is left of this. A call is
@@ -223,7 +223,7 @@ class ChatModel:
         Args:
             requests: Requests, or messages of requests without a schema.
             refresh: Ask the model even if the cache has the reply, and replace it.
-            max_cost: These requests cost at most so much, besides the limit of the model.
+            max_cost: Limit of the cost of these requests, besides that of the model.
 
         Raises:
             InputError: If a request is none, the cache cannot be used, or a cost has no prices;

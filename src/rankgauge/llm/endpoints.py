@@ -14,13 +14,13 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 from rankgauge.llm.cache import ReplyCache, cache_key
 
-# What 32 bits can hold.
+# Range of 32-bit floats.
 _ATTEMPTS = 5  # at a server that is busy
 _MOST = 1e38
 
 
 class ModelEndpoint:
-    """A model behind one path of a server, with what it has used up.
+    """A model at one path of a server, with its usage.
 
     Args:
         url: The URL without its last part, such as ``/rerank``: ``http://localhost:8000/v1``.
@@ -36,7 +36,7 @@ class ModelEndpoint:
         InputError: If the variable is not set, or for a number that is not possible.
     """
 
-    # The path behind the URL, and what the server should have returned.
+    # The path after the URL, and the expected response.
     _path: str
     _wanted: str
 
@@ -71,19 +71,19 @@ class ModelEndpoint:
 class EmbeddingEndpoint(ModelEndpoint):
     """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
 
-    Documents and batches of queries are sent again if the server is busy. A single query is sent
-    once: a benchmark times each call and repeats it itself. Texts that are empty or blank are not
-    sent, for many servers refuse them: their vectors are 0.
+    Documents and batches of queries are retried if the server is busy. A single query is sent
+    once: a benchmark times each call and repeats it itself. Blank texts are not sent, because many
+        servers refuse them: their vectors are 0.
 
     Arguments for server, model and key are described by ``ModelEndpoint``.
 
     Args:
         dimensions: The length of the vectors, for models that can shorten them.
-        query_prompt: Put before each query.
-        document_prompt: Put before each document.
-        batch: How many texts are sent at once.
-        cache: A file that keeps vectors, made if there is none, as that of ``ChatModel``; it may be
-            the same file. The key has endpoint, model, dimensions and text.
+        query_prompt: Prefix of each query.
+        document_prompt: Prefix of each document.
+        batch: Number of texts in a request.
+        cache: A file that stores vectors, created if missing; it may be that of a ``ChatModel``.
+            The key contains endpoint, model, dimensions and text.
     """
 
     _path = "embeddings"

@@ -16,7 +16,7 @@ from rankgauge.llm.replies import ModelError, Usage
 
 _MINUTE = 60.0
 _POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
-# The server refuses every request, whatever is in it.
+# The server refuses every request.
 _HOPELESS = frozenset({401, 402, 404})
 _STOP_AFTER = 10
 
@@ -30,7 +30,7 @@ class Sent:
 
 
 class Pace:
-    """At most so many requests and tokens in any 60 seconds; None for no limit."""
+    """Limits of requests and tokens in any 60 seconds; None for no limit."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class Meter:
 
 
 class Stop:
-    """Whether the rest of many requests is still to be sent."""
+    """Whether further requests may still be sent."""
 
     def __init__(self) -> None:
         self._event = threading.Event()

@@ -1,4 +1,4 @@
-"""The protocol of chat completions: what is sent, what is read, and how servers differ."""
+"""The protocol of chat completions: requests, responses, and differences between servers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def request_body(
     sampling: Mapping[str, Any],
     refused: frozenset[str],
 ) -> dict[str, Any]:
-    """The body of a request, without what the server refuses."""
+    """The body of a request, without parameters that the server refuses."""
     body: dict[str, Any] = {"messages": list(messages)}
     for name, value in sampling.items():
         if value is not None and name not in refused:

@@ -1,4 +1,4 @@
-"""JSON in the reply of a language model: what is requested, found, and validated."""
+"""JSON in the reply of a language model: request, extraction, and validation."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure with its parameters. Made by :func:`parse`, or from a bare one: ``nDCG @ 10``.
+    """A measure with its parameters, such as ``nDCG @ 10`` or ``parse("nDCG@10")``.
 
     Hashable, comparable, and ``parse(str(m)) == m``.
 
@@ -498,7 +498,7 @@ def list_measures(reads: str = "") -> tuple[Measure, ...]:
     """Return every measure of rankings, without parameters, in the order of the catalogue.
 
     Args:
-        reads: Measures that are not computed from a run: ``verdicts``, or
+        reads: Select measures that are not computed from a run: ``verdicts``, or
             the texts of ``answers``.
 
     Example:

@@ -186,7 +186,7 @@ class ImplicitJudgments(Result):
             format: A format of :func:`rankgauge.convert`.
 
         Returns:
-            Notes on what the file does not hold.
+            Notes on content that the file lacks.
         """
         done = convert(self.judgments, target, target_format=format)
         if os.fspath(target) != "-":
@@ -231,7 +231,7 @@ def implicit_judgments(
 
     Questions with the same text (without regard to case and spaces) are one query. A document
     counts once for each question asked, at the rank at which it was first shown; clicks on
-    documents of which no impression with a rank was logged are counted and not used.
+    documents without a logged impression with a rank are counted and not used.
 
     Grades: by the ratio of clicks to the clicks that the average document would have at the same
     ranks, 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. ``coec``:
@@ -344,7 +344,7 @@ def implicit_judgments(
 
 
 class _Fit(NamedTuple):
-    """What either model says of all pairs."""
+    """The estimates of both models for all pairs."""
 
     shown: FloatArray
     clicks: FloatArray

@@ -253,7 +253,7 @@ def equal_shares(clusters: IntArray, permuted: BoolArray) -> FloatArray:
 def choose_additions(
     clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions, count: int
 ) -> tuple[Addition, ...]:
-    """Choose log questions for the clusters of which the evaluation set has too few.
+    """Choose log questions for clusters with too few evaluation questions.
 
     Clusters share the additions by how many evaluation questions they lack for their share of the
     traffic. Within a cluster questions are chosen one at a time: the one that most increases the

@@ -43,16 +43,15 @@ from rankgauge.production.drift_result import (
 from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 
 _FEWEST = 10  # distinct questions of either set
-# Shares of such clusters and area within clusters from which a verdict is named.
+# Least shares of such clusters, and least area within clusters, of a verdict.
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # A difference is one of words if at most this part of it (area - 0.5) remains without them.
 _LEFT = 0.3
-# Words are not left out where that leaves fewer than this many of more than this share of
-# questions.
+# Words are not removed if more than this share of questions would keep fewer than this many.
 _REST, _EMPTIED = 2, 0.2
 # No difference is "mixed" only where the loss of such a topic would have been detected.
 _MIXED = 0.2
-# Lost topics that are planted to find what is detectable, and how often.
+# Simulated missing topics that measure the power, and their number of draws.
 _LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 _PLANTED = 40
 
@@ -85,7 +84,7 @@ def measure_drift(
         seed: The seed of everything random.
         clusters: The number of clusters; 2 to 20 by the number of questions if left out.
         additions: How many questions to add are listed at most.
-        most: Of more distinct questions in a set so many are drawn at random.
+        most: Largest number of distinct questions of a set; of more, a random sample is used.
 
     Raises:
         MissingExtra: If scikit-learn or the library of an encoder is not installed.
@@ -202,7 +201,7 @@ def _permuted(labels: BoolArray, count: int, seed: int) -> BoolArray:
 def _detectable(
     pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int
 ) -> tuple[Detectable, ...]:
-    """Power of the test where a topic is missing: one question and those nearest to it.
+    """Power of the test if a topic is missing: a question and its nearest neighbors.
 
     Labels are drawn from all questions but those of the topic, so that projections, neighbors and
     the permutation distribution of the test serve for all of them.

@@ -45,7 +45,7 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Distinction:
-    """How well a classifier tells evaluation questions from log questions.
+    """How well a classifier distinguishes evaluation questions from log questions.
 
     Attributes:
         classifier: Its name.
@@ -103,11 +103,11 @@ class DriftReport(Result):
         evaluation: Simple properties of the evaluation questions.
         log: Simple properties of the log questions.
         shared: The number of evaluation questions that users asked word for word.
-        shared_traffic: Their share of what users asked.
-        encoder: How questions were made vectors.
+        shared_traffic: Their share of the questions of users.
+        encoder: The encoder of questions.
         distinctions: The two classifiers.
         p: The p-value that both sets are samples of the same questions.
-        permutations: The number of permutations behind it.
+        permutations: The number of permutations.
         within: The area of the linear classifier over pairs of the same cluster; NaN without any.
         words: Frequent words that distinguish the sets, the largest difference first.
         p_without_words: The p-value without these words; NaN if there are none, or more than a
@@ -119,7 +119,7 @@ class DriftReport(Result):
         far: The distance above which they are far.
         query_weights: The weight of each evaluation question by identifier, mean 1.
         seed: The seed of everything random.
-        points: The questions on a plane.
+        points: The questions as points in two dimensions.
     """
 
     verdict: str
@@ -157,12 +157,12 @@ class DriftReport(Result):
 
     @property
     def missing(self) -> tuple[QuestionCluster, ...]:
-        """Clusters of which the evaluation set has too few questions."""
+        """Clusters with too few evaluation questions."""
         return tuple(each for each in self.clusters if each.too_few)
 
     @property
     def foreign(self) -> tuple[QuestionCluster, ...]:
-        """Clusters of which the evaluation set has too many questions."""
+        """Clusters with too many evaluation questions."""
         return tuple(each for each in self.clusters if each.too_many)
 
     def mark(self, cluster: QuestionCluster) -> str:
@@ -277,7 +277,7 @@ class DriftReport(Result):
         return Table(
             ("cluster", "evaluation", "log", "asked", "", "typical question"),
             rows, title="Evaluation and log questions by cluster", notes=tuple(self._notes()),
-            width=0 if full else 80, shortened=frozenset({0, 5}),
+            width=80, shortened=frozenset({0, 5}),
         )  # fmt: skip
 
     def _row(self, cluster: QuestionCluster) -> tuple[Cell, ...]:
@@ -376,9 +376,6 @@ class DriftReport(Result):
             "detected_from": self.detected_from,
             "finding": self.finding.to_dict(),
         }
-
-    def __repr__(self) -> str:
-        return f"<DriftReport: {self.summary()}>"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-# What an event says. An impression is never inferred from a click.
+# Kinds of events. An impression is never inferred from a click.
 KINDS = {
     "question": "a user asked a question",
     "retrieval": "documents were retrieved, in this order",

@@ -162,7 +162,7 @@ class ExperimentResult(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the verdict on the primary metric, or why there is none."""
+        """Return the verdict on the primary metric, or the reason without one."""
         base, new = self.arms
         if self.mismatched:
             return (
@@ -486,7 +486,7 @@ def _fixed(
 
 
 def _more(questions: int, variance: float, enough: float) -> int | None:
-    """How many more questions reduce the variance to `enough`; None for too many to say."""
+    """Number of further questions that reduce the variance to `enough`; None if too large."""
     more = questions * (variance / enough - 1)
     return None if more > 1e9 else max(0, math.ceil(more))
 

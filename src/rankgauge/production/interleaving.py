@@ -137,7 +137,7 @@ def _team_draft(
     teams = ""
     while len(shown) < length:
         left = {side: [each for each in own if each not in shown] for side, own in sides.items()}
-        # A round is fair only if it can be finished whoever is first.
+        # A round is fair only if it can be completed with either retriever first.
         last = len(shown) + 1 == length
         if not (left["A"] and left["B"]) or (
             not last and min(map(len, left.values())) == 1 and left["A"][0] == left["B"][0]
@@ -327,7 +327,7 @@ class InterleavingResult(Result):
 
     @property
     def methods_text(self) -> str:
-        """The methods in words."""
+        """Describe the methods."""
         return " and ".join(self.methods)
 
     def _users_needed(self) -> int:

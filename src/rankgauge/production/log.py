@@ -339,7 +339,7 @@ def _columns(found: Mapping[str, str]) -> str:
     """The columns of the view of events; NULL for those that a file lacks."""
     columns = {name: f"{name if name in found else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
     if found.get("time") == COLUMNS["time"]:
-        # In UTC, as a cast gives it, but without a look at the calendar for each row.
+        # In UTC, as by a cast, but without a calendar computation for each row.
         columns["time"] = "make_timestamp(epoch_us(time))"
     return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 

@@ -173,7 +173,7 @@ class LogImport(Result):
 
 @dataclass
 class _Progress:
-    """The counts of an import so far; what a resumed import goes on with."""
+    """The counts of an import so far, from which a resumed import continues."""
 
     batches: int = 0
     rows: int = 0
@@ -220,16 +220,16 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
     r"""Import the events of one or more files into a log.
 
     An event is known by its identifier, else by the hash of its content: importing a file again, or
-    one that overlaps, adds only new events. An interrupted import goes on where it was when the
-    same command is given again. Rows that are no events are counted by reason and written to
-    ``refused.jsonl`` in the log; their text is left out if personal data is not kept.
+    one that overlaps, adds only new events. Repeating the same command resumes an interrupted
+    import. Rows that are no events are counted by reason and written to ``refused.jsonl`` in the
+    log; their text is left out if personal data is not kept.
 
     Args:
         source: Files of UBI, spans of OpenInference or OpenTelemetry, feedback of MLflow or
             Langfuse, or with `mapping` any CSV, JSON lines or Parquet; packed or not.
         log: The folder of the log; made if it does not exist.
         format: One of ``ubi``, ``spans``, ``mlflow``, ``langfuse``, ``events``; found if None.
-        mapping: A mapping file, or what it has: which column has which part of an event.
+        mapping: A mapping file or its content: the column of each part of an event.
         personal: ``keep`` user identifiers, ``hash`` them with a key that stays on this machine, or
             ``drop`` them.
         scrub: Whether personal data with a form of its own is replaced in texts; see `scrub`.
@@ -364,7 +364,7 @@ class LogFolder:
             yield store
 
     def clean(self) -> None:
-        """Remove what an interrupted import left behind."""
+        """Remove the files of an interrupted import."""
         known = {each["file"] for each in self.manifest["segments"]}
         for path in self.folder.iterdir():
             if (
@@ -506,7 +506,7 @@ class _Importer:
         return progress
 
     def _translate(self, source: Source, batch: Batch, progress: _Progress) -> list[Refused]:
-        """Make the table ``new`` of the events of a batch, and return rows that are none."""
+        """Make the table ``new`` of the events of a batch, and return rows that are not events."""
         connection, mapping = self._connection, self._mapping
         connection.register("batch", batch.rows)
         names = None if "raw" in batch.rows.column_names else batch.rows.column_names
@@ -572,7 +572,7 @@ class _Importer:
         return self._texts(faults, batch.rows, names)
 
     def _texts(self, faults: Sequence[tuple[int, str]], rows: Any, names: Any) -> list[Refused]:
-        """Refused rows with what they say."""
+        """Refused rows with their content."""
         if not faults:
             return []
         import pyarrow as pa

@@ -33,7 +33,7 @@ class LogMapping:
         events: If one row tells of several events: the kind and the own columns of each. Such an
             event is in a row if one of its own columns is not empty.
         attributes: Columns that become attributes.
-        separator: What separates documents, ranks and scores in a cell that is not a JSON list.
+        separator: Separator of documents, ranks and scores in a cell that is not a JSON list.
         first_rank: The number of the first rank, 0 or 1; None: found in the log.
     """
 
@@ -71,7 +71,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
 
 
 def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
-    """A mapping from what a file has."""
+    """Make a mapping from the content of a file."""
     wrong = next(_faults(held), None)
     if wrong is not None:
         raise FormatError(wrong[0], path=name, fix=wrong[1])

@@ -1,4 +1,4 @@
-"""Offline next to online: whether an evaluation set still shows what users experience."""
+"""Offline and online metrics: whether an evaluation set still reflects users' experience."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Signal:
         low: Lower bound of its 95% interval; NaN without one.
         high: Upper bound.
         p: Online: the p-value of the largest shift, corrected by Holm; NaN offline.
-        reason: Why it cannot be told, or why there is no interval; empty otherwise.
+        reason: Why it is undecided or has no interval; empty otherwise.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Signal:
 
     @property
     def sentence(self) -> str:
-        """The signal in words."""
+        """The signal as a sentence."""
         if math.isnan(self.change):
             return f"{self.name}: {self.state}: {self.reason}"
         spread = (
@@ -102,7 +102,7 @@ class HealthWeek:
 
 @dataclass(frozen=True, repr=False)
 class ProductionHealth(Result):
-    """Evaluations next to what users show. Made by :func:`production_health`.
+    """Evaluations compared with user behavior. Made by :func:`production_health`.
 
     Attributes:
         measure: The measure of the evaluations.
@@ -112,7 +112,7 @@ class ProductionHealth(Result):
         drift: Whether users ask other questions than the evaluation set has; None if unknown.
         verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY`` or ``CANNOT
             TELL``.
-        sentence: The verdict in words.
+        sentence: The verdict as a sentence.
         margin: Online changes smaller than this do not matter.
         offline_margin: The same of the measure.
     """
@@ -164,7 +164,7 @@ class ProductionHealth(Result):
         }
 
     def summary(self) -> str:
-        """Return the verdict in words."""
+        """Return the verdict as a sentence."""
         return f"{self.verdict}: {self.sentence}"
 
     def _notes(self, left_out: int) -> Iterator[str]:
@@ -208,8 +208,8 @@ def production_health(
         evaluations: When each was made, and the evaluation, or only the mean.
         measure: The measure of the evaluations.
         drift: Whether drift of the questions was found; None if it is not known.
-        margin: The change of an online metric that matters.
-        offline_margin: The loss of the measure that matters.
+        margin: The smallest relevant change of an online metric.
+        offline_margin: The smallest relevant loss of the measure.
         since: Only questions of the log from this day or time on, in UTC.
         until: Only questions before it.
 

@@ -23,7 +23,7 @@ PERIODS = ("day", "week")
 _CODES = {"FAIL": 1, "NOT DEFINED": 4}
 _STRICT_INCONCLUSIVE = 3
 _WIDTH = 80
-_FEW = 2  # metrics of which a note says why they are not defined
+_FEW = 2  # undefined metrics that a note explains
 _ROWS = 10  # groups that fit below each other
 _COLUMNS = 4  # metrics that fit side by side
 
@@ -72,7 +72,7 @@ class OnlineValue:
         return f"{_figure(self.metric, self.low)} to {high}"
 
     def basis(self) -> str:
-        """Return numerator, denominator and unit in words, or why there is no value."""
+        """Return numerator, denominator and unit as text, or why there is no value."""
         if not self.defined:
             return f"not defined: {self.reason}"
         below = f"{self.denominator:,.0f} {self.metric.unit}"
@@ -102,7 +102,7 @@ class MetricChange:
 
     @property
     def sentence(self) -> str:
-        """The shifts in words; empty without any."""
+        """The shifts as text; empty without any."""
         if not self.shifts:
             return ""
         parts = (
@@ -369,7 +369,7 @@ def _no_change(changes: Iterable[MetricChange], by: str) -> str:
 
 
 def _figure(metric: OnlineMetric, value: float) -> str:
-    """A value with as many digits as its unit needs."""
+    """A value with the digits of its unit."""
     if math.isnan(value):
         return "–"
     if metric.kind == "quantile":

@@ -1,4 +1,4 @@
-"""`QuestionSet`: the questions of an evaluation, with where each came from and what it counts."""
+"""`QuestionSet`: the questions of an evaluation, with their origins and weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EvaluationQuestion:
     Attributes:
         id: Its identifier.
         text: The question.
-        origin: ``log``, ``expert``, ``generated``, or another word for where it came from.
+        origin: ``log``, ``expert``, ``generated``, or another origin.
         part: ``core`` (stays in every version, for trends), ``rotating`` (replaced by each new
             sample) or ``sentinel`` (a known failure, stays in every version).
         date: When it was added, in ISO form.
@@ -285,7 +285,7 @@ def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[s
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
-    """A question that is in the set whatever is drawn."""
+    """A question that is always in the set."""
     return replace(
         question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
     )

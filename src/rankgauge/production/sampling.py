@@ -315,7 +315,7 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
 
     Args:
         counts: How often each text was asked.
-        known: Texts with groups of their own, before all others.
+        known: Texts whose groups come first, before all others.
 
     Returns:
         The groups of the known texts, in their order, and then the others by falling frequency.

@@ -37,7 +37,7 @@ _BULK = ('{"index"', '{"create"', '{"update"')
 
 @dataclass(frozen=True)
 class Refused:
-    """A row that cannot be an event: where it is, why, and what it says."""
+    """A row that is not an event: its location, the reason, and its content."""
 
     line: int
     fault: str
@@ -186,7 +186,7 @@ def _is_lines(stream: BinaryIO) -> bool:
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
-    """Whole lines, some MB of them, each with the fault that ends the stream behind it."""
+    """Complete lines, some MB at a time, and the fault that ends the stream, if any."""
     rest: list[bytes] = []
     size, fault = 0, ""
     # What is packed may break anywhere: as little is read at a time as is lost then.
@@ -252,7 +252,7 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
 
 
 def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
-    """A file that is one JSON document: an array of objects, or an object over many lines."""
+    """Read a file that is a single JSON document: an array of objects, or one object."""
     import pyarrow as pa
 
     try:
@@ -382,7 +382,7 @@ def _empty(columns: Iterable[str]) -> Any:
 
 
 def fingerprint(path: str) -> str:
-    """What tells whether an interrupted import goes on with the same file."""
+    """Identity of a file, by which an interrupted import resumes."""
     import hashlib
 
     if path == "-":

@@ -108,7 +108,7 @@ def _events(
 def _events_of(
     span: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """What one span says: of a root, question and answer; of a retriever, its documents."""
+    """Content of a span: question and answer of a root, documents of a retriever."""
     start, end = first_of(span, _START), first_of(span, _END)
     shared = _shared(span, names) | {"time": _text(start)}
     key = first_of(span, SPAN)

@@ -65,7 +65,7 @@ class ThresholdCheck:
         verdict: ``FAIL`` if the whole 95% interval is beyond the number, ``PASS`` if it is not
             beyond it at all, ``INCONCLUSIVE`` if it includes the number or there is no interval,
             ``NOT DEFINED`` without a value.
-        sentence: The verdict in words.
+        sentence: The verdict as a sentence.
     """
 
     threshold: Threshold

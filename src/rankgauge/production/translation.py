@@ -240,7 +240,7 @@ def mapped(
     named |= dict.fromkeys(mapping.attributes)
     if columns is None:
         named |= {"attributes": None} if own_events else {}
-        # A name with dots is a key of its own, or a path.
+        # A name with dots is a key or a path.
         paths = [
             p
             for name in named

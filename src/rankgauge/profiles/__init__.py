@@ -1,4 +1,4 @@
-"""How other tools come to their numbers, each as steps away from ours."""
+"""How other tools compute their numbers, each as deviations from ours."""
 
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import PROFILES, profile_of

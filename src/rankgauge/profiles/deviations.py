@@ -1,4 +1,4 @@
-"""Another tool's way to a number, as steps away from ours: what is changed, and why."""
+"""Another tool's computation as deviations from ours: the change, and the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Change: TypeAlias = Callable[[Case], Case]
 
 @dataclass(frozen=True)
 class Deviation:
-    """One thing that another tool does otherwise.
+    """One deviation of another tool.
 
     Attributes:
         name: A few words: ``32-bit scores``.
@@ -60,7 +60,7 @@ def apply_all(case: Case, deviations: Iterable[Deviation]) -> Case:
 class Offer(NamedTuple):
     """The measures of a tool."""
 
-    tool: str  # what it is called
+    tool: str  # its name
     # For each measure (by our name) the parameters that it may have there; one that it must have
     # ends in `!`.
     words: Mapping[str, str]
@@ -96,7 +96,7 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """How another tool comes to its numbers.
+    """How another tool computes its numbers.
 
     Attributes:
         name: What it is asked for by: ``pytrec_eval``.

@@ -1,4 +1,4 @@
-"""Steps that several tools share: what they make of scores, order, queries and judgments."""
+"""Deviations that several tools share, of scores, order, queries and judgments."""
 
 from __future__ import annotations
 

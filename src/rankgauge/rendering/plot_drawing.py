@@ -95,7 +95,7 @@ class Series:
 
     @property
     def places(self) -> tuple[float, ...]:
-        """Where the values stand."""
+        """Positions of the values."""
         return self.x or tuple(range(len(self.y)))
 
 
@@ -136,7 +136,7 @@ class Plot:
     Attributes:
         kind: What it is, as one word.
         title: What it shows.
-        alt: What can be seen on it, in words, for who cannot see it.
+        alt: Alternative text of the plot.
         panels: One or more.
         caption: How to read it.
 
@@ -216,7 +216,7 @@ class Plot:
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Matplotlib with our settings and no one else's, until it is left."""
+    """Matplotlib with our settings only, inside the block."""
     try:
         from matplotlib import style
     except ImportError:
@@ -240,10 +240,10 @@ def _svg(plot: Plot, *, titled: bool, clear: bool) -> str:
 
 
 def _inlined(svg: str, name: str, alt: str) -> str:
-    """An SVG file as an element that leaves the rest of a page alone."""
+    """An SVG file as an element that does not affect the rest of a page."""
     body = svg[svg.index("<svg") :].rstrip()
     body = re.sub(r"(?s)<metadata>.*?</metadata>\s*", "", body)
-    # A rule for every element would hold for the whole page.
+    # A rule for every element would apply to the whole page.
     body = re.sub(r"(?s)\s*<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1)
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
 
@@ -296,7 +296,7 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
     if legend:
         names = [name for row in legend for name in row]
         handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
-        # Title and legend are one block, so that neither can stand on the other.
+        # Title and legend are one block, so that they cannot overlap.
         block = figure.legend(
             handles, ["-"] * len(names), loc="outside upper left", ncols=max(map(len, legend)),
             handlelength=3, columnspacing=2, borderaxespad=0.3, alignment="left",
@@ -311,7 +311,7 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
 
 
 def _height(panel: Panel) -> float:
-    """In inches: what lies takes room for each line."""
+    """In inches: horizontal kinds take room for each line."""
     lines = len(panel.ticks)
     match panel.shape:
         case "bars":
@@ -327,7 +327,7 @@ def _height(panel: Panel) -> float:
 
 
 def _legend(plot: Plot) -> list[list[str]]:
-    """The names of the legend, in rows that fit; none where nothing has to be told apart."""
+    """The names of the legend, in rows that fit; none for a single series."""
     first = plot.panels[0]
     if first.shape in {"grid", "intervals", "steps"} or len(first.series) < 2:
         return []
@@ -377,7 +377,7 @@ def _errors(series: Series) -> list[list[float]] | None:
 
 
 def _bars(axes: Axes, panel: Panel) -> None:
-    """Lying bars, a group for each tick; the value behind the interval."""
+    """Horizontal bars, a group for each tick; the value after the interval."""
     thick = 0.8 / len(panel.series)
     for number, series in enumerate(panel.series):
         at = [place - 0.4 + thick * (number + 0.5) for place in series.places]
@@ -448,7 +448,7 @@ def _columns(axes: Axes, panel: Panel) -> None:
 
 
 def _steps(axes: Axes, panel: Panel) -> None:
-    """One area that goes over and under zero, in two colours, the second one hatched."""
+    """One area above and below zero, in two colors, the second one hatched."""
     for series in panel.series:
         edges = [place - 0.5 for place in range(len(series.y) + 1)]
         for number, side in enumerate((max, min)):
@@ -476,7 +476,7 @@ def _lines(axes: Axes, panel: Panel) -> None:
                 series.places, series.low, series.high, color=_SERIES[number % len(_SERIES)],
                 alpha=0.16, linewidth=0,
             )  # fmt: skip
-            # A band has no width where a value stands alone.
+            # A band has no width at a single value.
             alone = _without_neighbours(series)
             axes.vlines(
                 [series.places[n] for n in alone], [series.low[n] for n in alone],

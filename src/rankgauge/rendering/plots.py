@@ -61,7 +61,7 @@ class Compared(Protocol):
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a plot is made of: runs, the one they are compared with, the measure that decides."""
+    """Data of a plot: runs, the baseline, the primary measure."""
 
     kind: str
     runs: tuple[Measured, ...]
@@ -105,8 +105,8 @@ class PlotKind:
     """A kind of plot.
 
     Attributes:
-        title: What it shows.
-        needs: The measures it is drawn from; none if it shows whatever was evaluated.
+        title: Content of the plot.
+        needs: The measures it needs; empty if it shows all evaluated ones.
     """
 
     title: str
@@ -253,7 +253,7 @@ def plot_history(
 
 
 def _moments(texts: Sequence[str]) -> tuple[float, ...]:
-    """Days since the first one; 0, 1, 2, ... where they are no dates in order."""
+    """Days since the first one; 0, 1, 2, ... if they are not ascending dates."""
     evenly = tuple(float(place) for place in range(len(texts)))
     try:
         moments = [dt.datetime.fromisoformat(text) for text in texts]

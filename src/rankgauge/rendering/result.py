@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from rankgauge.rendering.tables import Table
 
 
+_LONGEST = 160  # characters of a summary in `repr`
+
+
 class Result:
     """A result: printed it is a table, in a notebook too; its values are JSON or a data frame.
 
@@ -20,6 +23,11 @@ class Result:
 
     # The name of the published JSON schema; empty if there is none.
     _schema: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        # Otherwise a data class gets one that prints all of its attributes.
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     def table(self) -> Table:
         """Return the result as one table, for people."""
@@ -90,6 +98,13 @@ class Result:
 
     def __str__(self) -> str:
         return self._rendered("table").removesuffix("\n")
+
+    def __repr__(self) -> str:
+        from rankgauge.core.escaping import for_terminal
+
+        text = for_terminal(self.summary())
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        return f"<{type(self).__name__}: {text}>"
 
     def _repr_html_(self) -> str:
         return self._rendered("html")

@@ -7,8 +7,9 @@ or None.
 from __future__ import annotations
 
 import io
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -29,6 +30,8 @@ BEST = f"{_STAR} best run"
 WIDTH = 80
 _WIDE = 10_000
 _LEAST = 8  # columns of a terminal that a text keeps when it is cut
+_PROSE = 24  # columns of a terminal above which a text is folded, and that it keeps
+_GAPS = (3, 2)  # spaces between columns; fewer where a table is too wide
 # Beyond Latin, the letters that are one cell wide and stand in our own tables.
 _NARROW = frozenset("Δ–−•…“”≥≤→↑↓█†‡─")
 
@@ -43,10 +46,11 @@ class Table:
         title: What the table is.
         subtitle: On a terminal, a line below the title.
         notes: Lines under the table.
-        width: On a terminal, the columns at which title and notes are folded; 0 for never.
+        width: On a terminal, the columns that it may take; 0 for no limit. Title, notes and long
+            texts in cells are folded; what is still too wide continues below in further columns.
         digits: Decimals of numbers that are not whole by kind (``int``).
         best: (row, column) of cells to be marked: bold, where letters can be.
-        starred: Whether they have a star on a terminal, too; a note then says what it means.
+        starred: Whether they have a star on a terminal, too; a note then explains it.
         marks: (row, column) to what is behind a cell, such as a mark of significance that a
             note explains; CSV and JSON leave it out.
         right: Columns that stand to the right although their numbers are written as text, with as
@@ -91,6 +95,28 @@ class Table:
             marks={place: escape(mark) for place, mark in self.marks.items()},
         )
 
+    def part(
+        self, *, rows: Sequence[int] | None = None, columns: Sequence[int] | None = None
+    ) -> Table:
+        """The table with only these rows or columns; their marks stay with them."""
+        down = range(len(self.rows)) if rows is None else rows
+        across = range(len(self.columns)) if columns is None else columns
+        row_of = {old: new for new, old in enumerate(down)}
+        column_of = {old: new for new, old in enumerate(across)}
+
+        def moved(place: tuple[int, int]) -> tuple[int, int]:
+            return row_of.get(place[0], -1), column_of.get(place[1], -1)
+
+        return replace(
+            self,
+            columns=tuple(self.columns[n] for n in across),
+            rows=tuple(tuple(self.rows[n][m] for m in across) for n in down),
+            best=frozenset(new for new in map(moved, self.best) if min(new) >= 0),
+            marks={moved(at): mark for at, mark in self.marks.items() if min(moved(at)) >= 0},
+            right=frozenset(column_of[n] for n in self.right if n in column_of),
+            shortened=frozenset(column_of[n] for n in self.shortened if n in column_of),
+        )
+
     def marked(self, column: int) -> list[str] | None:
         """The cells of a column with star and marks, decimals in line; None if it has none."""
         places = [(row, column) for row in range(len(self.rows))]
@@ -122,33 +148,107 @@ def _is_nan(cell: Cell) -> bool:
 
 
 def to_terminal(table: Table, *, color: bool = False) -> str:
-    """For a terminal: as wide as it needs to be, so that no number is ever cut."""
-    table = _cut(table.escaped(for_terminal))
-    plain = None if color else _plain(table)
-    return _by_rich(table, color=color) if plain is None else plain
+    """For a terminal: folded to its width, but no number is ever cut."""
+    table, gap = _fitted(table.escaped(for_terminal))
+    parts = []
+    for part in _split(table, gap):
+        plain = None if color else _plain(part, gap)
+        parts.append(_by_rich(part, gap, color=color) if plain is None else plain)
+    return "\n".join(parts)
 
 
-def _cut(table: Table) -> Table:
-    """The table with the texts of its `shortened` columns cut to fit its width."""
-    if not table.shortened or not table.rows:
-        return table
-    widths = [
-        max(len(name), *(len(table.text(row[number])) for row in table.rows))
-        for number, name in enumerate(table.columns)
-    ]
-    room = table.width - 3 * (len(widths) - 1)
-    while sum(widths) > room and max(widths[n] for n in table.shortened) > _LEAST:
-        widths[max(table.shortened, key=widths.__getitem__)] -= 1
-    rows = tuple(
-        tuple(
-            f"{cell[: widths[number] - 1]}…"
-            if number in table.shortened and isinstance(cell, str) and len(cell) > widths[number]
-            else cell
-            for number, cell in enumerate(row)
-        )
-        for row in table.rows
+def _fitted(table: Table) -> tuple[Table, int]:
+    """The table with texts cut or folded to fit its width, and the space between its columns."""
+    widths = _widths(table)
+    between = len(widths) - 1
+    cut = set(table.shortened)
+    long = {n for n, wide in enumerate(widths) if wide > _PROSE and not table.numeric(n)} - cut
+    fitted = list(widths)
+    if not table.width or not table.rows or sum(widths) + _GAPS[-1] * between <= table.width:
+        chosen: tuple[tuple[set[int], int], ...] = ()
+    else:
+        chosen = (cut, _LEAST), (long, _PROSE)
+    for columns, least in chosen:
+        room = table.width - _GAPS[0] * between
+        while sum(fitted) > room and max((fitted[n] for n in columns), default=0) > least:
+            fitted[max(columns, key=fitted.__getitem__)] -= 1
+    wide = (gap for gap in _GAPS if sum(fitted) + gap * between <= table.width)
+    return _folded_cells(table, fitted, cut), next(wide, _GAPS[0])
+
+
+def _widths(table: Table) -> list[int]:
+    """The columns of a terminal that each column takes."""
+    found = []
+    for number, name in enumerate(table.columns):
+        cells = table.marked(number) or [table.text(row[number]) for row in table.rows]
+        found.append(max(map(len, (name, *cells))))
+    return found
+
+
+def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> Table:
+    """The table with texts of these widths: cut in some columns, in others folded into rows."""
+    import textwrap
+
+    rows: list[tuple[Cell, ...]] = []
+    first: dict[int, int] = {}  # rows by their number before
+    for place, row in enumerate(table.rows):
+        first[place] = len(rows)
+        columns: list[list[Cell]] = []
+        for number, cell in enumerate(row):
+            if not isinstance(cell, str) or len(cell) <= widths[number]:
+                columns.append([cell])
+            elif number in cut:
+                columns.append([f"{cell[: widths[number] - 1]}…"])
+            else:
+                lines = textwrap.wrap(
+                    cell, widths[number], break_long_words=False, break_on_hyphens=False
+                )
+                columns.append([*lines])
+        rows += itertools.zip_longest(*columns, fillvalue="")
+    return replace(
+        table,
+        rows=tuple(rows),
+        best=frozenset((first[row], column) for row, column in table.best if row in first),
+        marks={(first[row], n): mark for (row, n), mark in table.marks.items() if row in first},
     )
-    return replace(table, rows=rows)
+
+
+def _split(table: Table, gap: int) -> list[Table]:
+    """The table, or where it is too wide its columns below each other, each with the first."""
+    widths = _widths(table)
+    if not table.width or sum(widths) + gap * (len(widths) - 1) <= table.width:
+        return [table]
+    # So many of the first columns are repeated as tell the rows apart, of at most two.
+    first = 2 if len({row[:1] for row in table.rows}) < len({row[:2] for row in table.rows}) else 1
+    groups = _groups(widths, first, gap, table.width)
+    # As many tables, but of about the same width.
+    for width in range(max(widths), table.width):
+        even = _groups(widths, first, gap, width)
+        if len(even) == len(groups):
+            groups = even
+            break
+    parts = [table.part(columns=group) for group in groups]
+    heads = replace(table, rows=()) if len(parts) > 1 else table
+    return [
+        replace(
+            part,
+            title=heads.title if place == 0 else "",
+            subtitle=heads.subtitle if place == 0 else "",
+            notes=heads.notes if place == len(parts) - 1 else (),
+        )
+        for place, part in enumerate(parts)
+    ]
+
+
+def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[list[int]]:
+    """Columns that fit the width, each group with the first ones."""
+    groups = [[*range(first)]]
+    for number in range(first, len(widths)):
+        taken = sum(widths[n] + gap for n in groups[-1])
+        if len(groups[-1]) > first and taken + widths[number] > width:
+            groups.append([*range(first)])
+        groups[-1].append(number)
+    return groups
 
 
 def _heads(table: Table) -> list[str]:
@@ -172,7 +272,7 @@ def _folded(text: str, width: int, indent: str = "") -> str:
     )
 
 
-def _plain(table: Table) -> str | None:
+def _plain(table: Table, gap: int) -> str | None:
     """The table as rich draws it without colour, in a tenth of the time that rich takes to load.
 
     None where a letter may be wider than one cell of a terminal, or a line too long for rich.
@@ -189,14 +289,15 @@ def _plain(table: Table) -> str | None:
             body = str.ljust
         columns.append([head(name, width), "─" * width, *(body(cell, width) for cell in cells)])
     widths = [len(column[1]) for column in columns]
-    wide = sum(widths) + 3 * len(widths)
+    wide = sum(widths) + gap * len(widths)
     if not widths or not all(widths) or max(wide, len(table.title)) > _WIDE:
         return None
     if not all(map(_is_narrow, (table.title, table.subtitle, *table.notes))):
         return None
     names, rule, *rows = zip(*columns, strict=True)
     lines = _heads(table)
-    lines += ["   ".join(names), "───".join(rule), *("   ".join(row) for row in rows)]
+    between = " " * gap
+    lines += [between.join(names), ("─" * gap).join(rule), *(between.join(row) for row in rows)]
     if table.notes:
         lines += ["", *_bullets(table)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -209,14 +310,16 @@ def _is_narrow(text: str) -> bool:
     return text.isprintable() and not text.endswith(" ")
 
 
-def _by_rich(table: Table, *, color: bool) -> str:
+def _by_rich(table: Table, gap: int, *, color: bool) -> str:
     """The table with what a terminal can do, and letters of any width."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    # One of the spaces between two columns is that of the box.
+    padding = (0, 1, 0, gap - 2)
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=padding)
     for number, name in enumerate(table.columns):
         right = table.numeric(number)
         shown.add_column(Text(name), justify="right" if right else "left", no_wrap=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from rankgauge.reports.drift import drift_page as drift_page
     from rankgauge.reports.evaluations import notes_of as notes_of
+    from rankgauge.reports.gates import gate_page as gate_page
     from rankgauge.reports.page import html_report as html_report
     from rankgauge.reports.registry import FORMATS as FORMATS, Options as Options, render as render
     from rankgauge.reports.sections import (
@@ -30,6 +31,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "benchmarks": "benchmark_section",
         "catalogue": "describe measures_table",
         "drift": "drift_page",
+        "gates": "gate_page",
         "evaluations": "notes_of",
         "checks": "explain_problem finding_kinds_table",
         "page": "html_report",

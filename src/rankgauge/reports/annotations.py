@@ -16,7 +16,7 @@ def annotation(kind: str, title: str, message: str, *, file: str = "", line: int
     Args:
         kind: ``error``, ``warning`` or ``notice``.
         title: What it is about.
-        message: What there is to say.
+        message: The text.
         file: The file it is about, if any.
         line: Its line, 0 for none.
 

@@ -13,6 +13,7 @@ from rankgauge.answers import (
     Blame,
     BlamedAnswer,
     Calibration,
+    CorrectedMeans,
     JudgedAnswer,
     items_of,
 )
@@ -385,8 +386,13 @@ def _calibration(found: Calibration, format: str, options: Options) -> Iterator[
     yield found.short_table() if format == "table" and not options.full else found.table()
 
 
+def _corrected(found: CorrectedMeans, format: str, options: Options) -> Iterator[Table]:
+    yield found.short_table() if format == "table" and not options.full else found.table()
+
+
 REPORTS = {
     Calibration: Report(_calibration),
+    CorrectedMeans: Report(_corrected),
     AnswerDiagnosis: Report(_blocks, _diagnosis_data, several=True),
     AnswerEvaluation: replace(_PLAIN, blocks=_compared),
 }

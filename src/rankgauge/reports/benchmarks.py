@@ -8,16 +8,15 @@ from dataclasses import replace
 from rankgauge.benchmark.comparison import BenchmarkComparison, cost_table
 from rankgauge.benchmark.exploration import Exploration
 from rankgauge.benchmark.run import BenchmarkRun
-from rankgauge.comparison.comparison import Comparison
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.rendering.tables import BEST, Cell, Table
-from rankgauge.reports.comparisons import comparison_tables
+from rankgauge.reports.comparisons import comparison_tables, conclusions
 from rankgauge.reports.diagnoses import diagnosis_tables
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
 
-_WIDTH = 100
+_TRIALS, _SENTENCES = 8, 3  # of a short report of an exploration
 
 
 def _blocks(found: BenchmarkComparison, format: str, options: Options) -> Iterator[Table]:
@@ -45,32 +44,22 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
         f"{many(first.tally.queries, 'query')}"
         f"{f', {documents:,} documents' if documents else ''}, k = {first.settings.get('k')}"
     )
-    lines = [*_conclusions(found.comparison), *found.notes]
+    compared = found.comparison
+    lines = [*compared.withheld_sentences, *conclusions(compared)]
     if diagnosis is not None:
         lines.append(diagnosis.summary())
+    left = [many(n, "more warning")] if (n := len(compared.warnings) - 1) > 0 else []
+    left += [many(n, "note")] if (n := len(found.notes)) else []
+    if left:
+        lines.append(f"{', '.join(left)}: --full (full=True)")
     marks = (BEST, *means.notes) if format == "table" else means.notes
     return replace(
         means,
         rows=rows,
         title=title,
         notes=(*lines, *marks),
-        width=_WIDTH,
         right=frozenset(range(1, len(means.columns))),
     )
-
-
-def _conclusions(comparison: Comparison) -> Iterator[str]:
-    """What withholds a verdict, the conclusion about the runs, and the first of the warnings."""
-    withheld = comparison.withheld_sentences
-    yield from withheld
-    conclusions = comparison.sentences[len(withheld) :]
-    # Of two runs the first sentence names the better one; the second has the difference, too.
-    yield from conclusions[1:2] if len(comparison.evaluations) == 2 else conclusions[:1]
-    for text in comparison.warnings[:1]:
-        yield f"WARNING: {text}"
-    more = len(comparison.warnings) - 1
-    if more > 0:
-        yield f"{many(more, 'more warning')}: --full"
 
 
 def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
@@ -118,15 +107,29 @@ def _data(found: BenchmarkComparison, _options: Options) -> Table:
 
 
 def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
-    """Latency, index and cost, with what was seen when the retrievers were run."""
+    """Latency, index and cost, with remarks on the runs."""
     table = cost_table(runs)
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     yield replace(table, notes=(*table.notes, *notes))
 
 
-def _exploration(found: Exploration, _format: str, options: Options) -> Iterator[Table]:
+def _exploration(found: Exploration, format: str, options: Options) -> Iterator[Table]:
     """What was tried, what the best does on other queries, and one setting changed at a time."""
-    yield found.table()
+    table = found.table()
+    if format == "table" and not options.full:
+        more = "failure patterns before and after, and one setting changed at a time: --full"
+        left = [many(n, "more warning")] if (n := len(found.warnings) - 1) > 0 else []
+        yield replace(
+            table.part(rows=range(min(len(table.rows), _TRIALS))),
+            notes=(
+                *found.sentences[:_SENTENCES],
+                *(() if found.comparison is None else list(conclusions(found.comparison))[:1]),
+                *(f"WARNING: {text}" for text in found.warnings[:1]),
+                f"{', '.join([*left, more])} (full=True)",
+            ),
+        )
+        return
+    yield table
     if found.comparison is not None:
         title = f"best and before on {len(found.test)} test queries"
         yield replace(found.comparison.differences_table(), title=title)

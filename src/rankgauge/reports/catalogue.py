@@ -4,50 +4,58 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.measures.declaration import Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import WIDTH, Table
 
 
-def measures_table() -> Table:
+def measures_table(*, full: bool = True) -> Table:
     """Return all measures, one a line.
+
+    Args:
+        full: Whether to say also whether higher is better, and what trec_eval calls it.
 
     Example:
         >>> measures_table().columns
         ('measure', 'what it says', 'better', 'trec_eval twin')
     """
-    rows = tuple(
-        (str(example(m)), summary(m.declaration), m.declaration.better, _twin(m.declaration))
-        for m in all_measures()
+    table = Table(
+        ("measure", "what it says", "better", "trec_eval twin"),
+        tuple(
+            (str(example(m)), summary(m.declaration), m.declaration.better, _twin(m.declaration))
+            for m in all_measures()
+        ),
+        notes=(
+            "rankgauge measures NAME explains one; write Name(param=value)@k",
+            "a twin is the measure of trec_eval that gives the same number",
+        ),
     )
-    notes = (
-        "rankgauge measures NAME explains one; write Name(param=value)@k",
-        "a twin is the measure of trec_eval that gives the same number",
-    )
-    columns = ("measure", "what it says", "better", "trec_eval twin")
-    return Table(columns, rows, notes=notes)
+    return table if full else replace(table.part(columns=(0, 1)), notes=table.notes[:1])
 
 
-def describe(name: str | Measure) -> str:
+def describe(name: str | Measure, *, full: bool = True) -> str:
     """One measure explained: definition, range, parameters, twin, source.
 
     Args:
         name: A measure, with or without parameters.
+        full: Whether to show details, sources, and the names of other tools.
 
     Raises:
         UnknownName: With the nearest names.
 
     Example:
-        >>> print(describe("RR").splitlines()[0])
-        RR: Reciprocal rank of the first relevant document, 0 if it is not in the first k.
+        >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")
+        True
     """
     bare = _declared(name)
-    return "\n".join(_described(bare.declaration)) + "\n"
+    return "\n".join(_described(bare.declaration, full=full)) + "\n"
 
 
 def _declared(name: str | Measure) -> Measure:
@@ -59,7 +67,7 @@ def _declared(name: str | Measure) -> Measure:
 
 
 def example(measure: Measure) -> Measure:
-    """The measure as one would write it: with what it needs."""
+    """The measure with its required parameters."""
     needed = {"k": 10, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
@@ -72,8 +80,17 @@ def summary(declared: Declaration) -> str:
     return (rest if colon and len(head) < 40 else text).rstrip(".")
 
 
-def _described(declared: Declaration) -> Iterator[str]:
-    yield f"{declared.name}: {declared.doc}"
+def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
+    first, *paragraphs = declared.doc.replace("``", "").split("\n\n")
+    yield from _filled(f"{declared.name}: {first}")
+    for paragraph in paragraphs:
+        # The formula, and when to use the measure; the rest is detail.
+        parts = re.split(r"\n(?=(?:Use|Beware|Source): )", paragraph)
+        shown = [part for part in parts if full or part.startswith(("$$", "Use:", "Beware:"))]
+        if shown:
+            yield ""
+        for part in shown:
+            yield from [part] if part.startswith("$$") else _filled(part)
     yield ""
     low, high = declared.bounds
     top = "unbounded" if math.isinf(high) else f"{high:g}"
@@ -81,22 +98,38 @@ def _described(declared: Declaration) -> Iterator[str]:
     yield f"Range: {extent}; better: {declared.better}; mean: {declared.mean}."
     done = "left out of the mean" if declared.undefined == "skip" else "counted 0 in the mean"
     yield f"Undefined values are {done}."
-    yield f"Equal scores: {over_ties(declared)}."
+    if full:
+        yield from _filled(f"Equal scores: {over_ties(declared)}.")
     yield "Parameters:"
     for word in declared.words:
-        default = declared.defaults.get(word)
-        how = "needed" if word in declared.required else f"default {default}"
-        if default is None and word in declared.defaults:
-            how = "all of them if left out" if word == "k" else "may be left out"
-        yield f"  {word:<12} {VOCABULARY[word].meaning} ({how}; {VOCABULARY[word].domain})"
+        yield from _filled(f"  {word:<12} {_parameter(declared, word, full=full)}", " " * 15)
+    if not full:
+        yield "Details, source, names in other tools: --full"
+        return
     also = ", ".join((*declared.also, *declared.shown))
     if also:
-        yield f"Also written: {also}."
+        yield from _filled(f"Also written: {also}.")
     yield f"Twin in trec_eval: {_twin(declared) or 'none'}."
-    others = [f"  {tool:<22} {', '.join(names)}" for tool, names in elsewhere(declared)]
+    others = list(elsewhere(declared))
     if others:
         yield "Names elsewhere:"
-        yield from others
+        for tool, names in others:
+            yield from _filled(f"  {tool:<22} {', '.join(names)}", " " * 25)
+
+
+def _parameter(declared: Declaration, word: str, *, full: bool) -> str:
+    default = declared.defaults.get(word)
+    how = "needed" if word in declared.required else f"default {default}"
+    if default is None and word in declared.defaults:
+        how = "all of them if left out" if word == "k" else "may be left out"
+    domain = f"; {VOCABULARY[word].domain}" if full else ""
+    return f"{VOCABULARY[word].meaning} ({how}{domain})"
+
+
+def _filled(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def over_ties(declared: Declaration) -> str:
@@ -131,7 +164,7 @@ def _upset(declared: Declaration) -> str:
 
 
 def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
-    """Other tools, and people, with what they call it.
+    """Names of the measure in other tools and in everyday writing.
 
     Example:
         >>> dict(elsewhere(Measure("SetR").declaration))["torchmetrics"]

@@ -18,11 +18,10 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import WIDTH, Table
 from rankgauge.reports.annotations import MOST, annotation
 from rankgauge.reports.registry import Options, Report
 
-_WIDE = 88
 _INDENT = " " * 11
 _LOCATIONS = 3
 _EFFECTS = 6
@@ -93,13 +92,19 @@ def _fix(kind: FindingKind) -> str:
 
 def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
     """The table; on a terminal, what was found as text."""
+    if options.quiet:
+        columns = ("code", "name", "source", "count", "of")
+        found = result.to_columns()
+        yield Table(columns, tuple(zip(*(found[name] for name in columns), strict=True)))
+        return
     if format != "table":
         yield result.table()
         return
-    yield "".join(f"{line}\n" for line in _text(result, color=options.color))
+    lines = _text(result, color=options.color, full=options.full)
+    yield "".join(f"{line}\n" for line in lines)
 
 
-def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
+def _text(result: CheckResult, *, color: bool, full: bool) -> Iterator[str]:
     """Findings by input, the worst first; then how many there are."""
     by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
     for found in result.findings:
@@ -109,21 +114,25 @@ def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
             yield _styled(source, "1", color=color)
             yield ""
             for found in findings:
-                yield from _of_finding(found, color=color)
+                yield from _of_finding(found, color=color, full=full)
+                if full or found.severity == "error":
+                    yield ""
+            if not full and findings[-1].severity != "error":
                 yield ""
     yield f"{result.summary()} in {many(len(result.inputs), 'input')}"
-    for text in _closing(result, [source for source, found in by_source.items() if not found]):
+    clean = [source for source, found in by_source.items() if not found]
+    for text in _closing(result, clean, full=full):
         yield from _filled(text, "• ")
 
 
-def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
+def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterator[str]:
     """What a reader needs next to the problems."""
     if not result.findings:
         yield f"looked at: {', '.join(result.inputs)}"
         yield f"looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"
     elif clean:
         yield f"nothing wrong found in {', '.join(clean)}"
-    if any(found.evidence.effects for found in result.findings):
+    if full and any(found.evidence.effects for found in result.findings):
         yield "effect: the mean as it is → as it would be with what is behind it"
     yield from result.notes
     safe, asked = (
@@ -136,17 +145,25 @@ def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
         yield f"--fix FOLDER --fix-also CODE writes one in which {asked} is fixed, too"
     if result.findings:
         yield f"more on each: rankgauge check --explain {result.findings[0].code}"
+    if not full and any(found.severity != "error" for found in result.findings):
+        yield "fixes of warnings, and all effects: --full (full=True)"
 
 
-def _of_finding(found: Finding, *, color: bool) -> Iterator[str]:
+def _of_finding(found: Finding, *, color: bool, full: bool) -> Iterator[str]:
+    """What was found, its effect and its fix; short unless it is an error."""
     kind = FINDING_KINDS[found.code]
     level = _styled(f"{kind.severity:<7}", _COLORS[kind.severity], color=color)
     yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
     yield from _filled(found.message)
-    where = _places(found.evidence.locations)
-    if where:
-        yield from _labelled("at", where)
     effects = list(_effects(found))
+    short = not full and found.severity != "error"
+    where = _places(found.evidence.locations)
+    if where and not (short and not any(at.line for at in found.evidence.locations)):
+        yield from _labelled("at", where)
+    if short:
+        for text in effects[:1]:
+            yield from _labelled("effect", text)
+        return
     for text in effects[:_EFFECTS]:
         yield from _labelled("effect", text)
     if len(effects) > _EFFECTS:
@@ -198,7 +215,7 @@ def _cut(text: str) -> str:
 
 def _filled(text: str, first: str = _INDENT) -> Iterator[str]:
     yield from textwrap.wrap(
-        for_terminal(text), _WIDE, initial_indent=first, subsequent_indent=" " * len(first),
+        for_terminal(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 

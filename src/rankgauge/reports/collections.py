@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rankgauge.corpus.description import CollectionInfo
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
+
+_GRADES, _CHARACTERS = "judgments of grade", "characters"  # rows of a full report only
+_EFFECTS = 2
 
 
 def _counts(info: CollectionInfo) -> Iterator[tuple[str, Cell]]:
@@ -41,7 +45,9 @@ def _numbers(spread: object) -> dict[str, float]:
     return {shown: getattr(spread, name) for name, shown in names.items()}
 
 
-def _blocks(info: CollectionInfo, _format: str, _options: Options) -> Iterator[Table]:
+def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Table]:
+    """Counts, lengths and quality problems; on a terminal without grades and some lengths."""
+    short = format == "table" and not options.full
     notes = list(info.notes)
     if info.judgments is None:
         notes.append("no judgments were given: what they would show was not looked at")
@@ -49,28 +55,44 @@ def _blocks(info: CollectionInfo, _format: str, _options: Options) -> Iterator[T
         notes.append(f"{info.judged_share:.1%} of the documents are judged for some query")
     if not info.documents:
         notes.append("no documents were given: what they would show was not looked at")
-    yield Table(("what", "number"), tuple(_counts(info)), title=info.name, notes=tuple(notes))
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *_numbers(spread).values()) for name, spread in info.spreads.items()
-    )
-    if rows:
-        yield Table(
-            ("how long", "min", "median", "mean", "p95", "max"), rows, title="lengths", digits=1
+    if not info.findings:
+        notes.append(
+            "no quality problems found: looked for empty and repeated texts, ids that are not "
+            "there, leaks"
         )
+    counts = [row for row in _counts(info) if not (short and row[0].startswith(_GRADES))]
+    lengths: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *_numbers(spread).values())
+        for name, spread in info.spreads.items()
+        if not (short and name.startswith(_CHARACTERS))
+    )
     found: tuple[tuple[Cell, ...], ...] = tuple(
         (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
         for one in info.findings
     )
+    tables = [Table(("what", "number"), tuple(counts), title=info.name)]
+    if lengths:
+        tables.append(
+            Table(
+                ("length", "min", "median", "mean", "p95", "max"), lengths,
+                title="" if short else "lengths", digits=1,
+            )
+        )  # fmt: skip
     if found:
-        yield Table(
-            ("what", "number", "of", "such as"), found, title="quality problems",
-            notes=tuple(f"{one.message}: {one.effect} ({one.code})" for one in info.findings),
+        tables.append(
+            Table(
+                ("what", "number", "of", "such as"), found, title="quality problems",
+                shortened=frozenset({3}),
+            )
         )  # fmt: skip
-    else:
-        yield Table(
-            ("what",), (("none found",),), title="quality problems",
-            notes=("looked for: empty and repeated texts, ids that are not there, leaks",),
-        )  # fmt: skip
+        effects = [f"{one.message}: {one.effect} ({one.code})" for one in info.findings]
+        notes = [*effects[: _EFFECTS if short else None], *notes]
+        if short and len(effects) > _EFFECTS:
+            notes.append(f"{len(effects) - _EFFECTS} more effects: --full (full=True)")
+    if short:
+        notes.append("judgments by grade, characters: --full (full=True)")
+    yield from tables[:-1]
+    yield replace(tables[-1], notes=tuple(notes))
 
 
 REPORTS = {CollectionInfo: Report(_blocks, _data)}

@@ -6,53 +6,82 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rankgauge.comparison.comparison import Comparison
-from rankgauge.rendering.tables import BEST, Table
+from rankgauge.core.text import many
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
 from rankgauge.sensitivity.tie_sensitivity import TieReport
 
 # Measures of a short report if there are more than fit a screen.
-_MOST, _FITTING = 6, 9
+_MOST, FITTING = 6, 9
 
 
 def comparison_tables(found: Comparison, format: str, options: Options) -> Iterator[Table]:
-    """The means, and the differences with what they say."""
+    """The means, and the differences with conclusions."""
     means = found.table(transposed=options.transposed)
     marks = (BEST,) if format == "table" and means.best else ()
     notes = (*marks, *means.notes)
     if options.full:
         yield replace(means, notes=notes)
-        yield found.differences_table()
+        table = found.differences_table()
+        yield from _by_run(found, table) if format == "table" else (table,)
         return
-    if len(means.rows) > _FITTING and not options.transposed:
-        means = _shortened(means, _overview(found))
-        notes = (*notes, f"{_more(found)} more measures: --full (full=True)")
+    left = []
+    if len(means.rows) > FITTING and not options.transposed:
+        places = overview(found.evaluations[0].measures, found.tested)
+        left = [f"{len(means.rows) - len(places)} more measures"]
+        means = means.part(rows=places)
+    if format != "table":
+        more = [f"{text}: --full (full=True)" for text in left]
+        yield replace(means, notes=(*notes, *more))
+        yield found.differences_table(described=False)
+        return
     yield replace(means, notes=notes)
-    yield found.differences_table(described=False)
+    table = found.differences_table(described=False)
+    warnings = len(found.warnings) - 1
+    left += [many(warnings, "more warning")] if warnings > 0 else []
+    rest = f"{', '.join([*left, 'test, seed'])}: --full (full=True)"
+    yield from _by_run(found, replace(table, notes=(*conclusions(found), rest)))
 
 
-def _overview(found: Comparison) -> list[int]:
-    """The rows of the tested measures, and of the first others at the same or no cut-off."""
-    measures = found.evaluations[0].measures
-    cut = dict(found.primary.params).get("k")
-    own = [m for m in measures if m in found.tested]
+def conclusions(found: Comparison) -> Iterator[str]:
+    """The conclusion about the runs, and the first of the warnings."""
+    said = found.sentences[len(found.withheld_sentences) :]
+    # Of two runs the first sentence names the better one; the second has the difference, too.
+    yield from said[1:2] if len(found.evaluations) == 2 and len(said) > 1 else said[:1]
+    for text in found.warnings[:1]:
+        yield f"WARNING: {text}"
+
+
+def overview(measures: Sequence[Measure], tested: Sequence[Measure]) -> list[int]:
+    """Return the places of the tested measures, and of some others at the same or no cut-off."""
+    cut = dict(tested[0].params).get("k")
+    own = [m for m in measures if m in tested]
     near = [m for m in measures if m not in own and dict(m.params).get("k") in {cut, None}]
     chosen = [*own, *near[: max(0, _MOST - len(own))]]
     return [place for place, measure in enumerate(measures) if measure in chosen]
 
 
-def _more(found: Comparison) -> int:
-    return len(found.evaluations[0].measures) - len(_overview(found))
-
-
-def _shortened(table: Table, places: Sequence[int]) -> Table:
-    """The table with these rows only."""
-    new = {old: place for place, old in enumerate(places)}
-    return replace(
-        table,
-        rows=tuple(table.rows[place] for place in places),
-        best=frozenset((new[row], column) for row, column in table.best if row in new),
-        marks={(new[row], column): m for (row, column), m in table.marks.items() if row in new},
-    )
+def _by_run(found: Comparison, table: Table) -> Iterator[Table]:
+    """The differences for a terminal: of a single measure in one table, of several one a pair."""
+    heads = table.columns.index("measure")  # columns that name the runs
+    measures = {row[heads] for row in table.rows}
+    if len(measures) == 1:
+        columns = [n for n in range(len(table.columns)) if n != heads]
+        between = ", " if heads > 1 else " "  # all pairs, or compared with the baseline
+        title = f"{measures.pop()}{between}{table.title}"
+        yield replace(table.part(columns=columns), title=title)
+        return
+    places: dict[tuple[Cell, ...], list[int]] = {}
+    for place, row in enumerate(table.rows):
+        places.setdefault(row[:heads], []).append(place)
+    for number, (names, rows) in enumerate(places.items(), start=1):
+        run, against = (*names, found.baseline)[:2]
+        yield replace(
+            table.part(rows=rows, columns=range(heads, len(table.columns))),
+            title=f"{run} compared with {against}",
+            notes=table.notes if number == len(places) else (),
+        )
 
 
 def _ties(found: TieReport, options: Options) -> Table:

@@ -292,7 +292,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
 
 
 def _missed_table(found: Diagnosis, _options: Options) -> Table:
-    """For a program: every missed document, and queries that miss none with what was seen."""
+    """For programs: every missed document, and queries without any, with their causes."""
     rows: list[tuple[Cell, ...]] = []
     for one in found.diagnoses:
         head = (one.query_id, one.value, one.attainable, one.primary)

@@ -17,7 +17,7 @@ _RANKINGS = 2
 _NEXT = "rankings of a query side by side: --query ID; of all of these: --full (full=True)"
 # Room for a document on either side, next to ranks, grades and moves.
 _DOCUMENT = 19
-# With less room than this next to the id, the title has a line of its own.
+# With less room than this next to the id, the title is on a separate line.
 _TITLE = 12
 # The longest name of a run above a column of values.
 _NAME = 11
@@ -85,7 +85,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
 
 
 def _column_widths(heads: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[int]:
-    """What the columns take on a terminal, with the gap behind each."""
+    """Widths of the columns on a terminal, including the gap after each."""
     shown = Table(tuple(heads), tuple(rows))
     for column, head in enumerate(heads):
         yield max(len(head), *(len(shown.text(row[column])) for row in rows)) + _GAP
@@ -129,7 +129,7 @@ def _facts(diff: RunDiff, query: QueryDiff) -> str:
 
 
 def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
-    """What is not seen at once: what is missing, and which relevant documents came and went."""
+    """Details: missing queries, and relevant documents gained and lost."""
     for run, retrieved in ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b)):
         if retrieved is None:
             yield f"{run} does not have this query: an empty ranking"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.text import many
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
 
 _MOST = 3  # measures whose means of groups are all shown
+_NOTES = 2  # notes of a short report where there are means of groups, too
 
 
 def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) -> list[Table]:
@@ -22,11 +24,18 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
     Measures with cut-offs are cut-offs down and measures across, one table a run; otherwise runs
     down and measures across.
     """
+    short = format == "table" and not options.full
     if options.per_query:
         found = [_query_table(evaluations)]
-    elif all(_is_grid(evaluation.measures) for evaluation in evaluations):
+    elif short and len(evaluations) > 1:
+        found = [_overview(evaluations)]
+    elif all(is_grid(evaluation.measures) for evaluation in evaluations):
         best = _best_of(evaluations)
-        found = [t for e, own in zip(evaluations, best, strict=True) for t in _grids(e, own)]
+        found = [
+            table
+            for e, own in zip(evaluations, best, strict=True)
+            for table in grids(e.run_name, e.measures, e.mean(), own)
+        ]
     else:
         found = [_run_table(evaluations)]
     grouped = [e for e in evaluations if e.groups is not None or e.weights is not None]
@@ -36,14 +45,26 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
         found += [group_means(each, _MOST).table() for each in grouped]
     marks = [BEST] if format == "table" and any(table.best for table in found) else []
     notes = notes_of(evaluations)
-    if format == "table" and len(evaluations) > 1 and not options.full:
+    if short and (len(evaluations) > 1 or grouped):
         notes = _short(evaluations, notes)
-    found[-1] = replace(found[-1], notes=(*marks, *notes))
+    found[-1] = replace(found[-1], notes=(*marks, *found[-1].notes, *notes))
     return found
 
 
+def _overview(evaluations: Sequence[Evaluation]) -> Table:
+    """Runs down; of measures with cut-offs only the largest where there are many."""
+    measures = _all_measures(evaluations)
+    if not all(is_grid(evaluation.measures) for evaluation in evaluations):
+        return _run_table(evaluations)
+    deepest = max(m.k or 0 for m in measures)
+    chosen = [m for m in measures if "k" not in dict(m.params) or m.k == deepest]
+    more = len(measures) - len(chosen)
+    notes = (f"{more} measures at smaller cut-offs: --full (full=True)",)
+    return replace(_run_table(evaluations, chosen), notes=notes)
+
+
 def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
-    """The notes of all runs: what they share once, the others with the name of their run.
+    """The notes of all runs: shared ones once, the others with the name of their run.
 
     Example:
         >>> import rankgauge
@@ -57,14 +78,16 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _short(evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[str]:
-    """Notes shared by all runs, and warnings."""
+    """Notes shared by all runs, and warnings; of one run, the first notes."""
     shared = [note for note in notes if all(note in e.notes for e in evaluations)]
+    if len(evaluations) == 1:
+        shared = shared[:_NOTES]
     warned = [note for note in notes if note not in shared and "WARNING" in note]
     more = len(notes) - len(shared) - len(warned)
     return [
         *shared,
         *warned,
-        *([f"{more} notes on single runs: --full (full=True)"] if more else []),
+        *([f"{many(more, 'more note')}: --full (full=True)"] if more else []),
     ]
 
 
@@ -73,7 +96,7 @@ def _family(measure: Measure) -> str:
     return str(Measure(measure.name, tuple(p for p in measure.params if p[0] != "k")))
 
 
-def _is_grid(measures: Sequence[Measure]) -> bool:
+def is_grid(measures: Sequence[Measure]) -> bool:
     """Whether there are several measures and cut-offs, and a grid of them is mostly full."""
     cut = [measure for measure in measures if "k" in dict(measure.params)]
     families, cutoffs = {_family(m) for m in cut}, {m.k for m in cut}
@@ -81,16 +104,28 @@ def _is_grid(measures: Sequence[Measure]) -> bool:
     return len(families) > 1 and len(cutoffs) > 1 and 2 * len(cut) > cells
 
 
-def _grids(evaluation: Evaluation, best: Collection[Measure]) -> Iterator[Table]:
-    means = evaluation.mean()
-    cut = [m for m in evaluation.measures if "k" in dict(m.params)]
+def grids(
+    title: str,
+    measures: Sequence[Measure],
+    means: Mapping[str, float],
+    best: Collection[Measure] = (),
+) -> Iterator[Table]:
+    """Yield means with cut-offs down and measures across, then those without a cut-off.
+
+    Args:
+        title: The name of the run.
+        measures: The measures.
+        means: Their means by name.
+        best: The measures by which it is the best of several runs.
+    """
+    cut = [m for m in measures if "k" in dict(m.params)]
     families = list(dict.fromkeys(map(_family, cut)))
     values = {(_family(m), m.k): _cell(m, means[str(m)]) for m in cut}
     cutoffs: list[int] = sorted({int(m.k) for m in cut})  # type: ignore[arg-type] # k is a number
     yield Table(
         columns=("k", *families),
         rows=tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs),
-        title=evaluation.run_name,
+        title=title,
         best=frozenset(
             (cutoffs.index(m.k), families.index(_family(m)) + 1)  # type: ignore[arg-type] # k is a number
             for m in cut
@@ -98,7 +133,7 @@ def _grids(evaluation: Evaluation, best: Collection[Measure]) -> Iterator[Table]
         ),
         starred=True,
     )
-    whole = [m for m in evaluation.measures if m not in cut]
+    whole = [m for m in measures if m not in cut]
     if whole:
         yield Table(
             columns=tuple(map(str, whole)),
@@ -127,7 +162,7 @@ def _disjoint(evaluations: Sequence[Evaluation]) -> bool:
 
 
 def _ahead(measure: Measure, values: Sequence[float]) -> tuple[int, ...]:
-    """The places of the best values, if there is something to be better than."""
+    """The positions of the best values, if there are several."""
     several = sum(not math.isnan(value) for value in values) > 1
     return measure.best(values) if several else ()
 
@@ -137,8 +172,10 @@ def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
 
 
-def _run_table(evaluations: Sequence[Evaluation]) -> Table:
-    measures = _all_measures(evaluations)
+def _run_table(
+    evaluations: Sequence[Evaluation], measures: Sequence[Measure] | None = None
+) -> Table:
+    measures = measures or _all_measures(evaluations)
     rows = []
     for evaluation in evaluations:
         means = evaluation.mean()

@@ -11,14 +11,15 @@ from rankgauge.core.text import many
 from rankgauge.explanation.calculation import number
 from rankgauge.explanation.explanation import Explanation
 from rankgauge.explanation.tables import GAP, UNJUDGED, shown_rows
-from rankgauge.rendering.tables import Table, render_table
+from rankgauge.rendering.tables import WIDTH, Table, render_table
 from rankgauge.reports.registry import Options, Report
 
 _ESCAPES = {
     "table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex
 }  # fmt: skip
-_WIDE = 100
 _BETWEEN = 3
+# Columns that a terminal shows in a table of their own.
+_FACTS = {"score", "relevant"}
 # However wide the rest is, so much of an id is shown.
 _SHORTEST = 16
 _MISSED = 5
@@ -26,25 +27,36 @@ _MISSED = 5
 
 def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table | str]:
     """The ranking, the ideal, the formula with the numbers put in, and notes."""
-    if found.rows:
-        for table in found.tables():
-            yield _table_text(table, color=options.color) if format == "table" else table
-    else:
+    short = format == "table" and not options.full
+    if not found.rows:
         text = f"{found.measure} = {number(found.value)} of query {found.query}"
         yield f"{_ESCAPES[format](text)}\n"
+    elif format != "table":
+        yield from found.tables()
+    else:
+        tables = found.tables(full=options.full)
+        for table in tables[:1] if short else tables:
+            chosen = _without(table, _FACTS)
+            yield chosen if options.quiet else _table_text(chosen, color=options.color)
+        if options.full:
+            yield replace(_without(tables[0], found.calculation.columns), title="scores")
     yield steps_text(found.steps, format)
-    yield notes_text(tuple(_notes(found)), format)
+    yield notes_text(tuple(_notes(found, short=short)), format)
+
+
+def _without(table: Table, names: Container[str]) -> Table:
+    """A table without these columns."""
+    kept = [place for place, name in enumerate(table.columns) if name not in names]
+    return table.part(columns=kept)
 
 
 def _table_text(table: Table, *, color: bool) -> str:
-    """A table with its lines for what is not shown, which run on over the columns."""
+    """A table with its lines for omitted rows, which span the columns."""
     gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
     lines = render_table(_narrowed(table, gaps), "table", color=color).splitlines()
     above = 3 if table.title else 2
-    first = max((len(str(row[0])) for row in table.rows), default=0)
-    first = max(first, len(table.columns[0]))
     for place, text in gaps.items():
-        lines[above + place] = f"{GAP:>{first}}   {text}"
+        lines[above + place] = f"{GAP:>{len(table.columns[0])}}   {text}"
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -60,7 +72,7 @@ def _narrowed(table: Table, gaps: Container[int]) -> Table:
         for place, head in enumerate(table.columns)
         if place != column
     )
-    room = max(_WIDE - others, _SHORTEST)
+    room = max(WIDTH - others, _SHORTEST)
     cut = [(*row[:column], middle_cut(str(row[column]), room), *row[column + 1 :]) for row in rows]
     return replace(table, rows=tuple(cut))
 
@@ -98,16 +110,16 @@ def _folded(line: str) -> str:
     """A line of a formula, continued below its equals sign, or below where its words begin."""
     before = line.partition("= ")[0]
     words = len(line) - len(line.removeprefix("there: ").removeprefix("here:  ").lstrip())
-    indent = " " * (2 + (len(before) + 2 if len(before) < _WIDE // 2 and "= " in line else words))
+    indent = " " * (2 + (len(before) + 2 if len(before) < WIDTH // 2 and "= " in line else words))
     return textwrap.fill(
-        line, _WIDE, initial_indent="  ", subsequent_indent=indent, break_long_words=False,
+        line, WIDTH, initial_indent="  ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False, drop_whitespace=True,
     )  # fmt: skip
 
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(
-        text, _WIDE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -119,20 +131,23 @@ def middle_cut(text: str, room: int) -> str:
     return text[:begin] + "…" + text[begin + 1 - room :]
 
 
-def _notes(found: Explanation) -> Iterator[str]:
+def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
     yield from found.notes
     if found.why:
         yield f"query {found.query} was chosen: {found.why}"
     measure = found.measure
     kind = {"arithmetic": "mean", "geometric": "geometric mean", "sum": "sum"}
     how = kind[measure.declaration.mean]
-    yield f"{how} over {many(found.queries, 'query')}: {number(found.mean)}"
+    # Why the query was chosen may name the mean.
+    if not short or f"({number(found.mean)})" not in found.why:
+        yield f"{how} over {many(found.queries, 'query')}: {number(found.mean)}"
     others = ", ".join(
         f"{other.query} ({other.what}, {number(other.value)})" for other in found.others
     )
     if others:
         yield f"others with --query ID: {others}"
-    shown = [row.ranked for row in shown_rows(found.calculation)]
+    head = {"head": 0} if short else {}
+    shown = [row.ranked for row in shown_rows(found.calculation, **head)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):
@@ -144,6 +159,9 @@ def _notes(found: Explanation) -> Iterator[str]:
         names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])
         more = ", ..." if len(missed) > _MISSED else ""
         yield f"not retrieved: {many(len(missed), 'document')} with a grade above 0: {names}{more}"
+    if short:
+        ideal = ", the ideal ranking" if found.calculation.ideal else ""
+        yield f"every rank{ideal}, and scores: --full (full=True)"
 
 
 REPORTS = {Explanation: Report(_blocks)}

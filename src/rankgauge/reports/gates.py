@@ -1,15 +1,19 @@
-"""A gate's result for people and for machines: terminal, Markdown, JUnit XML, GitHub, JSON."""
+"""A gate's result: terminal, HTML page, Markdown, JUnit XML, annotations of GitHub, JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import metadata
 
 from rankgauge.core.escaping import templates
+from rankgauge.core.text import many
 from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
 from rankgauge.reports.registry import Options, Report
+from rankgauge.reports.sections import Section
+from rankgauge.reports.templating import asset, environment
 
 # What a short report shows: columns of the checks, and queries.
 _COLUMNS, _LOSERS = 6, 3
@@ -22,22 +26,84 @@ _KINDS: dict[GateVerdict, str] = {
 }
 
 
+def gate_page(result: GateResult) -> str:
+    """Return the verdict of a gate as one HTML file: why, the next step, checks, lost queries.
+
+    It loads nothing from elsewhere, and has no script.
+
+    Args:
+        result: Made by :func:`rankgauge.gate`.
+
+    Example:
+        >>> import rankgauge
+        >>> before = rankgauge.Baseline.from_run({"q": {"d": 1}}, {"q": ["d"]})
+        >>> page = gate_page(rankgauge.gate({"q": {"d": 1}}, {"q": ["d"]}, baseline=before))
+        >>> page.splitlines()[0], "<dt>Verdict</dt><dd>IDENTICAL" in page
+        ('<!DOCTYPE html>', True)
+    """
+    return str(
+        environment()
+        .get_template("base.html")
+        .render(
+            title=f"Gate of {result.run_name}",
+            facts=[result.verdict, many(len(result.checks), "check")],
+            date="",
+            bottom_line=tuple(_bottom_line(result)),
+            warnings=result.warnings,
+            sections=tuple(_sections(result)),
+            version=metadata.version("rankgauge"),
+            style=asset("page.css"),
+            script="",
+        )
+    )
+
+
+def _bottom_line(result: GateResult) -> Iterator[tuple[str, str]]:
+    first, *_ = result.sentences()
+    yield "Verdict", first
+    for text in result.limits()[:1]:
+        yield "Limitation", text
+    yield "Next step", result.next_step()
+
+
+def _sections(result: GateResult) -> Iterator[Section]:
+    table, losers = result.table(), result.losers_table()
+    # The bottom line has the first sentence and the first limit.
+    said = (*result.limits()[1:], *result.sentences()[1:])
+    yield Section("Checks", (replace(table, title="", notes=said),))
+    if losers.rows:
+        # Several checks may have lost.
+        first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
+        shown = losers.part(columns=range(first, len(losers.columns)))
+        yield Section(losers.title, (replace(shown, title=""),))
+    yield Section("How it was decided", result.notes)
+
+
 def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
     """The checks and the queries that lost most; short on a terminal."""
-    short = format == "table" and not options.full
     table, losers = result.table(), result.losers_table()
-    if short:
+    if format == "table" and not options.full:
+        more = len(losers.rows) - _LOSERS
+        left = [f"{more} more losses"] if more > 0 else []
+        end = (
+            f"{', '.join([*left, 'rules', 'margins'])}: --full (full=True)",
+            f"next step: {_lowered(result.next_step())}",
+        )
+        reasons = table.notes[: len(table.notes) - len(result.notes)]
         # The conclusions name the margin.
         table = replace(
-            table, columns=table.columns[:_COLUMNS],
-            rows=tuple(row[:_COLUMNS] for row in table.rows),
-        )  # fmt: skip
-        more = len(losers.rows) - _LOSERS
+            table.part(columns=range(_COLUMNS)),
+            notes=(*reasons, *result.notes[:1], *(() if losers.rows else end)),
+        )
         losers = replace(
             losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}),
-            notes=(f"{more} more, and margins: --full (full=True)",) if more > 0 else (),
+            notes=end,
         )  # fmt: skip
-    return [table, losers] if losers.rows else [table]
+    return [table, losers] if losers.rows and not options.quiet else [table]
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _github(result: GateResult, options: Options) -> str:

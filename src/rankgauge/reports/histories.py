@@ -1,21 +1,27 @@
-"""What a history holds, as text: a list, one entry, two compared, a measure over time."""
+"""A history as text: a list, one entry, a comparison of two, a measure over time."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.history import HistoryEntries, HistoryEntry, Trend
+from rankgauge.history import HistoryComparison, HistoryEntries, HistoryEntry, Trend
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.comparisons import FITTING, overview
+from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
 
 _PRIMARY = "nDCG@10"
-_SHORT = 8
+_SHORT, _HASH = 8, 40
+_HASHES = {
+    "fingerprint of the judgments", "fingerprint of the run", "hash of the query ids", "versions"
+}  # fmt: skip
 
 
 def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table:
@@ -30,10 +36,34 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table
     return Table(columns, rows, notes=tuple(_list_notes(entries, shown)))
 
 
-def _entry(entry: HistoryEntry, _format: str, _options: Options) -> Iterator[Table]:
-    rows = tuple((name, value) for name, value in _known(entry) if value)
+def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table]:
+    """Means and what made them; on a terminal without fingerprints and most notes."""
+    short = format == "table" and not options.full
+    most = _HASH if format == "table" else None
+    rows = tuple(
+        (name, value[:most] if name in _HASHES and " " not in value else value)
+        for name, value in _known(entry)
+        if value and not (short and name in _HASHES)
+    )
     yield Table(("what", "value"), rows, title=entry.name)
-    yield Table(("measure", "mean"), tuple(entry.means.items()), notes=entry.notes)
+    measures = [parse(name) for name in entry.means]
+    if not short or not is_grid(measures):
+        yield Table(("measure", "mean"), tuple(entry.means.items()), notes=entry.notes)
+        return
+    *tables, last = grids("", measures, entry.means)
+    yield from tables
+    yield replace(last, notes=("notes, fingerprints: --full (full=True)",))
+
+
+def _compared(found: HistoryComparison, format: str, options: Options) -> Iterator[Table]:
+    """All measures; on a terminal the tested one, and some others at the same cut-off."""
+    table = found.table()
+    measures = [each.measure for each in found.differences]
+    if format == "table" and not options.full and len(measures) > FITTING:
+        places = overview(measures, measures[:1])
+        more = f"{len(measures) - len(places)} more measures, test, seed: --full (full=True)"
+        table = replace(table.part(rows=places), notes=(*table.notes[: -len(found.notes)], more))
+    yield table
 
 
 def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -> tuple[str, ...]:
@@ -54,7 +84,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
 def _without_empty(
     columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
 ) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-    """Without the columns that say nothing: no label, no commit."""
+    """Without empty columns: no label, no commit."""
     kept = [n for n in range(len(columns)) if not rows or any(row[n] != "" for row in rows)]
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 
@@ -122,6 +152,7 @@ def _rows(entries: HistoryEntries, options: Options) -> Table:
 
 REPORTS = {
     HistoryEntries: Report(_blocks, _rows, {"json": _json}),
+    HistoryComparison: Report(_compared),
     HistoryEntry: Report(_entry),
     Trend: Report(_trend),
 }

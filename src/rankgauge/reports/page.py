@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: no network, no other file, no account."""
+"""A report as one self-contained HTML file: no network, no other file, no account."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     sections: Iterable[Section] = (),
     plots: bool | None = None,
 ) -> str:
-    """A report as one HTML file: what can be said, tables, plots, queries to look at, provenance.
+    """Return a report as one HTML file: conclusions, tables, plots, example queries, provenance.
 
     It loads nothing: no script, letter or image from elsewhere. Tables are sorted by a click or by
     the keyboard; it follows the light or dark of the system, can be printed, and is read without
@@ -160,7 +160,7 @@ def _report_of_values(
     sections: Iterable[Section],
     plots: bool | None,
 ) -> str:
-    """A report on values alone, whatever produced them."""
+    """A report on values alone, from any source."""
     if any(other is not None for other in others):
         raise InputError(
             "there are no runs", where="html_report",
@@ -264,7 +264,7 @@ def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Ta
 
 
 def _file(source: Any) -> tuple[str, str]:
-    """The name of a file and its checksum; nothing for what is not a file (or can be read once)."""
+    """The name of a file and its checksum; empty for other sources and streams."""
     if not _is_path(source) or not Path(source).is_file():
         return "", ""
     with Path(source).open("rb") as stream:
@@ -434,7 +434,7 @@ class _Report:
         )
 
     def _measures(self) -> Iterator[tuple[str, str]]:
-        """What each measure says, those that differ in their cut-off together."""
+        """The meaning of each measure; those that differ only in the cut-off together."""
         found: dict[tuple[str, Any], list[Measure]] = {}
         for measure in self.evaluations[0].measures:
             rest = tuple(p for p in measure.params if p[0] != "k")
@@ -477,7 +477,7 @@ class _Report:
         return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}"
 
     def _warnings(self) -> Iterator[str]:
-        """What limits the conclusions, what the collection lacks, and that there are no plots."""
+        """Limitations, missing texts, and missing plots."""
         if self.comparison:
             yield from _merged(self.comparison.warnings, [e.run_name for e in self.evaluations])
         else:
@@ -521,7 +521,7 @@ class _Report:
             yield Section("Values by query and run", tuple(self._plots("heat-map")))
 
     def _differences(self) -> Iterator[Part]:
-        """All of one run; of several those that were tested, and the rest folded."""
+        """All for one run; for several, the tested ones, and the others folded."""
         if self.comparison is None:
             return
         every = self.comparison.design.pairs == "all"
@@ -551,7 +551,7 @@ class _Report:
 
     def _curves(self) -> Iterator[Plot]:
         """Plots of measures that the report has not: on the same queries, by its policies."""
-        # By their bytes: an id that is shown escaped is not found by what is shown.
+        # By their bytes: an escaped id is not found by its displayed text.
         ids = dict(zip(self.truth.query_ids, self.truth.table.queries.tolist(), strict=True))
         wanted = [name for kind in _CURVES for name in plot_measures(kind)]
         found = [
@@ -577,7 +577,7 @@ class _Report:
             yield plot(named, kind)
 
     def _details(self, queries: Queries) -> Iterator[tuple[str, str, list[QueryDetails]]]:
-        """Headings with queries to look at."""
+        """Headings with example queries."""
         if not self.runs:
             return
         lost = queries.losses(_MOST_LOOKED)

@@ -1,4 +1,4 @@
-"""The queries of a report: all of them as a table, and some to look at, with their rankings."""
+"""The queries of a report: all of them as a table, and examples with their rankings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEPTH = 10
 _MOST_MISSED = 12
 _MOST_COLUMNS = 2
 _DIGITS = 4
-# Of all measures while they take less than this; else of the primary one only.
+# For all measures if they take less than this; else for the primary one only.
 _MOST_VALUES = 400_000
 _ROWS = 50
 _TITLE = 90
@@ -37,12 +37,12 @@ class Hit:
 
     @property
     def shown(self) -> str:
-        """The grade in a word or two."""
+        """The grade as text."""
         return "not judged" if self.grade is None else f"grade {self.grade:g}"
 
     @property
     def kind(self) -> str:
-        """How it is marked."""
+        """The kind of mark."""
         if self.grade is None:
             return "unjudged"
         return "relevant" if self.grade > 0 else "irrelevant"
@@ -58,7 +58,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class QueryDetails:
-    """A query to look at."""
+    """An example query."""
 
     id: str
     text: str
@@ -87,7 +87,7 @@ class Queries:
     measure: Measure  # the measure that decides
     truth: Qrels  # the judgments
     runs: Mapping[str, Run]  # the runs by name
-    texts: Collection  # the texts behind the ids; it may be empty
+    texts: Collection  # the texts of the ids; may be empty
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Queries:
         """Queries in which every run is worse than its mean, worst first, without `but`."""
         columns = [counted(e, self.measure) for e in self.evaluations]
         means = [e.mean()[str(self.measure)] for e in self.evaluations]
-        # An undefined value counts 0 in the mean, but there is nothing to look at.
+        # An undefined value counts 0 in the mean, but there is nothing to show.
         undefined = [e.undefined[:, e.measures.index(self.measure)] for e in self.evaluations]
         best: dict[int, float] = {}
         for place, query in enumerate(self.ids):
@@ -203,7 +203,7 @@ class Queries:
     def _first(
         self, columns: Sequence[Sequence[float]], origin: int, others: Sequence[int]
     ) -> list[int]:
-        """The queries in the order in which they are worth looking at."""
+        """The queries in order of interest."""
 
         def key(place: int) -> tuple[float, int]:
             value = columns[others[0] if others else origin][place]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from rankgauge.core.text import many
@@ -17,26 +18,31 @@ from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
 from rankgauge.reports.registry import Options, Report
 
 _QUERIES, _RANKS, _MOST = 5, 10, 20
-_DOCUMENT, _STEP, _BY = 20, 44, 44
+_FEW = 3
+_DOCUMENT, _NARROW, _STEP, _BY = 20, 13, 44, 44
 _FEWEST, _MANY = 6, 12
 _SHOWN, _WAY, _SAME = 4, 58, 3
 
 
-def _blocks(found: Reconciliation, format: str, _options: Options) -> Iterator[Table | str]:
-    """The parts of it, one after the other."""
+def _blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Table | str]:
+    """The parts of it, one after the other; on a terminal the first ones."""
+    short = format == "table" and not options.full
     yield _steps(found)
-    yield notes_text((*found.notes, *_summed_up(found)), format)
+    more = _largest(found) if short and found.moved else ()
+    yield notes_text((*found.notes, *_summed_up(found), *more), format)
+    if short:
+        return
     if found.moved:
         yield _queries(found)
     if found.sides is not None:
         ours, theirs = found.sides
-        yield _side_by_side(ours, theirs)
+        yield _side_by_side(ours, theirs, _NARROW if format == "table" else _DOCUMENT)
         yield steps_text(_formulas(ours, theirs), format)
         yield notes_text((parted(ours, theirs),), format)
 
 
 def _steps(found: Reconciliation) -> Table:
-    """The way from our mean to the other; changes are those of the means as they are printed."""
+    """The steps from our mean to the other; changes are differences of the printed means."""
     digits = _digits(found)
     rows: list[tuple[Cell, ...]] = [("rankgauge", f"{found.ours:.{digits}f}", "", "")]
     before = round(found.ours, digits)
@@ -92,6 +98,14 @@ def _queries(found: Reconciliation) -> Table:
     )  # fmt: skip
 
 
+def _largest(found: Reconciliation) -> Iterator[str]:
+    said = (
+        f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW]
+    )
+    yield f"largest changes: {', '.join(said)}"
+    yield "more queries, and one of them on both sides: --full (full=True)"
+
+
 def _value(value: float | None) -> str:
     return "left out" if value is None else f"{value:.4f}"
 
@@ -103,7 +117,7 @@ def _change(one: QueryChange) -> str:
 def _by(one: QueryChange) -> str:
     if len(one.by) == 1:
         return middle_cut(one.by[0][0], _BY)
-    # What moved it most first; of what has no room the number is told.
+    # Largest change first; of those without room, the number.
     by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
     parts = [
         middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}")
@@ -114,8 +128,8 @@ def _by(one: QueryChange) -> str:
     return ", ".join(shown) + (f", {left} more" if left else "")
 
 
-def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
-    """The same query on both sides, rank by rank."""
+def _side_by_side(ours: Explanation, theirs: Explanation, room: int) -> Table:
+    """The same query on both sides, rank by rank; ids are cut to fit."""
     pairs = list(zip_longest(ours.rows, theirs.rows))
     kept = [
         place
@@ -123,16 +137,15 @@ def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
         if place < _RANKS or any(row is not None and row.counts for row in pair)
     ][:_MOST]
     sides = [
-        _cells(one, [pairs[place][side] for place in kept])
+        _cells(one, [pairs[place][side] for place in kept], room)
         for side, one in enumerate((ours, theirs))
     ]
     rows: list[tuple[Cell, ...]] = []
     for place, left, right in zip(kept, *sides, strict=True):
         mark = "" if _same(*pairs[place]) else "<"
         rows.append((str(place + 1), *left, *right, mark))
-    heads = ("document", "grade", _head(ours))
     return Table(
-        ("rank", *heads, *(f"{head} there" for head in ("document", "grade")), _head(theirs), ""),
+        ("rank", "here", "grade", _head(ours), "there", "grade", _head(theirs), ""),
         tuple(rows),
         title=f"query {ours.query} on both sides: {number(ours.value)} here, "
         f"{number(theirs.value)} there",
@@ -146,12 +159,14 @@ def _head(found: Explanation) -> str:
 
 
 def _contribution(found: Explanation) -> int:
-    """The term of a document that says most of what it adds."""
+    """The most informative term of a document."""
     columns = found.calculation.columns
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
 
-def _cells(found: Explanation, rows: Sequence[Step | None]) -> list[tuple[str, str, str]]:
+def _cells(
+    found: Explanation, rows: Sequence[Step | None], room: int
+) -> list[tuple[str, str, str]]:
     place = _contribution(found)
     terms: list[tuple[Term, ...]] = [
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),)
@@ -160,7 +175,7 @@ def _cells(found: Explanation, rows: Sequence[Step | None]) -> list[tuple[str, s
     return [
         ("", "", "")
         if row is None
-        else (middle_cut(row.ranked.document, _DOCUMENT), grade_of(row.ranked.grade), term)
+        else (middle_cut(row.ranked.document, room), grade_of(row.ranked.grade), term)
         for row, (term,) in zip(rows, terms_of(terms), strict=True)
     ]
 
@@ -216,12 +231,16 @@ def _graded(row: Step) -> str:
     return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
 
 
-# ---- how a number from somewhere else came about
+# ---- how a number from another source was computed
 
 
 def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:
     yield _ways(found)
     yield notes_text(tuple(_fit_notes(found)), format)
+    if format == "table" and not options.full:
+        steps = "what each step is, and the queries that differ: --full (full=True)"
+        yield replace(_steps(found.reconciliation), notes=(steps,))
+        return
     yield from _blocks(found.reconciliation, format, options)
 
 

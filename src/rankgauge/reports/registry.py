@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Format, Table, render_table
+from rankgauge.rendering.tables import Cell, Format, Table, render_table
 
 if TYPE_CHECKING:
     from rankgauge.corpus import Collection
     from rankgauge.diagnosis import Diagnosis
 
+_NUMBER = re.compile(r"[+-]?\d")
 FORMATS: tuple[str, ...] = get_args(Format)
 # Results whose report is more than their table, each with its module.
 _MODULES = {
@@ -26,8 +28,10 @@ _MODULES = {
     "CheckResult": "checks",
     "CollectionInfo": "collections",
     "Comparison": "comparisons",
+    "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
     "DriftReport": "drift",
+    "HistoryComparison": "histories",
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
     "Evaluation": "evaluations",
@@ -52,23 +56,25 @@ _MODULES = {
 
 @dataclass(frozen=True)
 class Options:
-    """What a report shows. A result that has no such part ignores the option.
+    """Options of a report. A result that has no such part ignores the option.
 
     Attributes:
         color: Whether a table may use the colors of a terminal.
         full: Everything, where a report is short otherwise.
+        quiet: Numbers only: tables without titles, marks and notes.
         per_query: The values of every query instead of the means.
         transposed: Runs down and measures across.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
         last: The latest so many entries of a history; all if None.
         measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
         diagnosis: The diagnosis of one of the runs of a benchmark, reported after them.
-        collection: The texts, which tell more failure patterns of an exploration apart.
+        collection: The texts, which distinguish more failure patterns of an exploration.
         k: The cut-off of these failure patterns.
     """
 
     color: bool = False
     full: bool = False
+    quiet: bool = False
     per_query: bool = False
     transposed: bool = False
     strict: bool = False
@@ -130,7 +136,7 @@ def render(
     if format == "json" and format not in report.formats:
         return "".join(one.to_json() + "\n" for one in results)
     groups: Sequence[Any] = [results] if report.several else results
-    parts: list[str] = []
+    parts: list[Table | str] = []
     for group in groups:
         if format in report.formats:
             parts.append(report.formats[format](group, options))
@@ -138,13 +144,33 @@ def render(
             data = group.data_table() if report.data is None else report.data(group, options)
             parts.append(render_table(data, format))
         else:
-            parts += [
-                block
-                if isinstance(block, str)
-                else render_table(block, format, color=options.color)
-                for block in report.blocks(group, format, options)
-            ]
-    return "\n".join(filter(None, parts))
+            parts += report.blocks(group, format, options)
+    if options.quiet:
+        parts = [*_numbers(parts)]
+    texts = (
+        part if isinstance(part, str) else render_table(part, format, color=options.color)
+        for part in parts
+    )
+    return "\n".join(filter(None, texts))
+
+
+def _numbers(parts: Sequence[Table | str]) -> Iterator[Table | str]:
+    """The tables with numbers; their titles only where they distinguish several."""
+    tables = [part for part in parts if isinstance(part, Table)]
+    if not tables:
+        yield from parts  # formats for programs
+    tables = [each for each in tables if any(map(_has_number, each.rows))]
+    titled = sum(table.title != "" for table in tables) > 1
+    for table in tables:
+        title = table.title if titled else ""
+        yield replace(table, title=title, subtitle="", notes=(), marks={}, starred=False)
+
+
+def _has_number(row: Sequence[Cell]) -> bool:
+    return any(
+        _NUMBER.match(cell) is not None if isinstance(cell, str) else cell is not None
+        for cell in row
+    )
 
 
 def _report_of(kind: type[Result]) -> Report:

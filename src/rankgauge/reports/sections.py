@@ -1,4 +1,4 @@
-"""Parts of a report: sections of texts, tables and plots, and those that others' results make."""
+"""Parts of a report: sections of texts, tables and plots, and sections of results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Details:
 
     Attributes:
         title: What one sees of it.
-        parts: What it holds.
+        parts: Its content.
     """
 
     title: str
@@ -105,7 +105,7 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
 
 
 def comparison_result(comparison: Comparison) -> str:
-    """Return which run is better, by how much and how sure; or why there is no verdict."""
+    """Return which run is better, by how much and how surely; or why there is no verdict."""
     if comparison.withheld:
         return "; ".join(
             no_verdicts((run, replace(one, code="", fix="")) for run, one in comparison.withheld)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,24 @@ def script_digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
+def readable(value: Any) -> str:
+    """Return a setting as text for people.
+
+    Example:
+        >>> readable({"name": "rules", "calibrated": [], "prompts": ["a", "b"]})
+        'name: rules; prompts: a, b'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(
+            f"{name}: {readable(held)}" for name, held in value.items() if readable(held)
+        )
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(readable, value))
+    return "" if value is None else str(value)
+
+
 def environment() -> Any:
     """Return the environment of Jinja, with tests for the parts of a section."""
     from jinja2 import FileSystemLoader, StrictUndefined
@@ -37,6 +56,7 @@ def environment() -> Any:
         keep_trailing_newline=True,
     )  # fmt: skip
     made.globals["inline"] = inlined
+    made.globals["readable"] = readable
     made.tests["table"] = lambda part: isinstance(part, Table)
     made.tests["fold"] = lambda part: isinstance(part, Details)
     made.tests["plot"] = lambda part: isinstance(part, Plot)

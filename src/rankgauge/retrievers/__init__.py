@@ -1,4 +1,4 @@
-"""Retrievers to measure others against, and adapters of those you have.
+"""Baseline retrievers, and adapters for existing ones.
 
 Each is in a file of its own and needs the library of one extra at most, loaded when the
 retriever is made. All have the two methods of :class:`rankgauge.Retriever`, and ``settings`` that

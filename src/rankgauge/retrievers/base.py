@@ -43,7 +43,7 @@ class CompositeRetriever:
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """What tells it from others; None if one of its parts has no settings."""
+        """Its identity; None if one of its parts has no settings."""
         parts = declared(*self.members)
         return None if parts is None else self._described_by(parts)
 
@@ -53,7 +53,7 @@ class CompositeRetriever:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all indexes that say how large they are; None if none does."""
+        """Bytes of all indexes that report their size; None if none does."""
         sizes = [getattr(member, "size", None) for member in self.members]
         known = [size for size in sizes if isinstance(size, int)]
         return sum(known) if known else None

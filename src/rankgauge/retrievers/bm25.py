@@ -97,7 +97,7 @@ class BM25:
         }
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Count the words of the documents; what was there is replaced.
+        """Count the words of the documents; an earlier index is replaced.
 
         Raises:
             InputError: If something is not a document, or no document has one of the fields.

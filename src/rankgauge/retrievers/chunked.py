@@ -84,7 +84,7 @@ class Chunked(CompositeRetriever):
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """What tells it from others; None if retriever or chunker have none."""
+        """Its identity; None if retriever or chunker have none."""
         parts = declared(self._retriever, self._chunker)
         if parts is None:
             return None

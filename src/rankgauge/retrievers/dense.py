@@ -26,7 +26,7 @@ _SIMILARITIES = ("cosine", "dot")
 _SEARCHES = ("exact", "usearch")
 # Products of two of them, added up, are still 32-bit numbers.
 _MOST = 1e15
-# Scores that are held at once by the exact search.
+# Scores in memory at a time in the exact search.
 _CELLS = 1 << 24
 _HALF_ULP = 2.0**-24
 _DEPTH = 10
@@ -136,7 +136,7 @@ class Dense(CompositeRetriever):
         return 1.0 if self._search == "exact" else self._recall
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Encode the documents; what was there is replaced.
+        """Encode the documents; an earlier index is replaced.
 
         Raises:
             InputError: If the encoder returns anything but a row of finite numbers for each text.
@@ -299,7 +299,7 @@ def _lengths(vectors: _Vectors) -> npt.NDArray[np.float64]:
 
 
 def _products(vectors: _Vectors, query: _Vectors) -> npt.NDArray[np.float64]:
-    """Inner products in 64 bits, row by row: each the same in whatever company it is."""
+    """Inner products in 64 bits, row by row: independent of the other rows."""
     sums: npt.NDArray[np.float64] = (vectors * query.astype(np.float64)).sum(axis=1)
     return sums
 

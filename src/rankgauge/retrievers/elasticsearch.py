@@ -126,7 +126,7 @@ class Elasticsearch:
 
     @property
     def size(self) -> int | None:
-        """Bytes of the index on the server when it was made; None if the server does not tell."""
+        """Bytes of the index on the server when it was made; None if not reported."""
         return self._bytes
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class Elasticsearch:
                 )  # fmt: skip
             self._ask("DELETE")
         self._ask("PUT", content=_json(self._definition))
-        # From here on it is ours, even if what follows fails.
+        # From here on it is ours, even if later steps fail.
         self._count = 0
         for batch in _batches(documents):
             self._send(batch)
@@ -176,7 +176,7 @@ class Elasticsearch:
         )
 
     def _send(self, batch: Mapping[str, bytes]) -> None:
-        """Send a batch; what the server was too busy for is sent again."""
+        """Send a batch; documents refused by a busy server are sent again."""
         waiting = dict(batch)
 
         def send() -> None:
@@ -351,7 +351,7 @@ def _batches(documents: Iterable[Document]) -> Iterator[dict[str, bytes]]:
 
 
 def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """Of each document that was sent, None or what was wrong with it."""
+    """For each document sent, None or its error."""
     items = answer.get("items") if isinstance(answer, Mapping) else None
     if not isinstance(items, list) or len(items) != len(names):
         got = len(items) if isinstance(items, list) else "none"
@@ -369,7 +369,7 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
 
 
 def _reason(answer: Mapping[str, Any]) -> str:
-    """What a server says is wrong, with the first cause below it."""
+    """The error message of a server, with its first cause."""
     fault = answer.get("error")
     if not isinstance(fault, Mapping):
         return str(fault)

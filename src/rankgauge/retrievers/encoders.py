@@ -99,10 +99,10 @@ class HashingEncoder:
 
     No training, no download, no randomness: the same vectors on every machine. A word adds the
     square root of its count, times the square root of its length (short ones say little, 8 letters
-    are as good as more): half of it for the word as it is, half in equal shares for its parts of
-    3, 4 and 5 letters. Each falls on one place with a sign, both by its CRC-32 (Weinberger et al.
-    2009). Vectors have length 1, those of texts without words are 0. It knows no meaning: other
-    words for the same thing are strangers to it.
+    are as good as more): half of it for the word as it is, half in equal shares for its parts of 3,
+    4 and 5 letters. Each falls on one place with a sign, both by its CRC-32 (Weinberger et al.
+    2009). Vectors have length 1, those of texts without words are 0. It ignores meaning: synonyms
+    have nothing in common.
 
     Args:
         dimensions: The length of the vectors; longer ones have fewer collisions.
@@ -139,7 +139,7 @@ class HashingEncoder:
         weights = np.concatenate(
             [math.sqrt(n) * w for n, (_, w) in zip(counts.values(), found, strict=True)]
         )
-        # Roots, and sums one after the other: what every machine rounds alike.
+        # Roots and sequential sums: all machines round them equally.
         vector = np.bincount(places, weights=weights, minlength=self._dimensions)
         length = math.sqrt(math.fsum((vector * vector).tolist()))
         return vector / length if length else vector

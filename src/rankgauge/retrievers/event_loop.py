@@ -45,7 +45,7 @@ class _Loop:
             self._loop.close()
 
     def result(self, found: Awaitable[Any], given_up: Callable[[], bool] | None) -> Any:
-        """What comes of it; interrupted from the keyboard, it is cancelled and waited for."""
+        """The result; on Ctrl-C, the task is cancelled and awaited."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
@@ -102,7 +102,7 @@ def awaited(found: Awaitable[Any], given_up: Callable[[], bool] | None = None) -
 
 
 def abandon_blocked_loop() -> None:
-    """Leave the event loop behind if something in it holds it up: the next call gets another."""
+    """Abandon the event loop if it is blocked: the next call gets another."""
     loop = _loop
     if loop is not None and loop.thread.is_alive() and not loop.responds():
         _abandon(loop)

@@ -1,4 +1,4 @@
-"""A retriever of which only documents with a certain field are kept."""
+"""A retriever restricted to documents with a certain field."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Filtered(CompositeRetriever):
         self._most = count if has_index(self._retriever) else _ANY
 
     def _check_value(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """A number that stands as text in the fields would let nothing pass."""
+        """A number stored as text in the fields would match nothing."""
         any_of = _several(self._value)
         if self._query_field is not None or not values:
             return

@@ -1,4 +1,4 @@
-"""What adapters of frameworks share: settings, depth, and ids and scores of what comes back."""
+"""Base of adapters of frameworks: settings, depth, ids and scores of results."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class FrameworkRetriever:
 def ranking_of(
     rows: Iterable[tuple[str, float | None]], k: int
 ) -> list[tuple[str, float]] | list[str]:
-    """The first `k` documents of rows of id and score, in the order they came, each once.
+    """The first `k` documents of rows of id and score, in their order, each once.
 
     Frameworks put what was re-ordered (by diversity, by a later step) first without always scoring
     it anew: where scores do not descend in the order that came, the order counts and they do not.
@@ -97,7 +97,7 @@ def ranking_of(
 
 
 def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
-    """The id of a document: what its data have under `id_key`; else its own, else theirs."""
+    """The id of a document: `id_key` of its metadata, else its id, else the framework's."""
     if id_key is not None:
         found = data.get(id_key)
     else:

@@ -1,6 +1,6 @@
-"""Hits: what a retriever returned for a query, whatever shape it has.
+"""Hits: the result of a retriever for a query, from any supported type.
 
-The only module that knows the shapes in which documents come back.
+The only module that knows the types of results.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Hits:
 
 
 def hits_of(found: Any, k: int) -> Hits:
-    """The hits in what a retriever returned for one query.
+    """Convert the result of a retriever for one query to hits.
 
     Args:
         found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
@@ -89,7 +89,7 @@ def hits_of(found: Any, k: int) -> Hits:
         ascending = len(scores) >= _TELLING and all(
             late > early for early, late in itertools.pairwise(scores)
         )
-        # The ranking is what the scores say, as it is for a run in a file.
+        # Scores decide the ranking, as for a run in a file.
         order = sorted(range(len(ids)), key=lambda place: -scores[place])
         ids, scores = [ids[place] for place in order], [scores[place] for place in order]
     repeated = 0
@@ -142,7 +142,7 @@ def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
 
 
 def _unordered(found: Any) -> str:
-    """What to write for what looks like a ranking and is none; empty if it may be one."""
+    """The fix for a value that looks like a ranking but is not; else empty."""
     if isinstance(found, AbstractSet) and not isinstance(found, KeysView | ItemsView):
         return "return a list, best first: a set has no order"
     if hasattr(found, "columns"):

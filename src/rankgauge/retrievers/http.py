@@ -1,4 +1,4 @@
-"""Search engines behind HTTP, described by what they are sent and where their answers hold hits."""
+"""Search engines over HTTP, described by request templates and paths to the hits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 class HTTPRetriever:
     """Any search engine with a JSON API over HTTP, with an existing index.
 
-    What is sent is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
+    The request is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
     documents are wanted, ``{id}`` for the id of the query. A value that is exactly ``"{k}"``
     becomes a number. A path says where something is in a response: ``result.hits[0].name``; an
     empty path is the whole of it. Ties keep the order of the server.
@@ -272,7 +272,7 @@ def _inner(name: str, key: Any) -> str:
 
 
 def _is_plain(value: Any, name: str) -> bool:
-    """Whether a value may be told."""
+    """Whether a value may be printed."""
     text = str(value)
     if _PLACE.fullmatch(text):
         return True

@@ -21,8 +21,8 @@ from rankgauge.retrievers.vector_store import (
 class LanceDB(VectorStore):
     """Vectors in LanceDB; without an index, search is exact.
 
-    An existing table that has an index is searched by it. Ties: document id ascending; which of
-    several equals are at rank k is the store's choice.
+    An existing table that has an index is searched by it. Ties: document id ascending; the store
+    decides which of several tied documents are at rank k.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 

@@ -136,7 +136,7 @@ def holds(retriever: Any, documents: Any) -> bool | None:
 
 
 def indexing_seconds(retriever: Any) -> float | None:
-    """How long the last indexing took, with parts that had done theirs before; None if unknown."""
+    """Seconds of the last indexing, including parts that were indexed before; None if unknown."""
     try:
         taken = _LAST.get(retriever)
     except TypeError:
@@ -192,7 +192,7 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
-    """Ask any retriever, sync or async, from synchronous code: for those made of others."""
+    """Query any retriever, sync or async, from synchronous code: for composite retrievers."""
     found = responses_of(retriever)(queries, k)
     if inspect.isawaitable(found):
         found = awaited(found)
@@ -254,7 +254,7 @@ async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
 
 
 def takes_k(retriever: Any) -> bool:
-    """Whether a retriever is told how many documents to return."""
+    """Whether a retriever takes the number of documents to return."""
     if has_index(retriever):
         return True
     try:

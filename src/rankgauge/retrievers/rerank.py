@@ -23,7 +23,7 @@ from rankgauge.retrievers.rerankers import reranker_of
 class Rerank(CompositeRetriever):
     """The top documents of a retriever, reordered by a reranker.
 
-    What the reranker did not score, or what is below `depth`, stays in its old order below; its
+    Documents that the reranker did not score, or below `depth`, follow in their old order; its
     scores are made up so that they keep it there. Equal scores keep the old order. The texts of all
     documents are held in memory.
 

@@ -113,7 +113,7 @@ class Tantivy:
         return None if self._folder is None else folder_size(self._folder)
 
     def close(self) -> None:
-        """Let go of the index; what is in a folder stays."""
+        """Close the index; files in a folder stay."""
         self._index = None
 
     def index(self, documents: Iterable[Document]) -> None:

@@ -1,4 +1,4 @@
-"""What all vector stores have in common: documents go in as vectors, and the nearest come out.
+"""Base of all vector stores: they index documents as vectors and return the nearest.
 
 A store of its own is filled by ``index()``; one that exists is searched as it is. What a store
 itself has to know, how to make, fill and ask a collection, is in a file for each.
@@ -41,7 +41,7 @@ _QUERIES = 64
 
 
 class Existing(NamedTuple):
-    """What a store says of a collection; None for what it does not say."""
+    """Properties of a collection that a store reports; None for unknown ones."""
 
     similarity: str | None
     dimensions: int | None
@@ -200,7 +200,7 @@ class VectorStore(CompositeRetriever, ABC):
 
     @abstractmethod
     def _described(self) -> Existing | None:
-        """What is known of the collection; None if there is none."""
+        """Properties of the collection; None without one."""
 
     @abstractmethod
     def _create(self, dimensions: int) -> None:
@@ -223,7 +223,7 @@ class VectorStore(CompositeRetriever, ABC):
         """Close files and connections."""
 
     def _finish(self) -> None:
-        """What is done when all is in, such as an index."""
+        """Last step after all documents are added, such as an index."""
 
     def _options(self) -> dict[str, Any]:
         """Settings of its own."""
@@ -239,7 +239,7 @@ class VectorStore(CompositeRetriever, ABC):
         """Note a folder, or make one that is removed by close()."""
         if location is None:
             location = tempfile.mkdtemp(prefix="rankgauge-")
-            # At the latest when nobody has this object any more.
+            # At the latest when this object is garbage collected.
             self._remove = weakref.finalize(self, shutil.rmtree, location, ignore_errors=True)
         self._folder = Path(location)
         return location
@@ -262,7 +262,7 @@ class VectorStore(CompositeRetriever, ABC):
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """Call the client library; what it raises with a secret in its text is raised without."""
+        """Call the client library; secrets are removed from its errors."""
         try:
             yield
         except RankgaugeError:

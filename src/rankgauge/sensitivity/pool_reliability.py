@@ -105,23 +105,33 @@ class Reliability(Result):
 
     def table(self) -> Table:
         """A line for each run and measure."""
-        rows = tuple(
-            (
-                run.run, run.judgments, run.relevant, str(measure), run.values[column],
-                run.without[column], run.without[column] - run.values[column],
-                run.ranks[column], run.ranks_without[column],
-            )
-            for column, measure in enumerate(self.measures)
-            for run in self.runs
-        )  # fmt: skip
+        data = self.data_table()
+        rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in data.rows)
         return Table(
             columns=(
-                "run", "own judgments", "relevant", "measure", "all", "without own", "change",
-                "place", "place without",
+                "run", "own", "relevant", "measure", "all", "without own", "change", "rank",
             ),
             rows=rows,
-            title="each run without the judgments that only it brought",
+            title="each run without the judgments that only it brought (own)",
             notes=self.notes,
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """A line for each run and measure, with both ranks as numbers."""
+        return Table(
+            (
+                "run", "own judgments", "relevant", "measure", "all", "without own", "change",
+                "rank", "rank without own",
+            ),
+            tuple(
+                (
+                    run.run, run.judgments, run.relevant, str(measure), run.values[column],
+                    run.without[column], run.without[column] - run.values[column],
+                    run.ranks[column], run.ranks_without[column],
+                )
+                for column, measure in enumerate(self.measures)
+                for run in self.runs
+            ),
         )  # fmt: skip
 
 
@@ -139,9 +149,9 @@ def reliability(
     """Whether judgments are fair to a run that had no part in making them: leave one run out.
 
     Judgments are mostly made of what some runs retrieved: the pool. A later run, which finds other
-    documents, may be measured too low. How much, the runs of the pool tell: each is measured once
-    more without the judgments that only it brought (Zobel 1998), as if it came later. Where several
-    runs are of one system they share what they find, so a whole group is left out (Buckley,
+    documents, may be measured too low. The runs of the pool estimate by how much: each is measured
+    once more without the judgments that only it brought (Zobel 1998), as if it came later. Where
+    several runs are of one system they share what they find, so a whole group is left out (Buckley,
     Dimmick, Soboroff and Voorhees 2007).
 
     Args:

@@ -66,7 +66,7 @@ class TieReport(Result):
     Attributes:
         run_name: What the run is called.
         ties: The policy that made the values as evaluated.
-        spans: For each measure what it is and what it could be.
+        spans: For each measure its value and its possible range.
         evaluations: The evaluations behind it: ``value``, ``worst``, ``best`` and ``mean``, the
             last without measures that have no closed form, and not there if none has one.
         counts: ``queries`` evaluated, of them ``tied`` (with equal scores) and ``deciding`` (with

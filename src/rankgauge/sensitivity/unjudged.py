@@ -43,8 +43,8 @@ class Drawing:
 
     Attributes:
         draws: How often each query is drawn.
-        seed: Where the draws begin.
-        level: How much of the drawn means the interval holds.
+        seed: Seed of the draws.
+        level: Share of the drawn means within the interval.
         prior: Which grades of the query are drawn from: those judged in the ``run``, down to the
             cut-off, those of the whole ``pool``, or ``run and pool``: each half of the time.
 
@@ -98,7 +98,7 @@ class UnjudgedReport(Result):
         bootstrapped: The nDCG measures, with grades drawn at random.
         drawing: How they were drawn.
         top: The grade that stands for relevant.
-        relevant_share: How much of what is judged is relevant to any degree.
+        relevant_share: Share of judged documents that are relevant to any degree.
     """
 
     none_relevant: Evaluation
@@ -292,7 +292,7 @@ class _Lists:
 
 
 def _depth(block: JudgedRun, measure: Measure) -> IntArray:
-    """(Q,) down to which rank unjudged documents are looked at."""
+    """(Q,) last rank at which unjudged documents are counted."""
     k = dict(measure.params).get("k")
     return block.depth(int(k) if isinstance(k, int) else None)
 
@@ -317,7 +317,7 @@ def _generator(seed: int, query: bytes) -> np.random.Generator:
 
 
 def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
-    """(draws,) the values of one query, with drawn grades for what has none."""
+    """(draws,) the values of one query, with drawn grades for unjudged documents."""
     depth = _depth(one, measure)
     upto = int(depth[0])
     missing = upto - int(np.count_nonzero(one.judged & (one.rank <= upto)))

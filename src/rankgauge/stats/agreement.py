@@ -96,7 +96,7 @@ def krippendorff_alpha(
             ratings between them) or ``interval`` (squared difference).
         level: Confidence of the interval.
         draws: Resamples of the units; 0 for no interval.
-        seed: Of the draws.
+        seed: Seed of the draws.
         clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
 
     Example:
@@ -150,7 +150,7 @@ def percent_agreement(
         ratings: (U, R) numbers, NaN where missing.
         level: Confidence of the interval.
         draws: Resamples of the units; 0 for no interval.
-        seed: Of the draws.
+        seed: Seed of the draws.
         clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
 
     Example:
@@ -191,7 +191,7 @@ def cohen_kappa(
             ``quadratic`` ((a - b)²).
         level: Confidence of the interval.
         draws: Resamples of the units; 0 for no interval.
-        seed: Of the draws.
+        seed: Seed of the draws.
         clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
 
     Example:

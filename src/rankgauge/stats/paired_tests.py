@@ -289,7 +289,7 @@ def bootstrap_interval(
         differences: (Q,) one per query, at least two.
         level: Its confidence, between 0 and 1.
         draws: Number of resamples.
-        seed: Of the draws.
+        seed: Seed of the draws.
         method: ``percentile`` or ``bca``.
         jobs: Threads; the interval does not depend on their number.
 

@@ -168,7 +168,7 @@ def detectable_by_sign_test(
     Args:
         changed: The share of the queries that differ.
         queries: Number of queries, at least two.
-        power: How often it shall be seen.
+        power: Required probability of detection.
         alpha: Level of the test.
 
     Example:

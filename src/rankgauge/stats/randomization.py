@@ -57,13 +57,13 @@ def randomization_test(
     Null hypothesis: A and B are exchangeable within each query. p is the share of sign patterns
     whose |sum| is at least the observed one. Columns with at most 16 differences that are not 0 go
     through all patterns (p >= 2 ** (1 - changed)); for others p = (b + 1) / (draws + 1) with b of
-    `draws` random patterns (Phipson and Smyth 2010). All columns see the same patterns. A query
-    where nothing differs changes nothing. Identical systems have p = 1.
+    `draws` random patterns (Phipson and Smyth 2010). All columns see the same patterns. Queries
+    without a difference have no effect. Identical systems have p = 1.
 
     Args:
         differences: (Q,) or (Q, M), at least two queries.
         draws: Number of random patterns.
-        seed: Of the draws; see :func:`seed_of`.
+        seed: Seed of the draws; see :func:`seed_of`.
         jobs: Threads; p does not depend on their number.
 
     Returns:
@@ -104,7 +104,7 @@ def pairwise_test(
     Args:
         values: (Q, S) the value of each system for each query.
         draws: Number of random patterns.
-        seed: Of the draws.
+        seed: Seed of the draws.
         jobs: As for :func:`randomization_test`.
 
     Returns:
@@ -159,7 +159,7 @@ def max_t(
     Args:
         differences: (Q, M).
         draws: Number of random patterns.
-        seed: Of the draws.
+        seed: Seed of the draws.
         jobs: As for :func:`randomization_test`.
 
     Returns:
@@ -207,7 +207,7 @@ def tukey_hsd(
     Args:
         values: (Q, S) the value of each system for each query.
         draws: Number of random permutations.
-        seed: Of the draws.
+        seed: Seed of the draws.
         jobs: As for :func:`randomization_test`.
 
     Returns:

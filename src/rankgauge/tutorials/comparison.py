@@ -1,4 +1,4 @@
-"""Retrievers side by side, from what they retrieved."""
+"""Comparison of retrievers from their rankings."""
 
 from __future__ import annotations
 

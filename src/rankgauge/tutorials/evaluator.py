@@ -208,9 +208,9 @@ class RetrievalEvaluator:
     def _measured(self, retrieved: Any, relevant: Any) -> tuple[dict[str, float], float] | None:
         """The values of one query, without an evaluation; None where only that can have them."""
         grades = grades_of(retrieved, relevant)
-        found = None if grades is None else measure_grades(self._measures, *grades)
-        if found is None:
+        if grades is None:
             return None
+        found = measure_grades(self._measures, *grades)
         first = found[self._measures.index(_FIRST)]
         values = (0.0 if isnan(value) else value for value in found)
         return dict(zip(map(str, self._measures), values, strict=True)), first
@@ -453,7 +453,7 @@ def _title(count: int | None) -> str:
 
 
 def _cutoffs(values: Mapping[str, float]) -> list[int]:
-    """Every cut-off there is, ascending by number (10 after 9, not after 1)."""
+    """All cut-offs, ascending by number (10 after 9, not after 1)."""
     return sorted({at for key in values if (at := _split(key)[1]) is not None})
 
 

@@ -12,7 +12,7 @@ from rankgauge.measures.measure import Measure
 
 @dataclass(frozen=True)
 class RetrievalResult:
-    """What was retrieved for a query, and what is relevant.
+    """Retrieved and relevant documents of a query.
 
     Attributes:
         query_id: The query.

@@ -161,7 +161,7 @@ def _picked(task: Task, made: Choice | None) -> str:
 
 
 def _choice_of(visit: Visit, task: Task) -> Choice:
-    """The choice that a form says."""
+    """The choice of a form."""
     form, shown = visit.form, task.presentation
     try:
         name = str(uuid.UUID(form.get("choice", "")))

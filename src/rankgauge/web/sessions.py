@@ -25,7 +25,7 @@ _DAYS = 30
 
 
 class RateLimit:
-    """At most so many events in this many seconds, of one sender and of all.
+    """Limits of events per number of seconds, of one sender and of all.
 
     It is kept in memory: of several processes each counts its own.
 

@@ -104,7 +104,7 @@ def _disputed(visit: Visit) -> list[DisputedSet]:
 
 
 def _describe_judgment(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
-    """Return in words what was chosen; `names` are those of the documents."""
+    """Describe a choice; `names` are those of the documents."""
     choice = judgment.choice
     if choice is None:
         return "open"

@@ -148,7 +148,7 @@ def label_answers(
         store: Where verdicts are stored.
         person: The name under which they are stored.
         relations: What is judged: keys of `rankgauge.answers.LABELS`.
-        claims: Gives the claims of a record.
+        claims: Function that returns the claims of a record.
         criteria: Criteria of the user, each a name and its wording; they are judged, too.
         host: The address to listen on.
         port: The port; a free one if 0.
