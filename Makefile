@@ -6,7 +6,7 @@ SAMPLE := src/rankgauge/sample
 PARALLEL := --numprocesses auto --dist loadfile
 # What the demos use, besides the core (a comma would end an argument of a call below).
 DEMO := '.[bm25,plots,web]'
-# Words for the benchmarks: make bench-peers BENCH='--large --write docs/explain/speed.md'
+# Words for the benchmarks: make bench-peers BENCH=--large
 BENCH ?=
 FUZZ ?=
 # What make mutants changes, and the tests that should notice.
@@ -72,6 +72,12 @@ bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large w
 	.venv-peers/bin/python benchmarks/checking.py $(BENCH)
 	.venv-peers/bin/python benchmarks/commands.py $(BENCH)
 	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
+
+speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure every table of docs/explain/speed.md anew: an hour and more
+	for script in run comparing running checking commands ties; do \
+		.venv-peers/bin/python benchmarks/$$script.py --large --write docs/explain/speed.md || exit 1; done
+	for script in diversity judging judging_pages drift answers; do \
+		.venv/bin/python benchmarks/$$script.py --write docs/explain/speed.md || exit 1; done
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support, without the compiled core
 	RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests

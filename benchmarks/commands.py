@@ -1,10 +1,11 @@
-"""What commands cost beside the evaluations they contain: prints a table in Markdown.
+"""What commands cost, how that grows, and what two jobs save: prints tables in Markdown.
 
     python benchmarks/commands.py [--tiny] [--large] [--write PAGE]
 
 Each command is a process of its own, from its start to its end, and follows an evaluation of the
 same file; the ratio is that of the two. The second run has the documents of the first in another
-order.
+order. The exponent of growth is the slope of a line through the logarithms of lines and of CPU time
+beyond that of a file of a few lines.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ import argparse
 import math
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from page import number, put, table
-from processes import Took, process
+from processes import Took, median, process
 from workloads import Work, files
 
 DATA = Path(__file__).parent.parent / "build" / "benchmarks"
 SMALL, LARGE, TINY = Work(700, 1000, 2), Work(7000, 1000, 2), Work(50, 20, 4)
+FEW = Work(5, 20, 4)
+STEPS = (Work(175, 1000, 2), Work(700, 1000, 2), Work(2800, 1000, 2))
+TINY_STEPS = (TINY, Work(100, 20, 4))
 # Each command, how many evaluations it contains, its goals: CPU beside these evaluations, MiB.
 COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("compare {qrels} {a} {b}", 2, 2.5, 300),
@@ -42,6 +47,7 @@ COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("convert {a} {folder}/run.csv", 1, 6, 500),
     ("explain {qrels} {a} nDCG@10 --against-mean 0.5", 1, math.inf, math.inf),
 )
+EVALUATE = "evaluate {qrels} {a}"
 RULES = "[measures]\nAP = { margin = 0.00001 }\n"
 
 
@@ -60,24 +66,85 @@ def _took(words: str) -> Took:
     return process([sys.executable, "-m", "rankgauge", *words.split()])
 
 
-def rows(work: Work) -> Iterator[tuple[str, ...]]:
-    """A row for each command."""
+@contextmanager
+def prepared(work: Work) -> Iterator[Callable[[str], Took]]:
+    """A function that runs a command on the files of a workload."""
     qrels, run = files(work, DATA)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rules = folder / "rules.toml"
         rules.write_text(RULES, encoding="utf-8")
         given = {"qrels": qrels, "a": run, "b": second(run, folder), "rules": rules}
+        yield lambda command: _took(command.format(**given, folder=folder))
+
+
+def _shown(command: str) -> str:
+    shown = command.split(" -o ", maxsplit=1)[0].replace("{folder}/", "")
+    for word in ("{", "}", " --rules rules", " --baseline base.json"):
+        shown = shown.replace(word, "")
+    return f"`{shown}`"
+
+
+def rows(work: Work) -> Iterator[tuple[str, ...]]:
+    """A row for each command."""
+    with prepared(work) as ran:
         for command, contains, goal, room in COMMANDS:
-            one = _took(f"evaluate {qrels} {run}")
-            took = _took(command.format(**given, folder=folder))
-            shown = command.split(" -o ")[0].replace("{folder}/", "")
-            for word in ("{", "}", " --rules rules", " --baseline base.json"):
-                shown = shown.replace(word, "")
+            one, took = ran(EVALUATE), ran(command)
             ratio = took.cpu / (contains * one.cpu)
             text = f"{ratio:.1f}" + ("" if ratio <= goal else f" (goal: {goal:g})")
             peak = f"{took.peak:.0f}" + ("" if took.peak <= room else f" (goal: {room:g})")
-            yield f"`{shown}`", str(contains), number(one.cpu), number(took.cpu), text, peak
+            yield _shown(command), str(contains), number(one.cpu), number(took.cpu), text, peak
+
+
+def exponent(lines: Sequence[int], seconds: Sequence[float]) -> float:
+    """The slope of the line through the logarithms, by least squares."""
+    xs, ys = ([math.log(value) for value in values] for values in (lines, seconds))
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum(
+        (a - x) ** 2 for a in xs
+    )
+
+
+def growth(works: Sequence[Work]) -> Iterator[tuple[str, ...]]:
+    """A row for each command: seconds by size, and the exponent of lines."""
+    took: dict[str, list[float]] = {
+        command: [] for command in (EVALUATE, *(c for c, *_ in COMMANDS))
+    }
+    for work in (FEW, *works):
+        with prepared(work) as ran:
+            for command, seconds in took.items():
+                # What other programs do to the time only adds to it.
+                turns = _TURNS if work.docs * work.queries < _SHORT else 1
+                seconds.append(min(ran(command).cpu for _ in range(turns)))
+    lines = [work.queries * work.docs for work in works]
+    for command, (start, *seconds) in took.items():
+        # Less than that is lost in what other programs do to the time.
+        beyond = {
+            n: one - start for n, one in zip(lines, seconds, strict=True) if one - start >= _LEAST
+        }
+        shown = f"{exponent([*beyond], [*beyond.values()]):.2f}" if len(beyond) > 1 else "–"
+        yield _shown(command), *(number(one) for one in (start, *seconds)), shown
+
+
+# Commands that can share their work, and how many times each is run.
+SHARED = (
+    "evaluate {qrels} {a} {b}",
+    "compare {qrels} {a} {b}",
+    "compare {qrels} {a} {b} --draws 100000",
+)
+_TURNS = 3
+_LEAST = 0.05  # seconds beyond start, from which on a size counts for the exponent
+_SHORT = 500_000  # lines up to which a command is timed so often for its growth
+
+
+def shared(work: Work, turns: int) -> Iterator[tuple[str, ...]]:
+    """A row for each command: CPU and wall seconds by one job and by two, in turn."""
+    with prepared(work) as ran:
+        for command in SHARED:
+            took = [[ran(f"{command} --jobs {jobs}") for jobs in (1, 2)] for _ in range(turns)]
+            one, two = (median(some) for some in zip(*took, strict=True))
+            cells = (number(value) for value in (one.cpu, one.wall, two.cpu, two.wall))
+            yield _shown(command), *cells, f"{one.wall / two.wall:.2f}"
 
 
 HEAD = ("command", "evaluations", "one evaluation s", "command s", "ratio", "peak MiB")
@@ -92,9 +159,18 @@ def main(words: Sequence[str] | None = None) -> None:
     given = parser.parse_args(words)
     work = TINY if given.tiny else LARGE if given.large else SMALL
     said = table((f"{work}: {HEAD[0]}", *HEAD[1:]), rows(work))
-    print(said)
+    print(said, flush=True)
+    works = TINY_STEPS if given.tiny else STEPS
+    sizes = [f"{one.queries * one.docs / 1e6:g} M lines s" for one in works]
+    grown = table(("command", "start s", *sizes, "exponent"), growth(works))
+    print(f"\n{grown}", flush=True)
+    head = ("1 job, CPU s", "wall s", "2 jobs, CPU s", "wall s", "wall 1 / 2")
+    jobs = table((f"{work}: {HEAD[0]}", *head), shared(work, 1 if given.tiny else _TURNS))
+    print(f"\n{jobs}")
     if given.write:
         put(given.write, "commands", said)
+        put(given.write, "command-growth", grown)
+        put(given.write, "jobs", jobs)
 
 
 if __name__ == "__main__":

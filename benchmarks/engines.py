@@ -40,6 +40,7 @@ class Engine:
         other: Which definition differs, so that it is a reference of speed only.
         heavy: Takes seconds to start, so it is asked in one round only.
         large: It is asked for large workloads, too.
+        environment: Variables of its processes.
     """
 
     name = ""
@@ -53,6 +54,7 @@ class Engine:
     other = ""
     heavy = False
     large = True
+    environment: dict[str, str] = {}  # noqa: RUF012 - not changed
 
     def missing(self) -> str:
         """Why it cannot be asked here; "" if it can."""
@@ -123,6 +125,16 @@ class Rankgauge(Engine):
 def _plain(means: Means) -> Means:
     # The names of measures say all that was decided; what is asked does not.
     return {name.replace("(top=4)", ""): value for name, value in means.items()}
+
+
+class WithoutCore(Rankgauge):
+    """Ours without its compiled core, where there is one."""
+
+    name = "rankgauge, NumPy only"
+    environment = {"RANKGAUGE_NATIVE": "0"}  # noqa: RUF012 - not changed
+
+    def missing(self) -> str:
+        return "" if find_spec("rankgauge.core._native") else "the compiled core was not built"
 
 
 class TrecEval(Engine):
@@ -229,7 +241,7 @@ class IrMeasures(Engine):
     forms = ("Python", "CLI", "dicts", *LIBRARIES)
     tolerance = 1e-4
     apart = ("RR@10",)
-    ties = f"most come from pytrec_eval; RR@10, to {LOOSE}, from an engine of other order of ties"
+    ties = "they come from pytrec_eval (but for RR with a cut-off, which is not asked)"
 
     def command(self, qrels: str, run: str, measures: Sequence[str]) -> list[str]:
         asked = "/dev/stdin" if run == "-" else run
@@ -381,5 +393,13 @@ class Torchmetrics(Engine):
 
 
 OURS = Rankgauge()
-PEERS = (TrecEval(), PytrecEval(), IrMeasures(), Ranx(), ScikitLearn(), Torchmetrics())
+PEERS = (
+    WithoutCore(),
+    TrecEval(),
+    PytrecEval(),
+    IrMeasures(),
+    Ranx(),
+    ScikitLearn(),
+    Torchmetrics(),
+)
 ENGINES = {engine.name: engine for engine in (OURS, *PEERS)}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,10 @@ _NUMBERS = ("cpu", "wall", "peak")
 
 
 def process(
-    words: Sequence[str], stdin: Path | None = None, said: Callable[[str], Any] = lambda _: {}
+    words: Sequence[str],
+    stdin: Path | None = None,
+    said: Callable[[str], Any] = lambda _: {},
+    environment: Mapping[str, str] | None = None,
 ) -> Took:
     """What a command takes from its start to its end.
 
@@ -63,17 +67,20 @@ def process(
         Refused: If it fails, or is not done in time.
     """
     asked = json.dumps({"words": [*words], "stdin": stdin and str(stdin)})
-    found = json.loads(_output([sys.executable, "-I", "-S", str(HERE / "launch.py"), asked]))
+    launched = [sys.executable, "-I", "-S", str(HERE / "launch.py"), asked]
+    found = json.loads(_output(launched, environment))
     if found["status"]:
         raise Refused(_last_line(found["err"]))
     return Took(*(found[key] for key in _NUMBERS), said(found["out"]))
 
 
-def _output(words: Sequence[str]) -> str:
+def _output(words: Sequence[str], environment: Mapping[str, str] | None) -> str:
+    # Where modules are not kept compiled, those of the working copy would be compiled each time.
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=PATIENCE
-        )  # fmt: skip
+            words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=env
+        )
     except subprocess.TimeoutExpired:
         raise Refused(f"not done after {PATIENCE} seconds") from None
     if done.returncode:
@@ -112,11 +119,11 @@ class Question:
             asked: dict[str, Any] = {"engine": engine.name, "form": self.form, "measures": measures}
             asked["work"] = asdict(self.work)
             words = (sys.executable, str(HERE / "warm.py"), json.dumps(asked))
-            return Took(**json.loads(_output(words)))
+            return Took(**json.loads(_output(words, engine.environment)))
         qrels, run = files(self.work, data)
         if self.form == "CLI":
             words = engine.command(str(qrels), "-" if self.pipe else str(run), measures)
-            return process(words, run if self.pipe else None, engine.said)
+            return process(words, run if self.pipe else None, engine.parse, engine.environment)
         words = (
             sys.executable,
             str(HERE / "cold.py"),
@@ -125,7 +132,7 @@ class Question:
             str(run),
             *measures,
         )
-        return process(words, said=_pairs)
+        return process(words, said=_pairs, environment=engine.environment)
 
 
 def _pairs(output: str) -> dict[str, float]:

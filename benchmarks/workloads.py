@@ -1,4 +1,4 @@
-"""What is measured: 20 measures, and judgments and runs of any size from a seed.
+"""What is measured: measures, and judgments and runs of any size from a seed.
 
 A workload is a table: for each query distinct documents, best first, their scores, and judgments.
 Mappings, data frames and files are made of the same table, so that they have the same means.
@@ -25,6 +25,8 @@ MEASURES = (
     "nDCG@10", "nDCG@100", "AP", "RR", "P@1", "P@3", "P@5", "P@10", "P@20", "R@1", "R@3", "R@5",
     "R@10", "R@20", "R@100", "Success@1", "Success@5", "Success@10", "RR@10", "ERR@20",
 )  # fmt: skip
+# Those of trec_eval: what is asked of everyone, so that the work is the same.
+SHARED = tuple(name for name in MEASURES if name not in {"RR@10", "ERR@20"})
 # Ten more, which every peer has, too.
 MORE = (
     "nDCG@5", "nDCG@20", "P@15", "P@30", "P@100", "R@15", "R@30", "R@50", "Success@3", "Success@20",

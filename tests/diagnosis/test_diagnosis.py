@@ -422,7 +422,7 @@ def test_ids_below_the_cut_off_decide_nothing_and_blocks_neither(words, tmp_path
     }
     run = {
         query: {doc: dice.choice((dice.random(), 0.5)) for doc in dice.sample(docs, 25)}
-        for query in [*qrels, "not judged"]
+        for query in [*qrels, "unknown"]
         if query != "q7"
     }
     path = tmp_path / "a.run"

@@ -84,7 +84,7 @@ def test_no_question_ticked_is_said(lead):
     page = lead.get("/production/sample?n=5")
     answer = lead.post("/production/questions", data=fields_of(page, "/production/questions"))
     assert answer.status_code == 400
-    assert "no question was ticked" in answer.text
+    assert "no question was selected" in answer.text
 
 
 def test_judges_do_not_see_production(project, log):

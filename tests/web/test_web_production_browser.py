@@ -56,7 +56,7 @@ def test_new_questions_are_added_by_keyboard_alone(served, tmp_path, options):
     assert boxes.count() == 30
     boxes.first.focus()
     page.keyboard.press("Space")
-    follow(page, "Add the ticked questions")
+    follow(page, "Add the selected questions")
     page.wait_for_url("**/questions")
     added = [each for each in site.project.questions.values() if each.origin == "log"]
     assert len(added) == 29

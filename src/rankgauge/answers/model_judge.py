@@ -410,13 +410,13 @@ def extract_claims(
 
     Claims and nuggets are stored by the question and the text, so that all systems share those of a
     reference. Only texts that the store does not have are sent. A text whose extraction fails has
-    no claims: measures that need them are not known, and asking again sends it again. Blank texts
+    no claims: measures that need them are unknown, and the next call retries it. Blank texts
     and abstentions (`abstains`) have no claims.
 
     Args:
         answers: The records.
         model: The model.
-        store: Where claims are kept.
+        store: The store of claims.
         nuggets: Whether to extract nuggets from the references, too.
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
         max_cost: No call is made that could cost more than what is left of this.

@@ -263,13 +263,13 @@ class _Ranked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PreferenceRun(Cached):
-    """A run seen through preferences: what measures of preferences read.
+    """A run joined with preferences: the input of measures of preferences.
 
     A preference is *kept* by a run that has the preferred document above the other, or retrieved it
     alone.
 
     Attributes:
-        ranked: (Q,) the groups of each query, and where their documents stand.
+        ranked: (Q,) the groups of each query, with the ranks of their documents.
     """
 
     ranked: tuple[_Ranked, ...]

@@ -173,14 +173,14 @@ class QueryDiagnosis:
 
     Attributes:
         query_id: The query.
-        text: What was asked; empty without a collection.
+        text: Text of the query; empty without a collection.
         value: Its value by the measure of the diagnosis.
         attainable: The value of the best ranking that the judgments allow.
-        terms: The words of the query whose terms are looked for in documents.
+        terms: The words of the query whose terms are searched in documents.
         relevant: How many relevant documents it has.
         found: How many of them are in the first k.
         causes: Names of the causes, the primary one first.
-        evidence: What was seen of the causes that belong to the query, one sentence each.
+        evidence: Evidence for the causes, one sentence each.
         missed: The documents missed: highest grade first, then best rank.
         unjudged: Documents in the first k without a grade: judge these first.
     """

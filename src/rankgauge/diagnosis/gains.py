@@ -294,11 +294,15 @@ class Simulation:
 
     def _changed(self, change: _Change) -> Iterator[dict[str, dict[str, int]]]:
         """The changed rankings, some queries at a time, so that they are not all in memory."""
+        scores: list[int] = []
         for start in range(0, len(self.queries), _BLOCK):
             block = {}
             for query in self.queries[start : start + _BLOCK]:
                 docs = change(query)
-                block[query.query_id] = dict(zip(docs, range(len(docs), 0, -1), strict=True))
+                if len(docs) > len(scores):
+                    scores = list(range(len(docs), 0, -1))
+                first = len(scores) - len(docs)
+                block[query.query_id] = dict(zip(docs, scores[first:], strict=True))
             yield block
 
 

@@ -28,6 +28,7 @@ class RankedQuery:
         query_id: The query.
         docs: Its documents, best rank first.
         scores: Their scores.
+        ranks: The rank of each retrieved document with a grade, from 1, best first.
         grades: The grade of each judged document (>= 0), retrieved or not.
         rel: The grade from which a document is relevant.
     """
@@ -35,14 +36,9 @@ class RankedQuery:
     query_id: str
     docs: tuple[str, ...]
     scores: Sequence[float]
+    ranks: Mapping[str, int]
     grades: Mapping[str, float]
     rel: float
-
-    @cached_property
-    def ranks(self) -> Mapping[str, int]:
-        """The rank of each retrieved document with a grade, from 1."""
-        grades = self.grades
-        return {doc: rank for rank, doc in enumerate(self.docs, start=1) if doc in grades}
 
     @cached_property
     def relevant(self) -> tuple[str, ...]:
@@ -89,11 +85,12 @@ class RankedQuery:
         return sorted(docs, key=self.grade, reverse=True)
 
 
-Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float]]]
+# By query: documents, scores, and the ranks of those that are judged.
+Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float], Mapping[str, int]]]
 
 
 def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
-    """Return documents and scores of the judged queries of a run, best first.
+    """Return documents, scores and judged ranks of the judged queries of a run, best first.
 
     With `named` only so many first documents have their ids, and those below that are judged: the
     others get an id that says their rank, and that no document can have.
@@ -110,18 +107,17 @@ def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
         for start, stop in pairwise(ends)
     ]
     joined = join(qrels, run, ties="trec", table=run.without_repeats("error"))
-    numbers = np.repeat(joined.in_run, np.diff(joined.offsets))
-    below = np.flatnonzero(joined.rank > most)
-    judged = qrels.table.docs.take(joined.rows[below]).shown()
-    for number, rank, doc in zip(
-        numbers[below].tolist(), joined.rank[below].tolist(), judged, strict=True
+    judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
+    queries, found = table.queries.shown(), {}
+    for n, (first, last) in zip(
+        joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True
     ):
-        docs[number][rank - 1] = doc
-    queries = table.queries.shown()
-    return {
-        queries[n]: (tuple(docs[n]), array("d", table.values[ends[n] : ends[n + 1]].tobytes()))
-        for n in joined.in_run.tolist()
-    }
+        known = dict(zip(judged[first:last], ranks[first:last], strict=True))
+        for doc, rank in known.items():
+            docs[n][rank - 1] = doc
+        scores = array("d", table.values[ends[n] : ends[n + 1]].tobytes())
+        found[queries[n]] = tuple(docs[n]), scores, known
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +130,8 @@ def ranked_queries(qrels: Qrels, rankings: Rankings, rel: float) -> tuple[Ranked
     """Return each judged query, in the order of the judgments."""
     found = []
     for query in qrels.query_ids:
-        docs, scores = rankings.get(query, ((), ()))
+        docs, scores, judged = rankings.get(query, ((), (), {}))
         grades = {doc: grade for doc, grade in qrels[query].items() if grade >= 0}
-        found.append(RankedQuery(query, docs, scores, grades, rel))
+        ranks = {doc: rank for doc, rank in judged.items() if doc in grades}
+        found.append(RankedQuery(query, docs, scores, ranks, grades, rel))
     return tuple(found)

@@ -102,12 +102,14 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             and :func:`rankgauge.evaluation.group_means`. Or the name of a field of `questions`.
         questions: Query id to fields, or the path of a file of queries: JSON lines or CSV. The
             field ``origin`` says which questions are ``generated``.
-        mix_origins: Whether generated questions and others may share a mean; refused without.
-        draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
-            them has no closed form; without, such a measure is refused.
-        seed: Where the draws begin.
-        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides about
-            ties and queries, and a measure that means something else there is named as what it is.
+        mix_origins: Whether generated and other questions may share a mean; by default this is
+            refused.
+        draws: With ``ties="mean"``: number of random orders for a measure whose mean over all
+            orders has no closed form; without it, such measures are refused.
+        seed: Seed of the draws.
+        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides ties
+            and queries; a measure that the tool defines differently is printed under its actual
+            name.
         memory: A limit such as ``"512MB"``, for files that do not fit in memory: they are read in
             parts, and what is not in the order of its queries goes through temporary files. The
             values are the same, bit by bit. The values of all queries, and all documents of the
@@ -119,8 +121,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         UnknownName: For an unknown measure or choice.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input cannot be worked with; the message names the place. If questions
-            are generated and others are not.
+        InputError: If an input is not usable; the message names the location. If some questions are
+            generated and others are not.
         StorageError: If temporary files cannot be written.
 
     Example:

@@ -79,10 +79,10 @@ class Reproduction(Result):
     Made by :func:`reproduce`. Printed, it is a table.
 
     Attributes:
-        measure: The measure, as we take it.
+        measure: The measure, by our definition.
         given: The numbers.
         fits: The ways that fit best, the best first; ours is among them.
-        tried: How many ways were tried.
+        tried: Number of ways tried.
         sure: How sure the best one is: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses
             some queries) or ``not found``.
         why: Why that is so, in one sentence.

@@ -130,11 +130,11 @@ def plan_judging(
             of the evaluations, by their first measure.
         evaluations: Of different runs for the same queries.
         documents: Candidates of each question.
-        settings: How to judge; the default ones if None.
+        settings: The settings of the project; defaults if None.
         power: How often the difference is detected.
         alpha: Level of the test.
-        agreement: Half of the width of the 95% interval of alpha that is wanted.
-        seconds: How long a task takes.
+        agreement: Wanted half-width of the 95% interval of alpha.
+        seconds: Seconds of one task.
 
     Raises:
         InputError: If there is neither `sd` nor two evaluations of the same queries.

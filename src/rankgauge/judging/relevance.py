@@ -82,8 +82,8 @@ class Relevance(Result):
             that were never judged are last.
         resolved: Whether the relevance of each document of a question is known
             (:func:`is_resolved`; of graded documents: whether all have a grade).
-        counted: Judgments that are in the numbers.
-        excluded: Judgments that are not, by their status.
+        counted: Number of judgments used.
+        excluded: Number of judgments not used, by status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
             intervals. Predictions are from a fit with a nearly flat prior (sd 30).
         level: Confidence of the intervals.

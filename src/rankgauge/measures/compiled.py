@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.core import native
 from rankgauge.core.grammar import Value
 from rankgauge.data.dict_runs import are_ids
-from rankgauge.data.judged_run import Values, discount_table
+from rankgauge.data.judged_run import JudgedRun, Values, discount_table
 from rankgauge.measures.measure import Measure
 
 # The number of a family is its place, as in `native.c`; Beyond is whether more than k documents
@@ -95,8 +95,8 @@ def _are_plain(ids: Iterable[Any]) -> bool:
 
 def measure_grades(
     measures: tuple[Measure, ...], grades: list[float], pool: list[float]
-) -> list[float] | None:
-    """Return the values of one ranking; None if the compiled core does not compute them.
+) -> list[float]:
+    """Return the values of one ranking, by the compiled core if it can.
 
     Args:
         measures: The measures.
@@ -104,11 +104,14 @@ def measure_grades(
         pool: All grades of the query, in any order.
     """
     rows = None if native.core is None else _program_of(measures)
-    if native.core is None or rows is None:
-        return None
-    ideal = sorted([grade for grade in pool if grade >= 0], reverse=True)
-    discounts = discount_table(max(len(grades), len(ideal)))
-    return native.core.measure_grades(grades, ideal, discounts, rows)
+    if native.core is not None and rows is not None:
+        ideal = sorted([grade for grade in pool if grade >= 0], reverse=True)
+        discounts = discount_table(max(len(grades), len(ideal)))
+        found: list[float] | None = native.core.measure_grades(grades, ideal, discounts, rows)
+        if found is not None:
+            return found
+    ranking = JudgedRun.from_grades(grades, pool)
+    return [float(measure.values(ranking)[0]) for measure in measures]
 
 
 @lru_cache(maxsize=256)

@@ -49,7 +49,7 @@ class Declaration(NamedTuple):
     """The identity of a measure: it feeds parser, documentation, command line and tests.
 
     Attributes:
-        name: The name, as the field writes it.
+        name: The usual name in the literature.
         doc: Its page: formula, when to use it, source.
         defaults: Its parameters with their defaults; `required` has those without.
         required: Parameters that must be given.
@@ -70,7 +70,7 @@ class Declaration(NamedTuple):
         curve: Values of `at` that a bare name stands for.
         stated: Parameters that the name always states, since tools differ in their default.
         tie_mean: How the mean over all orders of equal scores is found: ``linear``, by the kernel
-            from an averaged run, since it only adds up what ranks are worth; ``same``, no order
+            from an averaged run, since it is a sum of rank weights; ``same``, no order
             changes it; or by a function like the kernel. Empty where there is no closed form.
         monotone: Whether a document of a higher grade further up never makes it worse, so that the
             orders by grade are the best and the worst.

@@ -103,8 +103,8 @@ class DriftReport(Result):
         evaluation: Simple properties of the evaluation questions.
         log: Simple properties of the log questions.
         shared: The number of evaluation questions that users asked word for word.
-        shared_traffic: Their share of what users asked.
-        encoder: How questions were made vectors.
+        shared_traffic: Their share of the questions of users.
+        encoder: The encoder of questions.
         distinctions: The two classifiers.
         p: The p-value that both sets are samples of the same questions.
         permutations: The number of permutations.
@@ -119,7 +119,7 @@ class DriftReport(Result):
         far: The distance above which they are far.
         query_weights: The weight of each evaluation question by identifier, mean 1.
         seed: The seed of everything random.
-        points: The questions on a plane.
+        points: The questions as points in two dimensions.
     """
 
     verdict: str

@@ -208,9 +208,9 @@ class RetrievalEvaluator:
     def _measured(self, retrieved: Any, relevant: Any) -> tuple[dict[str, float], float] | None:
         """The values of one query, without an evaluation; None where only that can have them."""
         grades = grades_of(retrieved, relevant)
-        found = None if grades is None else measure_grades(self._measures, *grades)
-        if found is None:
+        if grades is None:
             return None
+        found = measure_grades(self._measures, *grades)
         first = found[self._measures.index(_FIRST)]
         values = (0.0 if isnan(value) else value for value in found)
         return dict(zip(map(str, self._measures), values, strict=True)), first

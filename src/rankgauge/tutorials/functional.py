@@ -46,7 +46,6 @@ from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from rankgauge.core.ids import Blame, Ids, near_match, show_id
-from rankgauge.data.judged_run import JudgedRun
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.formats.columns import JUDGMENTS
@@ -475,10 +474,8 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
 
 def _number(measure: Measure, grades: list[float], pool: list[float]) -> float:
     """The value of a ranking with these grades; `pool` has all grades of the query."""
-    found = measure_grades((measure,), grades, pool)
-    if found is None:
-        found = measure.values(JudgedRun.from_grades(grades, pool)).tolist()
-    return 0.0 if math.isnan(found[0]) else found[0]
+    (value,) = measure_grades((measure,), grades, pool)
+    return 0.0 if math.isnan(value) else value
 
 
 def _ranking(retrieved: Ranking) -> list[bytes]:

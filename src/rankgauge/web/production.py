@@ -201,7 +201,7 @@ def _add(visit: Visit) -> Response:
     chosen = [each for each in drawn if f"add-{each.id}" in visit.form]
     if not chosen:
         raise InputError(
-            "no question was ticked", where="production", fix="tick the questions to add"
+            "no question was selected", where="production", fix="select the questions to add"
         )
     visit.project.add_questions(questions_of(_new(visit, chosen)))
     return see_other("/questions")
