@@ -133,6 +133,17 @@ def test_an_event_without_a_name_of_ours_is_kept_as_other(tmp_path):
     assert mapped.events == {"question": 1, "impression": 1}
 
 
+def test_users_precede_clients_and_sessions_those_of_attributes_in_ubi(tmp_path):
+    inner = {"attributes": {"session_id": "inner"}}
+    rows = [
+        event("click", 1, "d", user_id="user", client_id="client", **inner),
+        event("click", 2, "d", client_id="client", session_id=None, **inner),
+    ]
+    import_log(write(tmp_path / "ubi.jsonl", rows), tmp_path / "log")
+    found = rows_of(tmp_path / "log", "question_id, user_id, session_id")
+    assert set(found) == {("q1", "user", "s1"), ("q2", "client", "inner")}
+
+
 def test_answers_citations_and_feedback_of_ubi(tmp_path):
     made = [
         question(
