@@ -89,7 +89,7 @@ def test_rules_are_found_in_pyproject(gate, tmp_path):
 @pytest.mark.usefixtures("baseline")
 def test_an_anchor_is_gated_too(gate):
     assert gate(BM25, "--update-baseline", "--baseline", "release.json").returncode == 0
-    done = gate(KEYWORD, "--anchor", "release.json")
+    done = gate(KEYWORD, "--anchor", "release.json", "--full")
     assert "anchor nDCG@10" in done.stdout
     assert "Holm over 2 checks" in done.stdout
 
