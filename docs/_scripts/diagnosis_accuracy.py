@@ -26,7 +26,7 @@ from rankgauge.diagnosis.patterns import (
     pattern_counts,
     with_counts,
 )
-from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries
+from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries, rankings_of
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.rendering.tables import Table, to_markdown
@@ -77,7 +77,8 @@ class Case:
 
     def queries(self) -> tuple[RankedQuery, ...]:
         """The rankings with the judgments."""
-        return ranked_queries(rankgauge.Qrels.of(self.grades), rankgauge.Run.of(self.run()), 1)
+        qrels = rankgauge.Qrels.of(self.grades)
+        return ranked_queries(qrels, rankings_of(rankgauge.Run.of(self.run()), qrels), 1)
 
     def with_rankings(self, change: Callable[[str, Sequence[str]], Sequence[str]]) -> "Case":
         """The case with changed rankings."""

@@ -36,7 +36,7 @@ def test_the_graph_has_the_options_it_was_given(tmp_path):
     assert (made["ef_search"], made["ef_construction"], made["max_neighbors"]) == (9, 7, 5)
 
 
-def test_a_collection_of_chunks_gives_documents_each_at_its_best(tmp_path):
+def test_chunks_are_rolled_up_to_documents_by_best_score(tmp_path):
     client = chromadb.PersistentClient(str(tmp_path), settings=quiet())
     theirs = client.create_collection(
         "theirs", embedding_function=None, metadata={"hnsw:space": "l2"}
@@ -65,7 +65,7 @@ def test_a_collection_of_chunks_gives_documents_each_at_its_best(tmp_path):
     other.close()
 
 
-def test_two_without_a_name_are_two_and_leave_nothing():
+def test_unnamed_collections_are_separate_and_removed():
     first, second = Chroma(ENCODER), Chroma(ENCODER)
     first.index(DOCUMENTS)
     before = first.search(QUERIES, K)

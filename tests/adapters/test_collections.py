@@ -169,7 +169,7 @@ def test_a_task_of_mteb_is_a_collection(task):
     assert "default dev" in caught.value.fix
 
 
-def test_a_task_as_older_versions_keep_it_is_a_collection(task):
+def test_a_task_in_the_layout_of_older_versions_is_a_collection(task):
     task.dataset = {}
     task.corpus = {"test": PLAIN}
     task.queries = {"test": {row["_id"]: row["text"] for row in ASKED}}

@@ -54,7 +54,7 @@ def single(store):
     return pipeline
 
 
-def test_a_component_keeps_the_contract(store):
+def test_a_component_satisfies_the_retriever_contract(store):
     retriever = Haystack(InMemoryBM25Retriever(store), settings={"k1": 1.5})
     checks = check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
     assert len([one for one in checks if not one.passed]) == 3
@@ -73,7 +73,7 @@ def test_a_pipeline_gives_what_its_component_gives(store):
     assert Haystack(single(store)).search(ASKED, 12) == [alone[:10]]
 
 
-def test_paths_lead_through_a_longer_pipeline(store):
+def test_paths_select_outputs_of_a_longer_pipeline(store):
     pipeline = single(store)
     pipeline.add_component("shouting", Shouting())
     pipeline.add_component("counting", Counting())
@@ -83,7 +83,7 @@ def test_paths_lead_through_a_longer_pipeline(store):
     assert asked.search(ASKED, 5) == Haystack(InMemoryBM25Retriever(store)).search(ASKED, 5)
 
 
-def test_a_hybrid_pipeline_is_asked_at_several_places(store):
+def test_a_hybrid_pipeline_receives_the_query_at_several_inputs(store):
     pipeline = Pipeline()
     pipeline.add_component("one", InMemoryBM25Retriever(store))
     pipeline.add_component("two", InMemoryBM25Retriever(store))
@@ -102,7 +102,7 @@ def test_a_hybrid_pipeline_is_asked_at_several_places(store):
     assert [name for name, _ in hybrid] == [name for name, _ in alone]
 
 
-def test_ids_may_stand_in_meta(store):
+def test_ids_can_be_read_from_meta(store):
     (hits,) = Haystack(InMemoryBM25Retriever(store), id_key="group", depth=40).search(ASKED, 3)
     names = [name for name, _ in hits]
     assert len(set(names)) == 3
@@ -119,12 +119,12 @@ def test_ids_may_stand_in_meta(store):
         ({"top_k": "retriever."}, "top_k='retriever.' is no path"),
     ],
 )
-def test_a_path_that_is_none_is_named(store, options, message):
+def test_an_invalid_path_is_named(store, options, message):
     with pytest.raises(InputError, match=message):
         Haystack(single(store), **options)
 
 
-def test_an_output_that_does_not_come_is_named(store):
+def test_a_missing_output_is_named(store):
     with pytest.raises(InputError, match=r"no output 'retriever.pages'; found: documents"):
         Haystack(single(store), output="retriever.pages").search(ASKED, 3)
     with pytest.raises(InputError, match="has no run"):

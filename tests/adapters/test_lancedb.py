@@ -19,7 +19,7 @@ class TestLanceDB(StoreContract):
         return LanceDB(encoder, location=place, **options)
 
 
-def test_a_table_of_somebody_else_is_searched_by_its_columns(tmp_path):
+def test_an_existing_table_is_searched_by_its_columns(tmp_path):
     rows = ENCODER.encode_documents([document.whole for document in DOCUMENTS])
     zeros = [0.0] * 96
     body = pyarrow.array([*rows.tolist(), zeros, zeros], pyarrow.list_(pyarrow.float32(), 96))
@@ -43,7 +43,7 @@ def test_a_table_of_somebody_else_is_searched_by_its_columns(tmp_path):
         LanceDB(ENCODER, id_field="page", vector_field="year", **options).index([])
 
 
-def test_a_table_elsewhere_is_refused():
+def test_a_remote_table_is_refused():
     with pytest.raises(InputError, match="wanted the path of a folder"):
         LanceDB(ENCODER, location="db://somewhere")
 

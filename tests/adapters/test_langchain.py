@@ -72,7 +72,7 @@ def nearest(text, k):
     return sorted(scores.items(), key=lambda row: -row[1])[:k]
 
 
-def test_a_vector_store_is_indexed_and_keeps_the_contract():
+def test_a_vector_store_is_indexed_and_satisfies_the_contract():
     retriever = LangChain(
         InMemoryVectorStore(Words()), score="similarity", indexing=True, settings={"model": "words"}
     )
@@ -104,7 +104,7 @@ def test_the_store_of_a_retriever_is_indexed_too():
     ],
     ids=["similarity", "distance", "store", "retriever", "chain"],
 )
-def test_all_ways_give_the_same_ranking(retriever, depth):
+def test_all_search_types_give_the_same_ranking(retriever, depth):
     check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
     for query, hits in zip(QUERIES, retriever.search(QUERIES, 10), strict=True):
         wanted = nearest(query.text, 11)
@@ -126,12 +126,12 @@ def test_similarities_are_those_of_the_store_and_distances_are_negated():
     ("kind", "score", "other"),
     [(InMemoryVectorStore, "distance", "similarity"), (Distances, "similarity", "distance")],
 )
-def test_scores_read_the_wrong_way_are_caught(kind, score, other):
+def test_scores_in_the_wrong_direction_are_detected(kind, score, other):
     with pytest.raises(InputError, match=f'say score="{other}"'):
         LangChain(filled(kind), score=score).search([Query("q", "opening hours")], 5)
 
 
-def test_a_retriever_is_asked_for_k_and_not_for_its_own_four():
+def test_k_replaces_the_default_depth_of_a_retriever():
     own = filled().as_retriever()
     assert len(own.invoke("opening hours")) == 4
     assert len(LangChain(own).search([Query("q", "opening hours")], 9)[0]) == 9
@@ -140,7 +140,7 @@ def test_a_retriever_is_asked_for_k_and_not_for_its_own_four():
     assert LangChain(Fixed(pages=pages)).search([Query("q", "a")], 3) == [["0", "1", "2"]]
 
 
-def test_chunks_stand_once_and_depth_asks_for_more():
+def test_documents_of_chunks_are_unique_and_depth_retrieves_more():
     pages = [
         Page(
             id=f"c{number}",
@@ -163,7 +163,7 @@ def test_a_page_without_an_id_is_an_error_that_names_its_keys():
     assert "id_key='...'" in caught.value.fix
 
 
-def test_what_a_store_held_before_stays_when_we_index():
+def test_indexing_keeps_earlier_documents_of_a_store():
     store = InMemoryVectorStore(Words())
     store.add_documents([Page(id="theirs", page_content="opening hours")])
     retriever = LangChain(store, indexing=True)
@@ -194,18 +194,18 @@ def test_a_run_can_be_evaluated():
     ],
     ids=["no retriever", "no scores", "score", "depth", "no store", "settings"],
 )
-def test_options_that_are_not_possible_are_named(given, options, message):
+def test_invalid_options_are_named(given, options, message):
     with pytest.raises(ValueError, match=message) as caught:
         LangChain(given, **options)
     assert caught.value.fix
 
 
-def test_searching_before_indexing_is_named():
+def test_searching_before_indexing_is_an_error():
     with pytest.raises(InputError, match="no documents yet"):
         LangChain(InMemoryVectorStore(Words()), indexing=True).search([Query("q", "a")], 3)
 
 
-def test_settings_are_what_was_told_and_none_without():
+def test_settings_are_those_declared_or_none():
     assert LangChain(filled()).settings is None
     told = LangChain(filled(), id_key="source", settings={"model": "words"}).settings
     assert told == {

@@ -70,13 +70,13 @@ def node(name, score, source=None, **data):
     return NodeWithScore(node=made, score=score)
 
 
-def test_an_index_of_chunks_keeps_the_contract(index):
+def test_an_index_of_chunks_satisfies_the_retriever_contract(index):
     retriever = LlamaIndex(index.as_retriever(), depth=200, settings={"model": "words"})
     checks = check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
     assert len([one for one in checks if not one.passed]) == 3
 
 
-def test_a_document_has_the_place_of_its_best_chunk(index):
+def test_a_document_has_the_rank_of_its_best_chunk(index):
     """Against the products of all chunks, without the framework's search."""
     chunks = list(index.docstore.docs.values())
     assert len(chunks) > len(DOCUMENTS)
@@ -90,7 +90,7 @@ def test_a_document_has_the_place_of_its_best_chunk(index):
     assert all(best[name] == pytest.approx(score) for name, score in hits)
 
 
-def test_the_retriever_is_asked_for_k_and_stays_as_it_was(index):
+def test_the_retriever_returns_k_and_is_not_modified(index):
     own = index.as_retriever()
     assert own.similarity_top_k == 2
     (hits,) = LlamaIndex(own, ids="node").search(ASKED, 9)
@@ -127,7 +127,7 @@ def test_a_node_without_the_key_is_an_error_that_names_its_keys():
     ],
     ids=["no retriever", "ids", "ids and key", "depth"],
 )
-def test_options_that_are_not_possible_are_named(given, options, message):
+def test_invalid_options_are_named(given, options, message):
     with pytest.raises(ValueError, match=message) as caught:
         LlamaIndex(given, **options)
     assert caught.value.fix

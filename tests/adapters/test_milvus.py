@@ -32,7 +32,7 @@ def test_an_index_finds_nearly_all_of_what_exact_search_finds(tmp_path, index_ty
     assert sum(shares) / len(shares) >= 0.95
 
 
-def test_a_collection_of_somebody_else_is_searched_by_its_fields(tmp_path):
+def test_an_existing_collection_is_searched_by_its_fields(tmp_path):
     client = pymilvus.MilvusClient(str(tmp_path / "x.db"))
     client.create_collection("theirs", dimension=96, metric_type="IP", vector_field_name="body")
     rows = ENCODER.encode_documents([document.whole for document in DOCUMENTS])
@@ -60,7 +60,7 @@ def test_a_collection_of_somebody_else_is_searched_by_its_fields(tmp_path):
         tried(vector_field="body")
 
 
-def test_an_index_type_nobody_knows_is_refused():
+def test_an_unknown_index_type_is_refused():
     with pytest.raises(RankgaugeError, match="flat"):
         Milvus(ENCODER, index_type="flaat")
 

@@ -52,7 +52,7 @@ def test_a_model_in_a_folder_is_the_same_model(tmp_path):
     ],
     ids=["vocabulary", "cutting", "normalize", "token weights", "token mapping"],
 )
-def test_what_decides_the_vectors_tells_models_apart(options):
+def test_settings_that_change_vectors_distinguish_models(options):
     one, same, other = model(), model(), model(**options)
     settings = [dict(Model2VecEncoder(made).settings) for made in (one, same, other)]
     assert settings[0] == settings[1] != settings[2]
@@ -61,7 +61,7 @@ def test_what_decides_the_vectors_tells_models_apart(options):
     assert Model2VecEncoder(one).settings == settings[0]
 
 
-def test_a_model_that_is_not_there_is_named(tmp_path):
+def test_a_missing_model_is_named(tmp_path):
     with pytest.raises(
         InputError, match=r"the model '.*' cannot be loaded.*\nfix: give the folder"
     ):

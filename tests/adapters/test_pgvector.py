@@ -78,7 +78,7 @@ def test_an_index_finds_nearly_all_of_what_exact_search_finds(place, similarity,
     assert f"vector_{word}_ops" in index[0]
 
 
-def test_names_are_quoted_whatever_they_hold(place):
+def test_names_with_any_characters_are_quoted(place):
     names = {
         "schema": 'odd "schema"; DROP TABLE x', "collection": 'Täble %s "1"; --',
         "id_field": 'the "id"', "vector_field": "vec tor %s {}", "filter_field": "kind'",
@@ -96,7 +96,7 @@ def test_names_are_quoted_whatever_they_hold(place):
 
 
 @pytest.mark.parametrize("kind", ["vector", "vector(96)", "halfvec(96)"])
-def test_a_table_of_somebody_else_is_searched_by_its_columns(place, kind):
+def test_an_existing_table_is_searched_by_its_columns(place, kind):
     run(place, "CREATE EXTENSION IF NOT EXISTS vector")
     run(place, f"CREATE TABLE pages (number int, body {kind}, year int)")
     rows = ENCODER.encode_documents([document.whole for document in DOCUMENTS])
@@ -123,7 +123,7 @@ def test_a_table_of_somebody_else_is_searched_by_its_columns(place, kind):
         agree(ranking, odd)
 
 
-def test_columns_that_are_not_there_are_named_with_those_that_are(place):
+def test_missing_columns_are_named_with_the_existing_ones(place):
     with contextlib.closing(PGVector(ENCODER, location=place)) as store:
         store.index(DOCUMENTS)
     for options, wanted in (
@@ -139,7 +139,7 @@ def test_columns_that_are_not_there_are_named_with_those_that_are(place):
             other.index(DOCUMENTS)
 
 
-def test_equal_scores_stand_in_the_order_of_ids_at_any_depth(place):
+def test_equal_scores_are_ordered_by_id_at_any_depth(place):
     twins = [Document(name, text="late fees") for name in ("b", "é", "a", "B", "c")]
     with contextlib.closing(PGVector(ENCODER, location=place)) as store:
         store.index(twins)
@@ -149,7 +149,7 @@ def test_equal_scores_stand_in_the_order_of_ids_at_any_depth(place):
     ]  # fmt: skip
 
 
-def test_two_tables_side_by_side_are_two_retrievers(place):
+def test_two_tables_are_two_retrievers(place):
     first = PGVector(ENCODER, location=place, collection="first")
     second = PGVector(ENCODER, location=place, collection="second")
     first.index(DOCUMENTS)
@@ -161,14 +161,14 @@ def test_two_tables_side_by_side_are_two_retrievers(place):
     second.close()
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password(monkeypatch):
+def test_an_unreachable_server_is_named_without_its_password(monkeypatch):
     monkeypatch.setenv("RANKGAUGE_PG", "s3cret")
     with pytest.raises(InputError, match="cannot connect") as raised:
         PGVector(ENCODER, location="postgresql://u@127.0.0.1:9/x", key_env="RANKGAUGE_PG")
     assert "s3cret" not in str(raised.value)
 
 
-def test_a_database_without_the_extension_is_told_what_it_lacks():
+def test_a_missing_database_extension_is_named():
     with postgres_of(installed_programs()) as url:
         if run(url, "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
             pytest.skip("the PostgreSQL here has pgvector: it cannot lack it")
@@ -177,6 +177,6 @@ def test_a_database_without_the_extension_is_told_what_it_lacks():
 
 
 @pytest.mark.parametrize("wrong", [0, 1001, "40", True])
-def test_an_ef_search_that_is_not_possible_is_refused(wrong):
+def test_an_impossible_ef_search_is_refused(wrong):
     with pytest.raises(InputError, match="ef_search"):
         PGVector(ENCODER, ef_search=wrong)

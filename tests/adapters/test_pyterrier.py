@@ -45,13 +45,13 @@ def wanted(text, k):
     return sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:k]
 
 
-def test_a_transformer_keeps_the_contract():
+def test_a_transformer_satisfies_the_retriever_contract():
     retriever = PyTerrier(Words(), settings={"model": "words"})
     checks = check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
     assert len([one for one in checks if not one.passed]) == 3
 
 
-def test_queries_are_asked_at_once_and_answers_stand_in_their_order():
+def test_queries_are_sent_in_one_batch_and_answers_keep_their_order():
     words = Words()
     found = PyTerrier(words).search(ASKED, 5)
     assert words.seen == [3]
@@ -77,7 +77,7 @@ def test_pipelines_work(build):
     ]
 
 
-def test_the_same_id_of_two_queries_is_no_trouble():
+def test_two_queries_can_have_the_same_id():
     found = PyTerrier(Words()).search([Query("a", "opening hours"), Query("a", "lost book")], 2)
     assert found[0] != found[1]
 
@@ -86,7 +86,7 @@ def test_no_queries_give_no_rankings():
     assert PyTerrier(Words()).search([], 5) == []
 
 
-def test_what_retrieves_nothing_gives_empty_rankings():
+def test_a_pipeline_without_results_gives_empty_rankings():
     empty = pt.apply.generic(lambda frame: frame.iloc[:0].assign(docno=[], score=[]))
     assert PyTerrier(empty).search(ASKED, 5) == [[], [], []]
 
@@ -102,11 +102,11 @@ def test_what_retrieves_nothing_gives_empty_rankings():
     ],
     ids=["queries only", "other queries"],
 )
-def test_what_is_no_ranking_is_named(transformer, message):
+def test_an_invalid_ranking_is_named(transformer, message):
     with pytest.raises(InputError, match=message):
         PyTerrier(transformer).search(ASKED, 5)
 
 
-def test_what_is_no_transformer_is_named():
+def test_an_object_that_is_not_a_transformer_is_named():
     with pytest.raises(InputError, match="which has no transform"):
         PyTerrier(7)

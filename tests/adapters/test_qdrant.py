@@ -51,7 +51,7 @@ def filled(folder, payloads, **params):
     client.close()
 
 
-def test_a_collection_of_chunks_gives_documents_each_at_its_best(tmp_path):
+def test_chunks_are_rolled_up_to_documents_by_best_score(tmp_path):
     words = ["late fees", "opening hours", "rooms", "late fines", "printing", "fees"]
     filled(tmp_path, [(f"{w} {n}", {"page": w}) for w in words for n in range(9)])
     store = Qdrant(
@@ -76,7 +76,7 @@ def test_ids_of_points_and_named_vectors_can_be_used(tmp_path):
     unnamed.close()
 
 
-def test_a_field_that_holds_no_id_is_named(tmp_path):
+def test_a_field_without_an_id_is_named(tmp_path):
     filled(tmp_path, [("late fees", {"page": "p1"})])
     store = Qdrant(ENCODER, location=str(tmp_path), collection="theirs", existing=True)
     with pytest.raises(InputError, match=r"'id'; it has page|has nothing"):
@@ -84,7 +84,7 @@ def test_a_field_that_holds_no_id_is_named(tmp_path):
     store.close()
 
 
-def test_another_similarity_than_that_of_the_collection_is_refused(tmp_path):
+def test_a_similarity_that_differs_from_the_collection_is_refused(tmp_path):
     filled(tmp_path, [("late fees", {"id": "p1"})])
     store = Qdrant(
         ENCODER, location=str(tmp_path), collection="theirs", existing=True, similarity="l2"

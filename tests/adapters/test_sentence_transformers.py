@@ -43,7 +43,7 @@ def encoder(path):
     return SentenceTransformersEncoder(path, device="cpu")
 
 
-def test_meaning_is_found(encoder):
+def test_documents_are_found_by_meaning(encoder):
     dense = Dense(encoder)
     dense.index(DOCUMENTS)
     found = dense.search(
@@ -78,7 +78,7 @@ def test_prompts_are_put_before_queries_and_documents(path, encoder):
 
 
 @pytest.mark.parametrize("name", ["cranfield", "cisi"])
-def test_the_first_ranks_of_the_stored_run_of_minilm_come_out_again(data_folder, name, path):
+def test_the_first_ranks_of_the_stored_minilm_run_are_reproduced(data_folder, name, path):
     model = sentence_transformers.SentenceTransformer(path, device="cpu")
     model.max_seq_length = 128  # as the stored run was made
     collection = Collection.read(data_folder / name)
@@ -99,7 +99,7 @@ def test_the_first_ranks_of_the_stored_run_of_minilm_come_out_again(data_folder,
     assert means[0]["nDCG@10"] == pytest.approx(means[1]["nDCG@10"], abs=0.002)
 
 
-def test_a_model_that_is_not_there_is_named(tmp_path):
+def test_a_missing_model_is_named(tmp_path):
     for kind in (SentenceTransformersEncoder, CrossEncoderReranker):
         with pytest.raises(InputError, match=r"the model '.*' cannot be loaded"):
             kind(str(tmp_path / "no-model"))

@@ -53,7 +53,7 @@ def test_scores_are_those_of_bm25():
             assert score == pytest.approx(wanted[name], rel=1e-5)
 
 
-def test_a_word_that_stands_twice_counts_twice():
+def test_a_repeated_query_term_counts_twice():
     engine = Tantivy()
     engine.index([Document("d1", text="book"), Document("d2", text="fees")])
     once, twice = engine.search([Query("1", "books"), Query("2", "books book")], K)
@@ -61,7 +61,7 @@ def test_a_word_that_stands_twice_counts_twice():
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_the_contract_of_retrievers_is_kept(tmp_path, folder):
+def test_the_retriever_contract_is_satisfied(tmp_path, folder):
     engine = Tantivy(location=str(tmp_path / "index") if folder else None)
     checks = check_retriever(engine)
     assert {check.name for check in checks if not check.passed} <= {"size"}
@@ -116,7 +116,7 @@ def test_a_filter_chooses_and_does_not_rank():
         assert dict(ranking) == pytest.approx({n: s for n, s in everything.items() if n in some})
 
 
-def test_an_index_in_a_folder_is_kept_searched_and_not_overwritten(tmp_path):
+def test_an_index_in_a_folder_is_reused_and_not_overwritten(tmp_path):
     folder = tmp_path / "index"
     first = Tantivy("english", location=str(folder))
     first.index(DOCUMENTS)
@@ -137,7 +137,7 @@ def test_an_index_in_a_folder_is_kept_searched_and_not_overwritten(tmp_path):
     assert (folder / "mine.txt").read_text() == "kept"
 
 
-def test_an_index_of_somebody_else_is_searched_by_its_fields(tmp_path):
+def test_an_existing_index_is_searched_by_its_fields(tmp_path):
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("url", stored=True, tokenizer_name="raw")
     builder.add_text_field("title", tokenizer_name="en_stem")
@@ -170,7 +170,7 @@ def test_an_index_of_somebody_else_is_searched_by_its_fields(tmp_path):
     ],
     ids=lambda options: "-".join(f"{k}-{v}" for k, v in options.items()),
 )  # fmt: skip
-def test_options_that_are_not_possible_are_refused(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(InputError, match="fix: "):
         Tantivy(**options)
 

@@ -321,7 +321,7 @@ RECORDS = st.builds(
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(RECORDS, max_size=3, unique_by=lambda one: one.id), st.integers(0, 99))
-def test_no_answers_end_in_a_traceback(records, seed):
+def test_an_empty_list_of_answers_is_no_traceback(records, seed):
     found = AnswerSet("s", tuple(records))
     try:
         ev = evaluate_answers(found, verdicts(found, seed, missing=0.3))

@@ -43,13 +43,13 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("cause", PLANTED)
-def test_the_planted_cause_is_found(cause):
+def test_the_seeded_cause_is_found(cause):
     found = blame([PLANTED[cause]]).answers[0]
     assert found.cause == cause
     assert found.stage == (CAUSES[cause][0] if cause in CAUSES else "")
 
 
-def test_every_cause_is_planted():
+def test_every_cause_has_a_seeded_fault():
     assert set(PLANTED) == {*CAUSES, "no fault"}
 
 

@@ -154,7 +154,7 @@ def lenient(condition, seed=3):
         ("answers of b", lambda item: item.subject.startswith("b")),
     ],
 )
-def test_a_planted_bias_is_found_and_no_other(group, condition):
+def test_only_the_seeded_bias_is_found(group, condition):
     sets = answered(40, "a", 3), answered(40, "b", 3)
     some = items(*sets)
     human = verdicts(some, lambda _, n: S if n % 7 == 0 else N, "ann")
@@ -183,7 +183,7 @@ def test_a_calibration_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "x"}', '{"schema": null'])
-def test_what_is_no_calibration_is_refused(tmp_path, text):
+def test_an_invalid_calibration_is_refused(tmp_path, text):
     path = tmp_path / "c.json"
     path.write_text(text)
     with pytest.raises(InputError, match=r"c\.json"):

@@ -108,7 +108,7 @@ def test_an_interval_without_spread_is_not_printed():
 
 
 @pytest.mark.parametrize("answer", ["", None])
-def test_no_answer_is_measured_as_far_as_possible(answer):
+def test_a_record_without_answer_has_the_remaining_measures(answer):
     found = diagnosed(record("q1", "a", "a", answer=answer))
     assert found.answers.mean()["Completeness"] == 0.0
     assert math.isnan(found.answers.mean()["Faithfulness"])

@@ -54,7 +54,7 @@ def mean(name, *records):
 # ---- the same ranking, one number
 
 
-def test_one_of_five_relevant_first_and_junk_behind():
+def test_one_of_five_relevant_at_rank_one_and_junk_below():
     found = values("abcde", run(["a", "v", "w", "x", "y"]))
     # 1.0 elsewhere: the sum of precisions divided by what was found, not by what is relevant.
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, 6))

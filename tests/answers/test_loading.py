@@ -334,12 +334,12 @@ def test_a_broken_record_is_named_with_its_line(line: str, tmp_path: Path) -> No
     "source",
     [[], {}, 3, b"x", [3], {"question": "a?"}, [["a", "b"]], {"question": [1], "answer": []}],
 )
-def test_what_holds_no_records_is_refused(source: Any) -> None:
+def test_a_file_without_records_is_refused(source: Any) -> None:
     with pytest.raises(InputError):
         AnswerSet.of(source)
 
 
-def test_spans_with_parts_of_other_kinds_are_read_as_far_as_they_are_spans() -> None:
+def test_spans_are_read_from_files_with_other_kinds_of_parts() -> None:
     spans = {"scopeSpans": [None, {"spans": ["x", {"traceId": 3, "attributes": [4, {"key": 5}]}]}]}
     for row in (
         {"resourceSpans": [spans, 1], "question": "a?"},
@@ -375,7 +375,7 @@ def test_unread_parts_are_noted() -> None:
     )
 
 
-def test_a_live_system_is_asked_each_question() -> None:
+def test_a_live_system_receives_each_question() -> None:
     questions = [
         {"id": "q1", "question": "Why?", "reference": "Rain."},
         {"id": "q2", "question": "How?"},

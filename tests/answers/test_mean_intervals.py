@@ -18,7 +18,7 @@ def interval(values):
 
 
 @pytest.mark.parametrize(("hits", "count"), [(1, 20), (3, 20), (19, 20), (5, 100), (98, 100)])
-def test_of_few_zeros_or_ones_the_bounds_are_those_of_clopper_and_pearson(hits, count):
+def test_bounds_of_few_zeros_or_ones_are_those_of_clopper_and_pearson(hits, count):
     low, high = interval([1.0] * hits + [0.0] * (count - hits))
     exact = stats.binomtest(hits, count).proportion_ci(0.95, "exact")
     if hits < count / 3:

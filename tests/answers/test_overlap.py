@@ -96,7 +96,7 @@ def test_overlap_is_that_of_the_definitions(answer, reference):
         assert value("TokenF1", record) == pytest.approx(squad_f1(answer, reference), abs=1e-12)
 
 
-def test_values_worked_out_by_hand():
+def test_values_agree_with_manual_calculations():
     record = answered("The cat sat on the mat!", "the cat on a mat")
     # cat, on, mat of cat sat on mat and of cat on mat: 3/4 and 3/3.
     assert value("TokenF1", record) == pytest.approx(2 * 0.75 / 1.75)
@@ -114,7 +114,7 @@ def test_words_of_scripts_without_blanks_are_characters():
     assert value("TokenF1", answered("Нил длинный", "нил")) == pytest.approx(2 / 3)
 
 
-def test_of_several_references_the_best_counts():
+def test_the_best_of_several_references_counts():
     assert value("TokenF1", answered("a seer", "the soothsayer", "a seer")) == 1.0
 
 
@@ -154,7 +154,7 @@ def test_k_precision_is_the_share_of_words_in_the_contexts():
     assert math.isnan(value("KPrecision", AnswerRecord("q", "Why?", "")))
 
 
-def test_quotations_are_looked_for_in_the_contexts():
+def test_quotations_are_searched_in_the_contexts():
     answer = 'It says "the longest river in Africa", “never a long river” and "the end".'
     record = AnswerRecord("q", "Why?", answer, (Context("a", "The longest river: in Africa."),))
     assert value("QuotePrecision", record) == 0.5
@@ -216,7 +216,7 @@ def test_every_measure_of_texts_has_a_function():
     assert declared == {*OVERLAPS, *SIMILARITIES}
 
 
-def test_overlap_is_shown_beside_judged_values_where_it_is_defined():
+def test_overlap_is_shown_next_to_judged_values_where_defined():
     record = AnswerRecord("q", "Why?", "Rain.", reference="Rain.", citations=(Citation("x"),))
     names = [str(each) for each in evaluate_answers(AnswerSet("s", (record,)), {}).measures]
     assert names[0] == "AnswerCorrectness"

@@ -103,7 +103,7 @@ def test_items_that_two_systems_share_are_judged_once(store):
     assert [item.relation for item in judge.items] == ["reference-context"] * 2
 
 
-def test_a_missing_verdict_is_counted_and_only_it_is_asked_again(store):
+def test_a_missing_verdict_is_counted_and_requested_again(store):
     def declining(items):
         return [None if "far" in item.subject else "supported" for item in items]
 
@@ -181,7 +181,7 @@ def test_a_result_is_a_table_json_and_a_sentence(store):
 # ---- replicates
 
 
-def test_replicates_are_asked_for_separately_and_the_majority_counts(store, tmp_path):
+def test_replicates_are_requested_separately_and_the_majority_counts(store, tmp_path):
     given, claims = answers(claims=3)
     labels = ["supported", "not stated", "supported"]
 
@@ -206,7 +206,7 @@ def test_replicates_are_asked_for_separately_and_the_majority_counts(store, tmp_
         assert store.labels() == {}
 
 
-def test_of_several_judges_and_versions_the_last_counts(store):
+def test_the_last_judge_and_version_counts(store):
     def verdict(label, judge="m", prompt="1", replicate=0):
         return Verdict("k", label, judge, prompt, replicate=replicate)
 
@@ -230,7 +230,7 @@ def test_of_several_judges_and_versions_the_last_counts(store):
 # ---- caches, and processes that are killed
 
 
-def test_another_model_never_gets_the_verdicts_of_the_first(store, tmp_path):
+def test_verdicts_are_not_shared_between_models(store, tmp_path):
     given, claims = answers()
 
     def answer(body, before):
@@ -374,7 +374,7 @@ for place, (name, line, times) in enumerate(map(str.split, list(open(lines))[::4
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed in forks")
-def test_a_kill_at_any_statement_pays_at_most_the_call_under_way_again(tmp_path):
+def test_a_kill_at_any_statement_repeats_at_most_one_paid_call(tmp_path):
     """The first reply leaves out three of five claims, so that they are asked again, one by one."""
 
     def answer(body, _before):
@@ -399,7 +399,7 @@ def test_a_kill_at_any_statement_pays_at_most_the_call_under_way_again(tmp_path)
     assert max(more.values()) == 1
 
 
-def test_a_server_that_fails_for_good_leaves_a_store_that_can_be_completed(store):
+def test_a_store_can_be_completed_after_a_permanent_server_failure(store):
     given, claims = answers(questions=30)
 
     def answer(body, before):

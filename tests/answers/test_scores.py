@@ -185,7 +185,7 @@ def test_one_verdict_for_five_claims_is_one_of_five_with_bounds():
     assert value("Faithfulness(like=deepeval)", each) == 1.0
 
 
-def test_no_verdict_at_all_is_no_value():
+def test_without_verdicts_there_is_no_value():
     found = score(parse("Faithfulness"), judged(answer_context=[[None], [None]]))
     assert math.isnan(found.value)
     assert found[1:] == (0.0, 1.0, 2, "")
@@ -232,7 +232,7 @@ def test_an_abstention_is_not_correct_where_there_is_something_to_say():
     ("AnswerPrecision", {"reference": " ", "answer_context": [[S]]},
      "there is no reference answer"),
 ])  # fmt: skip
-def test_what_cannot_be_judged_is_undefined_and_says_why(name, kind, reason):
+def test_an_unjudgeable_value_is_undefined_with_its_reason(name, kind, reason):
     found = score(parse(name), judged(**{"contexts": 1, **kind}))
     assert math.isnan(found.value)
     assert found.reason == reason

@@ -52,7 +52,7 @@ def test_without_a_calibration_the_judge_is_uncalibrated():
     assert "uncalibrated" in str(diagnose_answers(ANSWERS, JUDGE))
 
 
-def test_with_a_calibration_the_stamp_says_on_how_many_labels(tmp_path):
+def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
     CALIBRATION.write(tmp_path / "c.json")
     for calibration in (CALIBRATION, tmp_path / "c.json"):
         found = evaluated(calibration=calibration)
@@ -96,7 +96,7 @@ def gated(evaluation, **options):
     return gate(evaluation, rules=RULES, baseline=baseline, **options).verdict
 
 
-def test_a_gate_refuses_an_uncalibrated_judge_unless_told_otherwise():
+def test_a_gate_refuses_an_uncalibrated_judge_by_default():
     with pytest.raises(InputError, match=r"Faithfulness is not calibrated: m, uncalibrated"):
         gated(evaluated())
     assert gated(evaluated(), allow_uncalibrated=True) == "PASS"

@@ -38,7 +38,7 @@ def key_of(answers=ANSWERS, **place):
     return found
 
 
-def test_an_item_is_found_by_its_place_and_by_its_key(tmp_path):
+def test_an_item_is_found_by_position_and_by_key(tmp_path):
     rows = [PLACE | {"label": "not stated", "judge": "ann"},
             {"key": key_of(), "label": "supported", "prompt": "v1", "replicate": 2}]  # fmt: skip
     lines = tmp_path / "labels.jsonl"
@@ -68,7 +68,7 @@ def test_an_item_is_found_by_its_place_and_by_its_key(tmp_path):
     ],
     ids=["label", "relation", "row", "number", "record", "nothing"],
 )
-def test_what_is_no_label_of_an_item_is_refused_with_its_record(row, message):
+def test_an_invalid_label_is_refused_with_its_record(row, message):
     good = PLACE | {"label": "supported"}
     with pytest.raises(InputError, match=f"(?s)record 2.*{message}|{message}.*"):
         read_verdicts([good, row], ANSWERS)

@@ -37,7 +37,7 @@ def test_the_latest_verdict_of_a_judge_counts_and_none_is_removed(where):
         assert last.time.endswith("+00:00")
 
 
-def test_texts_of_any_kind_are_kept(where):
+def test_texts_of_any_kind_are_stored(where):
     quote = "\u202e Ελλάδα 水 🙂 ' \" ; DROP TABLE x; --\n"
     with VerdictStore(where) as store:
         store.add([Verdict("k", "supported", "añn 水", quote=quote)])
@@ -48,7 +48,7 @@ def test_texts_of_any_kind_are_kept(where):
         assert store.claims([quote], "rules") == {quote: (Claim(quote, vital=False),)}
 
 
-def test_nothing_is_stored_if_one_verdict_cannot_be(where):
+def test_no_verdict_is_stored_if_one_is_invalid(where):
     with VerdictStore(where) as store:
         store.add([Verdict("k1", "supported", "ann")])
         with pytest.raises(Exception, match=r"(?s).+"):
@@ -64,7 +64,7 @@ def test_a_store_that_does_not_exist_is_empty_and_not_made_by_reading(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["foreign", "text"])
-def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, content):
+def test_a_file_of_another_format_is_refused_and_not_changed(tmp_path, content):
     path = tmp_path / "x.db"
     if content == "text":
         path.write_text("question,answer\n" * 99)
@@ -78,7 +78,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, content):
     assert path.read_bytes() == before
 
 
-def test_a_locked_store_is_an_error_that_says_so(tmp_path):
+def test_a_locked_store_is_reported(tmp_path):
     path = tmp_path / "v.db"
     with VerdictStore(path) as store:
         store.add([Verdict("k", "supported", "ann")])

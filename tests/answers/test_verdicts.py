@@ -29,7 +29,7 @@ def keys(history=()):
     return {item.relation: item.key for item in found}
 
 
-def test_the_same_question_after_another_conversation_is_another_item():
+def test_questions_after_different_conversations_are_different_items():
     tower, everest = keys(TOWER), keys(EVEREST)
     assert {relation for relation in tower if tower[relation] != everest[relation]} == OF_QUESTIONS
     roles = (("assistant", TOWER[0][1]), TOWER[1])

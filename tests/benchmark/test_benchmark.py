@@ -35,7 +35,7 @@ def test_a_run_evaluates_as_the_same_rankings_do(collection):
     assert run.notes == ()
 
 
-def test_the_query_added_by_hand_is_asked_beside_those_of_the_collection(collection):
+def test_an_added_query_is_searched_with_those_of_the_collection(collection):
     bench = Benchmark(collection, k=5)
     bench.add_query("mine", "word15", {"d15": 2})
     bench.add_query(7, "word16", ["d16"])
@@ -71,7 +71,7 @@ def test_a_query_that_does_not_fit_is_refused(collection, given, said):
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_of_the_wrong_kind_is_refused_before_anything_is_asked(collection, given, said):
+def test_wrong_types_are_refused_before_any_search(collection, given, said):
     asked = []
     with pytest.raises(InputError, match=said):
         Benchmark(collection).run("x", asked.append, **given)
@@ -84,7 +84,7 @@ def test_a_benchmark_of_the_wrong_kind_is_refused(collection, given):
         Benchmark(collection, **given)
 
 
-def test_the_id_of_a_query_that_is_no_id_is_refused():
+def test_an_invalid_query_id_is_refused():
     with pytest.raises(InputError, match=r"query id \[1\]"):
         Benchmark().add_query([1], "late fees", ["d1"])
 
@@ -100,7 +100,7 @@ def test_an_empty_benchmark_is_refused():
         Benchmark().run("words", lambda text: [])
 
 
-def test_queries_without_text_or_judgments_are_not_asked_and_said(collection):
+def test_queries_without_text_or_judgments_are_skipped_and_reported(collection):
     queries = {**QUERIES, "bare": "word1"}
     qrels = {**QRELS, "silent": {"d1": 1}}
     given = Collection.load(None, documents=DOCUMENTS, queries=queries, qrels=qrels)
@@ -120,7 +120,7 @@ def test_a_retriever_that_indexes_needs_documents():
         bench.run("words", Words())
 
 
-def test_an_index_that_fails_is_told_with_its_own_error(collection):
+def test_a_failing_index_is_reported_with_its_own_error(collection):
     class Broken(Words):
         def index(self, documents):
             raise ValueError("disk on fire")
@@ -146,13 +146,13 @@ def test_an_index_that_fails_is_told_with_its_own_error(collection):
         "a price below 0",
     ],
 )  # fmt: skip
-def test_choices_that_are_not_possible_are_refused(collection, given, error):
+def test_invalid_choices_are_refused(collection, given, error):
     with pytest.raises(error):
         Benchmark(collection).run(given.pop("name", "words"), Words(), **given)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "5", True])
-def test_k_is_a_whole_number_from_one_on(k):
+def test_k_is_a_positive_whole_number(k):
     with pytest.raises(InputError, match="k="):
         Benchmark(k=k)
 
@@ -175,7 +175,7 @@ def test_repeats_hits_below_k_and_unknown_documents_are_left_out_or_counted(coll
         assert words in message
 
 
-def test_scores_that_rise_are_told_to_be_distances(collection):
+def test_rising_scores_are_reported_as_distances(collection):
     run = Benchmark(collection, k=3).run(
         "distances", lambda text: [("d1", 0.1), ("d2", 0.2), ("d3", 0.3)], timed=0
     )
@@ -184,7 +184,7 @@ def test_scores_that_rise_are_told_to_be_distances(collection):
     assert list(run.run["q1"]) == ["d3", "d2", "d1"]
 
 
-def test_failures_are_refused_counted_as_empty_if_asked_and_asked_again_alone(collection, tmp_path):
+def test_failures_are_refused_or_counted_as_empty_and_retried_alone(collection, tmp_path):
     calls = []
     for broken in ("word3", "word4"):
         (tmp_path / broken).touch()
@@ -213,7 +213,7 @@ def test_failures_are_refused_counted_as_empty_if_asked_and_asked_again_alone(co
     assert again.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
 
 
-def test_a_retriever_that_always_fails_is_given_up_and_says_so(collection):
+def test_a_retriever_that_always_fails_is_abandoned_and_reported(collection):
     def retrieve(text):
         raise ConnectionError("down")
 
@@ -244,7 +244,7 @@ class Reverses(Words):
     [lambda one: one, lambda one: Hybrid([one, Words(x=2)])],
     ids=["itself", "part of a hybrid"],
 )
-def test_what_a_retriever_does_to_its_queries_changes_nothing(whole):
+def test_a_retriever_cannot_modify_the_queries(whole):
     queries = {name: {"text": text, "lang": "en"} for name, text in QUERIES.items()}
     bench = Benchmark(Collection.load(None, documents=DOCUMENTS, queries=queries, qrels=QRELS), k=5)
     run = bench.run("reverses", whole(Reverses()), timed=0)
@@ -295,7 +295,7 @@ def test_a_retriever_that_ends_the_process_while_it_searches_has_failed_queries(
 
 
 @pytest.mark.parametrize("where", ["usage", "amount", "size"])
-def test_what_a_retriever_fails_to_say_of_itself_costs_no_ranking(collection, where):
+def test_failing_settings_of_a_retriever_lose_no_ranking(collection, where):
     run = Benchmark(collection, k=5).run("ends", Ends(where), timed=0, prices={"tokens": 1.0})
     assert run.evaluate("RR").mean() == {"RR": 1.0}
     if where != "size":
@@ -318,7 +318,7 @@ def test_settings_that_cannot_be_read_are_an_error_of_that_retriever(collection)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "async that holds up the loop"])
-def test_indexing_has_a_time_limit_if_it_is_given_one(collection, kind):
+def test_indexing_respects_a_given_time_limit(collection, kind):
     release = threading.Event()
 
     class Slow(Words):
@@ -351,7 +351,7 @@ def test_indexing_has_a_time_limit_if_it_is_given_one(collection, kind):
     release.set()
 
 
-def test_indexing_within_its_time_limit_is_as_without(collection):
+def test_indexing_within_its_time_limit_gives_the_same_result(collection):
     bench = Benchmark(collection, k=5, limits=Limits(index_timeout=20.0))
     assert bench.run("words", Words(), timed=0).evaluate("RR").mean() == {"RR": 1.0}
     with pytest.raises(RankgaugeError, match="indexing failed: SystemExit: 3"):

@@ -15,7 +15,7 @@ from rankgauge import InputError, Limits, RankgaugeError
 from rankgauge.benchmark.calls import ask
 
 
-def test_a_rate_is_kept():
+def test_a_rate_limit_is_respected():
     starts = []
 
     def retrieve(text):
@@ -29,7 +29,7 @@ def test_a_rate_is_kept():
     assert starts[-1] - starts[0] >= 11 / 200 - 0.01
 
 
-def test_what_came_back_is_recorded_while_the_next_call_has_to_wait_for_the_rate():
+def test_answers_are_recorded_while_the_next_call_waits_for_the_rate():
     events = []
 
     def retrieve(text):
@@ -50,7 +50,7 @@ def test_what_came_back_is_recorded_while_the_next_call_has_to_wait_for_the_rate
     ],
     ids=["all places taken", "a rate"],
 )
-def test_a_retry_that_is_due_but_has_to_wait_costs_no_work(limits, count):
+def test_a_retry_waiting_for_the_rate_uses_no_processor_time(limits, count):
     asked_once = []
 
     def retrieve(text):
@@ -66,7 +66,7 @@ def test_a_retry_that_is_due_but_has_to_wait_costs_no_work(limits, count):
     assert time.thread_time() - before < 0.1
 
 
-def test_a_time_limit_is_kept_while_the_next_call_has_to_wait_for_the_rate():
+def test_a_time_limit_is_respected_while_the_next_call_waits():
     began = time.monotonic()
     told = []
     free = threading.Event()
@@ -86,7 +86,7 @@ def test_a_time_limit_is_kept_while_the_next_call_has_to_wait_for_the_rate():
     assert told[0][2] < 0.9
 
 
-def test_an_interrupt_stops_threads_from_beginning_more():
+def test_an_interrupt_prevents_new_calls_of_threads():
     calls = []
 
     def retrieve(text):
@@ -109,7 +109,7 @@ def test_an_interrupt_stops_threads_from_beginning_more():
     assert len(calls) == seen < 20
 
 
-def test_what_is_no_retriever_is_refused():
+def test_an_object_that_is_no_retriever_is_refused():
     for thing in (None, 7, "bm25", ["d1"]):
         with pytest.raises(InputError, match="for a retriever"):
             asked(thing)
@@ -124,7 +124,7 @@ def test_what_is_no_retriever_is_refused():
     ],
     ids=str,
 )  # fmt: skip
-def test_limits_that_make_no_sense_are_refused(given):
+def test_invalid_limits_are_refused(given):
     with pytest.raises(RankgaugeError, match=next(iter(given))):
         Limits(**given)
 
@@ -140,7 +140,7 @@ def test_threads_left_waiting_end_with_the_run():
 
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_call_that_holds_up_the_loop_is_left_behind_with_it(declared, concurrency):
+def test_a_call_that_blocks_the_event_loop_is_abandoned_with_it(declared, concurrency):
     release = threading.Event()
 
     async def retrieve(text):
@@ -162,7 +162,7 @@ def test_a_call_that_holds_up_the_loop_is_left_behind_with_it(declared, concurre
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_call_that_does_not_let_itself_be_cancelled_is_left_behind(concurrency):
+def test_a_call_that_ignores_cancellation_is_abandoned(concurrency):
     release = threading.Event()
 
     async def retrieve(text):
@@ -179,7 +179,7 @@ def test_a_call_that_does_not_let_itself_be_cancelled_is_left_behind(concurrency
     assert found["q5"].kind == "timeout"
 
 
-def test_a_call_that_holds_up_the_loop_is_made_again_if_the_limits_say_so():
+def test_a_call_that_blocks_the_event_loop_is_retried_within_the_limits():
     release = threading.Event()
     calls = []
 
@@ -206,7 +206,7 @@ def test_a_ranking_that_is_slow_to_read_counts_within_the_time_limit():
     assert sum(response.hits is not None for response in found.values()) == len(QUERIES) - 1
 
 
-def test_the_time_of_a_ranking_that_is_made_while_it_is_read_is_counted():
+def test_latency_includes_reading_a_lazy_ranking():
     def retrieve(text):
         time.sleep(0.02)
         yield text
@@ -216,7 +216,7 @@ def test_the_time_of_a_ranking_that_is_made_while_it_is_read_is_counted():
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_a_run_whose_loop_is_held_up():
+def test_an_interrupt_ends_a_run_with_a_blocked_event_loop():
     code = """
     import os, signal, threading, time
     from rankgauge import Benchmark

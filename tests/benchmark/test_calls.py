@@ -16,7 +16,7 @@ from rankgauge.retrievers.protocol import search
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_of_asking_gives_the_same_answers(way):
+def test_every_calling_convention_gives_the_same_answers(way):
     def retrieve(text):
         return [f"d{text.split()[1]}", "d0"]
 
@@ -29,7 +29,7 @@ def test_every_way_of_asking_gives_the_same_answers(way):
 
 @pytest.mark.parametrize("concurrency", [1, 5])
 @pytest.mark.parametrize("timeout", [None, 20.0])
-def test_async_retrievers_are_awaited_side_by_side(concurrency, timeout):
+def test_async_retrievers_are_awaited_concurrently(concurrency, timeout):
     under_way = most = 0
 
     async def retrieve(text):
@@ -45,7 +45,7 @@ def test_async_retrievers_are_awaited_side_by_side(concurrency, timeout):
     assert most == concurrency
 
 
-def test_threads_are_no_more_than_the_limit_says():
+def test_the_number_of_threads_stays_within_its_limit():
     lock = threading.Lock()
     under_way = most = 0
 
@@ -63,7 +63,7 @@ def test_threads_are_no_more_than_the_limit_says():
     assert 1 < most <= 3
 
 
-def test_an_async_retriever_works_where_a_loop_runs_already():
+def test_an_async_retriever_works_inside_a_running_event_loop():
     async def retrieve(text):
         return [text]
 
@@ -87,7 +87,7 @@ class OfOneLoop:
         return [text]
 
 
-def test_an_async_client_meets_one_loop_in_all_that_is_asked_of_it():
+def test_an_async_client_uses_one_event_loop_for_all_calls():
     client = OfOneLoop()
     asked(client, Limits(concurrency=4))
     asked(client, Limits(timeout=20.0))
@@ -97,7 +97,7 @@ def test_an_async_client_meets_one_loop_in_all_that_is_asked_of_it():
     assert len(client.loops) == 1
 
 
-def test_code_that_is_not_async_may_wait_inside_code_that_is():
+def test_sync_code_can_wait_inside_async_code():
     async def inner(text):
         return [text]
 
@@ -108,7 +108,7 @@ def test_code_that_is_not_async_may_wait_inside_code_that_is():
     assert found["q3"].hits.ids == ["text 3"]
 
 
-def test_an_interrupt_cancels_what_is_awaited_before_it_is_passed_on():
+def test_an_interrupt_cancels_awaited_calls_before_it_propagates():
     code = """
     import asyncio, signal, threading, time, os
     from rankgauge.retrievers import protocol
@@ -135,7 +135,7 @@ def test_an_interrupt_cancels_what_is_awaited_before_it_is_passed_on():
     assert done.stderr == ""
 
 
-def test_a_task_that_wants_to_end_the_process_does_not_end_the_loop():
+def test_a_task_that_raises_system_exit_does_not_end_the_event_loop():
     async def leave():
         sys.exit(3)
 

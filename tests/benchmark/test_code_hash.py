@@ -37,7 +37,7 @@ def test_other_code_is_another_function(other):
     assert digest(lambda text: ["d1"]) != digest(other)
 
 
-def test_constants_inside_a_function_inside_are_looked_at():
+def test_constants_of_nested_functions_are_hashed():
     assert digest(lambda text: sorted(text, key=lambda name: name == "d1")) != digest(
         lambda text: sorted(text, key=lambda name: name == "d2")
     )
@@ -82,7 +82,7 @@ PAIRS = [
 @pytest.mark.parametrize(
     ("one", "other"), PAIRS, ids=[f"{n} {type(one).__name__}" for n, (one, _) in enumerate(PAIRS)]
 )
-def test_values_are_compared_by_what_they_hold(one, other):
+def test_values_are_compared_by_content(one, other):
     def holding(value):
         return lambda text: value
 
@@ -101,7 +101,7 @@ def test_parts_that_declare_settings_are_compared_by_these():
     assert code_fingerprint(one).opaque == ""
 
 
-def test_what_cannot_be_compared_is_equal_to_itself_only():
+def test_incomparable_values_equal_only_themselves():
     class Holds:
         def __init__(self):
             self.inside = threading.local()
@@ -111,7 +111,7 @@ def test_what_cannot_be_compared_is_equal_to_itself_only():
     assert code_fingerprint(one).opaque == "_thread._local"
 
 
-def test_what_describes_a_run_does_not_stand_for_it():
+def test_runs_are_hashed_by_content():
     def holding(run):
         return lambda text: run[text]
 
@@ -119,7 +119,7 @@ def test_what_describes_a_run_does_not_stand_for_it():
     assert digest(holding(one)) != digest(holding(other))
 
 
-def test_locks_decide_nothing():
+def test_locks_are_ignored():
     class Locked:
         def __init__(self):
             self.lock = threading.Lock()
@@ -128,7 +128,7 @@ def test_locks_decide_nothing():
 
 
 @pytest.mark.slow
-def test_what_holds_itself_and_what_is_too_large_comes_to_an_end():
+def test_recursive_and_large_values_are_hashed_in_finite_time():
     loop = []
     loop.append(loop)
     assert code_fingerprint(lambda text: loop).opaque == ""
@@ -300,7 +300,7 @@ OPAQUE = {
 
 
 @pytest.mark.parametrize("name", OPAQUE)
-def test_code_that_may_read_anything_is_equal_to_itself_only(load, name):
+def test_code_with_dynamic_lookups_equals_only_itself(load, name):
     one = load(program=OPAQUE[name]).find
     other = load(program=OPAQUE[name]).find
     assert code_fingerprint(one).opaque == name
@@ -308,13 +308,13 @@ def test_code_that_may_read_anything_is_equal_to_itself_only(load, name):
 
 
 @pytest.mark.parametrize("name", ["name", "__getattr__"])
-def test_what_a_helper_module_may_read_counts(load, name):
+def test_a_helper_module_that_reads_files_is_opaque(load, name):
     source = "import cfg\ndef find(text): return [cfg.name]"
     found = load(cfg=f"def {name}(_): return open('w.txt').read()", program=source)
     assert code_fingerprint(found.find).opaque == "open"
 
 
-def test_a_usual_helper_module_can_be_compared(load):
+def test_a_typical_helper_module_can_be_compared(load):
     helper = """
         from __future__ import annotations
         import collections, dataclasses, enum, functools, logging, math, re, threading, typing

@@ -13,7 +13,7 @@ from rankgauge.benchmark.latency import Latency
 from rankgauge.benchmark.run import BenchmarkRun, Tally
 
 
-def test_runs_are_compared_with_latency_and_cost_beside_quality(collection):
+def test_runs_are_compared_by_quality_latency_and_cost(collection):
     bench = Benchmark(collection, k=5)
     bench.run("worse", worse)
     bench.run("words", Priced(), prices={"tokens": 1e-5})
@@ -45,7 +45,7 @@ def test_a_large_benchmark_is_compared_by_its_values_alone(collection, monkeypat
     assert parts.evaluations == whole.evaluations
 
 
-def test_two_settings_that_differ_at_once_are_told(collection):
+def test_two_differing_settings_are_reported(collection):
     bench = Benchmark(collection, k=5)
     bench.run("one", Words(k1=1, b=1, versions={"x": 1}), timed=0)
     bench.run("two", Words(k1=2, b=1, versions={"x": 2}), timed=0)
@@ -69,7 +69,7 @@ def test_latency_is_shown_in_milliseconds():
     assert shown == {"run": "a", "p50 ms": "25.0", "p95 ms": "25.0", "queries/s": "40.0"}
 
 
-def test_the_pareto_front_is_there_only_where_all_were_timed(collection):
+def test_the_pareto_front_needs_timings_of_all_runs(collection):
     bench = Benchmark(collection, k=5)
     bench.run("worse", worse)
     bench.run("words", Words())
@@ -97,7 +97,7 @@ def test_one_run_or_runs_over_other_queries_are_not_compared(collection):
         bench.compare("RR", baseline="tow")
 
 
-def test_a_saved_run_stands_beside_retrievers(collection, tmp_path):
+def test_a_saved_run_is_compared_with_retrievers(collection, tmp_path):
     path = tmp_path / "old.run"
     rankgauge.write_run({q: {"d1": 1.0} for q in list(QRELS)[:9]}, path)
     bench = Benchmark(collection, k=5)
@@ -109,7 +109,7 @@ def test_a_saved_run_stands_beside_retrievers(collection, tmp_path):
     assert len(bench.compare("RR").runs) == 3
 
 
-def test_a_run_knows_what_made_it(collection, tmp_path):
+def test_a_run_records_its_retriever_and_settings(collection, tmp_path):
     bench = Benchmark(collection, k=5, limits=Limits(concurrency=2))
     run = bench.run("words", Words(k1=0.9))
     settings = run.run.settings
@@ -129,7 +129,7 @@ def test_a_run_knows_what_made_it(collection, tmp_path):
         assert history.load(entry).settings["retriever"]["k1"] == 0.9
 
 
-def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path):
+def test_a_run_file_has_a_header_that_our_reader_skips(collection, tmp_path):
     yaml = pytest.importorskip("yaml")
     run = Benchmark(collection, k=5).run("words", Words(k1=0.9, name="ä: #1\n"), timed=0)
     path, plain = tmp_path / "words.run", tmp_path / "plain.run"
@@ -150,7 +150,7 @@ def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path)
     assert head["data"]["test_collection"]["documents"] == 20
 
 
-def test_the_recall_of_approximate_search_stands_beside_its_latency(collection, tmp_path):
+def test_the_recall_of_approximate_search_is_shown_with_its_latency(collection, tmp_path):
     bench = Benchmark(collection, store=tmp_path, k=2)
     exact, loose = Marked(1.0), Marked(0.625)
     bench.run("exact", exact, timed=0)

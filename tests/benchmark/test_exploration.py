@@ -55,7 +55,7 @@ def test_the_grid_is_tried_as_a_whole_in_its_order():
     assert (found.before, found.comparison, found.points) == (None, None, 8)
 
 
-def test_values_are_those_of_the_queries_they_are_said_to_be_of():
+def test_values_are_those_of_the_named_queries():
     found, _ = explored(start={"depth": 2, "noise": "high"})
     assert set(found.tuning).isdisjoint(found.test)
     assert set(found.tuning) | set(found.test) == set(QRELS)
@@ -104,7 +104,7 @@ def test_todays_is_tried_first_once_and_wins_a_tie():
     assert len(both.trials) == 2
 
 
-def test_of_equals_the_first_is_the_best():
+def test_the_first_of_equal_trials_is_the_best():
     found = explore(
         dict,
         lambda *_: (run_at({"depth": 1}), None),
@@ -124,7 +124,7 @@ def test_trials_count_todays_if_it_is_in_the_space():
     assert outside.sentences[0].startswith("3 of 8 configurations and the current one tried")
 
 
-def test_settings_beside_the_space_stay_as_they_are():
+def test_settings_outside_the_space_are_unchanged():
     found, seen = explored({"depth": [0, 1]}, start={"depth": 5, "noise": "low", "label": "x"})
     assert seen[0][1]["depth"] == 5
     assert all(c["noise"] == "low" and c["label"] == "x" for _, c in seen)
@@ -137,7 +137,7 @@ def test_lower_is_better_where_the_measure_says_so():
     assert found.lower
 
 
-def test_a_configuration_that_fails_is_kept_with_its_error():
+def test_a_failed_configuration_is_recorded_with_its_error():
     def build(configuration):
         if configuration["depth"] == 1:
             raise RuntimeError("no such model\nlong trace")
@@ -151,7 +151,7 @@ def test_a_configuration_that_fails_is_kept_with_its_error():
     assert [row[0] for row in found.table().rows[-2:]] == ["3", "4"]
 
 
-def test_todays_may_fail_and_the_others_go_on():
+def test_a_failure_of_todays_configuration_does_not_stop_the_others():
     def build(configuration):
         if configuration["depth"] == 3:
             raise OSError("gone")
@@ -164,7 +164,7 @@ def test_todays_may_fail_and_the_others_go_on():
         found.before_after()
 
 
-def test_if_none_could_be_run_the_first_error_is_said():
+def test_if_all_configurations_fail_the_first_error_is_reported():
     def build(_):
         raise KeyError("api_key")
 
@@ -178,7 +178,7 @@ def test_if_none_could_be_run_the_first_error_is_said():
      ({"q01": ["d"]}, float("nan")), ({"zz": ["d"]}, 0.1), (7, 0.1)],
     ids=["none", "text", "one", "text-latency", "negative", "nan", "other-queries", "no-run"],
 )  # fmt: skip
-def test_answers_that_are_none_are_failures_with_a_reason(answer):
+def test_invalid_answers_are_failures_with_a_reason(answer):
     def run(name, configuration):
         return answer if configuration["depth"] == 1 else ran(name, configuration)
 
@@ -188,7 +188,7 @@ def test_answers_that_are_none_are_failures_with_a_reason(answer):
 
 
 @pytest.mark.parametrize("method", ["grid", "optuna"])
-def test_what_was_tried_is_kept_when_it_is_interrupted(method):
+def test_an_interruption_keeps_the_finished_trials(method):
     def run(name, configuration):
         if name == "3":
             raise KeyboardInterrupt
@@ -199,7 +199,7 @@ def test_what_was_tried_is_kept_when_it_is_interrupted(method):
     assert "not all were tried: interrupted in number 3" in found.sentences
 
 
-def test_an_interruption_before_anything_was_tried_goes_through():
+def test_an_interruption_before_the_first_trial_propagates():
     def run(_name, _configuration):
         raise KeyboardInterrupt
 
@@ -207,7 +207,7 @@ def test_an_interruption_before_anything_was_tried_goes_through():
         explore(dict, run, QRELS, SPACE)
 
 
-def test_after_the_budget_no_other_is_begun(monkeypatch):
+def test_no_trial_begins_after_the_budget(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("rankgauge.benchmark.exploration.time.monotonic", lambda: clock[0])
 
@@ -234,7 +234,7 @@ def test_optuna_tries_each_configuration_once_and_the_same_each_time():
     assert first.points == 24
 
 
-def test_optuna_finds_all_there_are_and_then_stops():
+def test_optuna_stops_after_all_configurations():
     pytest.importorskip("optuna")
     found, seen = explored(method="optuna", trials=100, start={"depth": 0, "noise": "high"})
     assert len(seen) == 8
@@ -242,7 +242,7 @@ def test_optuna_finds_all_there_are_and_then_stops():
 
 
 @pytest.mark.parametrize("measure", ["RR", "FirstRel"])
-def test_optuna_is_told_which_way_is_better(measure):
+def test_optuna_uses_the_direction_of_the_measure(measure):
     """Of 400 configurations it comes nearer to the best than the first 30 of a grid could."""
     pytest.importorskip("optuna")
     space = {"depth": [5, 4, 3, 2, 1, 0], "noise": ["high", "low"], "label": list(range(30))}
@@ -252,7 +252,7 @@ def test_optuna_is_told_which_way_is_better(measure):
     assert sum(depths[20:]) < sum(depths[:20])
 
 
-def test_optuna_lives_with_failures_and_is_quiet(capfd):
+def test_optuna_continues_after_failures_without_output(capfd):
     pytest.importorskip("optuna")
 
     def build(configuration):
@@ -266,7 +266,7 @@ def test_optuna_lives_with_failures_and_is_quiet(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_without_optuna_the_install_line_is_said(monkeypatch):
+def test_without_optuna_the_install_command_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtra, match=r"rankgauge\[tuning\]"):
         explored(method="optuna", trials=2)
@@ -275,7 +275,7 @@ def test_without_optuna_the_install_line_is_said(monkeypatch):
 # ---- what is said
 
 
-def test_two_settings_that_differ_are_said_with_the_steps_between():
+def test_two_differing_settings_are_reported_with_intermediate_steps():
     found, _ = explored(
         {"depth": [0], "noise": ["low"]}, start={"depth": 2, "noise": "high", "label": "x"}
     )
@@ -295,7 +295,7 @@ def test_one_setting_that_differs_is_named():
     assert found.untried == ()
 
 
-def test_of_three_settings_both_ends_are_walked_from():
+def test_three_differing_settings_are_changed_from_both_ends():
     found, _ = explored(
         {"depth": [0], "noise": ["low"], "label": ["a"]},
         start={"depth": 1, "noise": "high", "label": "b"},
@@ -316,7 +316,7 @@ def test_the_ablation_has_the_neighbours_of_the_best():
     assert few.ablation().notes[1] == "no neighbour was tried in: noise"
 
 
-def test_few_queries_are_warned_of():
+def test_few_queries_are_a_warning():
     qrels = {query: QRELS[query] for query in list(QRELS)[:12]}
     found = explore(dict, ran, qrels, SPACE, measure="RR", start={"depth": 3, "noise": "low"})
     assert "6 tuning and 6 test queries are too few" in found.warnings[0]
@@ -357,7 +357,7 @@ def test_the_table_has_the_best_first():
 # ---- before and after
 
 
-def test_failure_patterns_stand_side_by_side():
+def test_failure_patterns_are_compared():
     found, _ = explored(start={"depth": 5, "noise": "low"}, measure="nDCG@10")
     table = found.before_after(k=1)
     rows = {row[0]: row[1:] for row in table.rows}
@@ -372,7 +372,7 @@ def test_failure_patterns_stand_side_by_side():
     assert rows["nDCG@10"][2].startswith("+")
 
 
-def test_diagnoses_of_other_things_are_not_held_side_by_side():
+def test_diagnoses_of_different_data_are_not_compared():
     one = diagnose({"q": {"d": 1}}, {"q": ["d"]}, k=1)
     with pytest.raises(InputError, match="k is 1 before and 2 after"):
         before_after(one, diagnose({"q": {"d": 1}}, {"q": ["d"]}, k=2))
@@ -402,12 +402,12 @@ def test_diagnoses_of_other_things_are_not_held_side_by_side():
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_what_cannot_be_is_refused(options, said):
+def test_impossible_arguments_are_refused(options, said):
     with pytest.raises(InputError, match=said):
         explored(**{"space": SPACE, **options})
 
 
-def test_a_method_or_measure_nobody_knows_is_refused():
+def test_an_unknown_method_or_measure_is_refused():
     with pytest.raises(UnknownName, match="random"):
         explored(method="random")
     with pytest.raises(UnknownName, match="nDCGG"):

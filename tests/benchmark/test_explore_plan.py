@@ -32,7 +32,7 @@ def plan(tmp_path):
     return written
 
 
-def test_every_configuration_is_tried_beside_that_of_today(plan):
+def test_every_configuration_is_tried_with_that_of_today(plan):
     given = plan("""
         [explore]
         retriever = "both"
@@ -94,7 +94,7 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
         "no such part", "no such option",
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(plan, explore, said):
+def test_a_configuration_that_does_not_fit_is_named(plan, explore, said):
     with pytest.raises(RankgaugeError) as caught:
         explore_plan(plan(explore), progress=False)
     assert said in str(caught.value)

@@ -42,7 +42,7 @@ def explored(tmp_path):
     return run
 
 
-def test_what_the_plan_leaves_to_its_default_is_part_of_today(explored):
+def test_defaults_are_part_of_todays_configuration(explored):
     found = explored("""
         retriever = "bm25"
         [explore.space]
@@ -93,6 +93,6 @@ def test_a_setting_that_no_retriever_has_is_refused_before_anything_is_run(explo
         explored(f"retriever = '{name}'\n[explore.space]\n{setting} = [1]\n")
 
 
-def test_what_nobody_knows_of_today_is_asked_for(explored):
+def test_unknown_settings_of_today_are_requested(explored):
     with pytest.raises(FormatError, match=r"'size' is today\nfix: write it into \[retrievers.mine"):
         explored('retriever = "mine"\n[explore.space]\nsize = [1, 2]\n')

@@ -68,7 +68,7 @@ BAD = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("bad", BAD)
-def test_what_goes_wrong_with_a_query_is_its_answer(bad, way):
+def test_an_error_of_a_query_is_its_answer(bad, way):
     fault, kind, said = BAD[bad]
 
     def retrieve(text):
@@ -110,7 +110,7 @@ def test_a_failure_is_tried_again_as_often_as_the_limits_say(way):
     ],
     ids=["said so", "type error", "name error", "key error", "input error"],
 )  # fmt: skip
-def test_what_fails_again_for_sure_is_not_tried_again(error):
+def test_permanent_failures_are_not_retried(error):
     calls = []
 
     def retrieve(text):
@@ -122,7 +122,7 @@ def test_what_fails_again_for_sure_is_not_tried_again(error):
     assert found["q0"].attempts == 1
 
 
-def test_an_answer_that_is_no_ranking_is_told_with_what_mends_it():
+def test_an_answer_that_is_no_ranking_is_reported_with_its_fix():
     found, _ = asked(lambda text: {text, "d1"})
     assert found["q3"].error.endswith("fix: return a list, best first: a set has no order")
     assert found["q3"].attempts == 1
@@ -136,7 +136,7 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize("error", [Panic("index out of range"), asyncio.CancelledError("mine")])
 @pytest.mark.parametrize("way", ["in order", "threads", "async"])
-def test_what_a_retriever_raises_that_is_no_exception_is_its_answer_too(way, error):
+def test_a_base_exception_of_a_retriever_is_an_answer_too(way, error):
     def retrieve(text):
         if text == "text 3":
             raise error
@@ -193,7 +193,7 @@ def test_the_wait_before_a_retry_doubles_unless_the_error_says_it():
     assert limits.wait(1, Unfit(retry_after=float("nan"))) == 0.5
 
 
-def test_a_call_that_hangs_is_left_behind_and_the_others_go_on():
+def test_a_hanging_call_is_abandoned_and_the_others_continue():
     release = threading.Event()
 
     def retrieve(text):
@@ -211,7 +211,7 @@ def test_a_call_that_hangs_is_left_behind_and_the_others_go_on():
     assert sum(a.hits is not None for a in found.values()) == len(QUERIES) - 1
 
 
-def test_a_call_that_hangs_is_tried_again_and_may_come_back_late():
+def test_a_hanging_call_is_retried_and_can_return_late():
     calls = []
 
     def retrieve(text):
@@ -226,7 +226,7 @@ def test_a_call_that_hangs_is_tried_again_and_may_come_back_late():
 
 
 @pytest.mark.slow
-def test_a_call_that_comes_back_late_does_not_widen_the_limit():
+def test_a_late_call_does_not_raise_the_limit():
     lock = threading.Lock()
     under_way = most = 0
 
@@ -248,7 +248,7 @@ def test_a_call_that_comes_back_late_does_not_widen_the_limit():
     assert most == 1
 
 
-def test_waiting_for_a_retry_while_all_hands_are_busy_takes_no_processor():
+def test_waiting_for_a_retry_uses_no_processor_time():
     calls = []
 
     def retrieve(text):
@@ -289,7 +289,7 @@ def test_the_rankings_of_a_batch_may_be_an_array_or_a_tuple(kind):
 
 
 @pytest.mark.parametrize("wrong", [[], [["d1"]] * 9, None, "d1"], ids=repr)
-def test_a_batch_of_the_wrong_length_is_asked_again_one_by_one(wrong):
+def test_a_batch_of_the_wrong_length_is_retried_one_by_one(wrong):
     def retrieve(texts):
         return wrong if len(texts) > 1 else [["d1"]]
 
@@ -297,7 +297,7 @@ def test_a_batch_of_the_wrong_length_is_asked_again_one_by_one(wrong):
     assert all(a.hits.ids == ["d1"] for a in found.values())
 
 
-def test_a_batch_that_fails_costs_only_the_query_that_is_to_blame():
+def test_a_failing_batch_loses_only_the_query_that_fails():
     async def retrieve(texts):
         if "text 5" in texts:
             raise Unfit(retryable=False)
@@ -308,7 +308,7 @@ def test_a_batch_that_fails_costs_only_the_query_that_is_to_blame():
 
 
 @pytest.mark.parametrize("way", ["in order", "in threads", "in a thread with a time limit"])
-def test_after_many_failures_in_a_row_the_rest_is_not_asked(way):
+def test_after_many_consecutive_failures_the_rest_is_skipped(way):
     def retrieve(text):
         if int(text.split()[1]) < 4:
             return [text]
@@ -346,12 +346,12 @@ def test_a_batch_shares_its_time():
     assert 0.2 / 12 <= found["q0"].seconds < 0.2
 
 
-def test_no_more_than_k_are_kept():
+def test_at_most_k_hits_are_recorded():
     found, _ = asked(lambda text: [f"d{n}" for n in range(9)])
     assert all((a.hits.ids, a.hits.beyond) == (["d0", "d1", "d2"], 6) for a in found.values())
 
 
-def test_of_an_error_the_first_line_is_told():
+def test_the_first_line_of_an_error_is_reported():
     def retrieve(text):
         raise ValueError("\nno such index\n  at line 7\n")
 

@@ -50,7 +50,7 @@ def everything(journal):
         unique_by=lambda row: row[0],
     )
 )
-def test_what_was_kept_comes_back_to_the_last_bit(tmp_path_factory, rows):
+def test_a_journal_round_trips_bit_for_bit(tmp_path_factory, rows):
     kept = [response(query, hits, seconds=0.25, attempts=n) for query, hits, n in rows]
     with Journal(tmp_path_factory.mktemp("j") / "j") as journal:
         journal.open()
@@ -60,7 +60,7 @@ def test_what_was_kept_comes_back_to_the_last_bit(tmp_path_factory, rows):
     assert everything(Journal(journal.folder)) == kept
 
 
-def test_a_failure_comes_back_with_its_kind_and_what_was_said(tmp_path):
+def test_a_failure_round_trips_with_its_type_and_message(tmp_path):
     failed = response("q1", None, error="no response within 2 s", kind="timeout", attempts=3)
     with Journal(tmp_path) as journal:
         journal.open()
@@ -87,7 +87,7 @@ def test_the_last_answer_to_a_query_counts(tmp_path):
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, cut):
+def test_an_incomplete_line_is_cut_off(tmp_path, cut):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(response("q1", Hits(["d1"], [1.0])))
@@ -100,7 +100,7 @@ def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, cut):
         assert [a.query for a in everything(journal)] == ["q1", "q3"]
 
 
-def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
+def test_a_long_incomplete_last_line_is_cut_off_whole(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(response("q1", Hits(["d1"], [1.0])))
@@ -123,7 +123,7 @@ def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
     "damage",
     [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"],
 )
-def test_a_damaged_line_is_as_if_it_had_never_been_asked(tmp_path, damage):
+def test_a_damaged_line_is_ignored(tmp_path, damage):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(response("q1", Hits(["d1"], [1.0])))
@@ -141,7 +141,7 @@ def test_only_one_process_writes_a_journal(tmp_path):
         journal.open()
 
 
-def test_beginning_anew_forgets_and_has_another_stamp(tmp_path):
+def test_a_new_journal_is_empty_and_has_another_stamp(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(response("q1", Hits(["d1"], [1.0])))
@@ -154,7 +154,7 @@ def test_beginning_anew_forgets_and_has_another_stamp(tmp_path):
         assert journal.stamp() != stamp
 
 
-def test_a_head_that_is_damaged_is_read_as_none_and_one_of_another_format_is_refused(tmp_path):
+def test_a_damaged_header_is_ignored_and_another_format_refused(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.note(finished=True)
@@ -179,7 +179,7 @@ def test_a_head_that_is_damaged_is_read_as_none_and_one_of_another_format_is_ref
             assert "run.json is damaged" in journal.notes[0]
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+def test_a_folder_that_cannot_be_created_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written") as caught:
         Journal(tmp_path / "file" / "j").open()
@@ -225,7 +225,7 @@ def test_no_flipped_bit_changes_an_answer(tmp_path):
         assert 1 <= len(found) <= 2, "a damaged newline costs two responses"
 
 
-def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
+def test_no_flipped_bit_of_the_header_changes_its_content(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.note(asked=3)
@@ -238,7 +238,7 @@ def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
-def test_a_forked_child_does_not_keep_the_lock_of_a_process_that_was_killed(tmp_path):
+def test_a_forked_child_does_not_inherit_the_lock_of_a_killed_process(tmp_path):
     code = """
     import os, sys, time
     from pathlib import Path

@@ -20,7 +20,7 @@ def latency(times):
 
 
 @given(st.lists(st.floats(0.0001, 10), min_size=20, max_size=300), st.sampled_from([0.5, 0.95]))
-def test_a_quantile_is_that_of_numpy_and_lies_in_its_interval(times, share):
+def test_a_quantile_is_that_of_numpy_and_within_its_interval(times, share):
     found = latency(times).quantile(share)
     assert found.value == np.quantile(times, share, method="inverted_cdf")
     assert math.isnan(found.low) or found.low <= found.value
@@ -41,7 +41,7 @@ def test_the_interval_is_that_of_the_binomial(count, share):
     assert found.high == high[0] if high else math.isnan(found.high)
 
 
-def test_the_interval_covers_as_often_as_it_says():
+def test_the_interval_has_its_nominal_coverage():
     rng = np.random.default_rng(1)
     true = float(stats.lognorm(1).ppf(0.95))
     hits = 0
@@ -140,7 +140,7 @@ def test_the_peak_of_memory_is_that_of_the_work_inside():
     assert after.peak < 30_000_000
 
 
-def test_limits_for_many_at_once_do_not_hold_for_the_timing():
+def test_concurrency_limits_do_not_apply_to_timing():
     lock = threading.Lock()
     under_way = most = 0
 

@@ -15,7 +15,7 @@ points = st.lists(st.tuples(_values, _values), max_size=12).map(
 
 
 @given(points=points, lower=st.booleans())
-def test_the_front_is_what_nothing_dominates(points, lower):
+def test_the_front_has_all_undominated_runs(points, lower):
     sign = -1 if lower else 1
     known = [p for p in points if p.quality == p.quality and p.latency == p.latency]
 

@@ -47,7 +47,7 @@ def test_the_shipped_plan_runs_and_says_what_ran(tmp_path):
     assert str(found.comparison.primary) == "nDCG@10"
 
 
-def test_only_those_named_are_run_and_parts_of_others_are_made_all_the_same(write, tmp_path):
+def test_only_named_retrievers_run_and_parts_of_others_are_built(write, tmp_path):
     plan = BenchmarkPlan.read(write(THREE))
     outcome = run_plan(plan, only=["hybrid"], store=tmp_path, progress=False)
     assert list(outcome.bench.runs) == ["hybrid"]
@@ -68,14 +68,14 @@ def _items(value):
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def test_the_index_of_one_that_is_part_of_several_counts_in_full(write):
+def test_a_shared_index_counts_in_full_for_each_retriever(write):
     runs = run_plan(BenchmarkPlan.read(write(THREE)), progress=False).bench.runs
     parts = runs["bm25"].index.seconds + runs["dense"].index.seconds
     assert parts * 0.9 <= runs["hybrid"].index.seconds < 3 * parts
     assert runs["hybrid"].index.peak is None
 
 
-def test_false_stands_for_nothing_where_an_option_may_be_none(write):
+def test_false_means_none_for_optional_settings(write):
     plan = BenchmarkPlan.read(
         write(f"""
         {HEAD}
@@ -144,7 +144,7 @@ def test_options_inside_parts_are_explored(write):
     ],
     ids=["none", "no space", "key", "retriever", "value", "empty", "part", "option", "method"],
 )
-def test_what_is_wrong_with_a_search_is_named(write, explore, said):
+def test_faults_of_a_search_are_named(write, explore, said):
     plan = BenchmarkPlan.read(write(textwrap.dedent(THREE) + explore))
     with pytest.raises(RankgaugeError) as caught:
         rankgauge.benchmark.explore_plan(plan, timed=0)
@@ -185,7 +185,7 @@ def test_every_key_is_read(write, tmp_path):
     assert plan.chosen(["bm25"]) == (bm25,)
 
 
-def test_false_leaves_out_what_is_a_word_otherwise(write, tmp_path):
+def test_false_disables_an_option_that_is_a_name_otherwise(write, tmp_path):
     plan = BenchmarkPlan.read(
         write(f"""
         {HEAD}
@@ -209,12 +209,12 @@ def test_false_leaves_out_what_is_a_word_otherwise(write, tmp_path):
         run_plan(BenchmarkPlan.read(empty), progress=False)
 
 
-def test_the_store_lies_beside_the_plan_unless_it_is_named(write, tmp_path):
+def test_the_store_is_next_to_the_plan_by_default(write, tmp_path):
     text = f'{HEAD}[retrievers.a]\ntype = "random"\n'
     assert BenchmarkPlan.read(write(text)).store == tmp_path / "plan.runs"
 
 
-def test_a_function_of_ones_own_is_called(write, tmp_path):
+def test_a_user_function_is_called(write, tmp_path):
     (tmp_path / "mine_for_the_plan.py").write_text(
         textwrap.dedent("""
         def search(text, k):
@@ -333,7 +333,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_wrong_with_a_plan_is_named_with_the_file(write, wrong):
+def test_faults_of_a_plan_are_named_with_its_file(write, wrong):
     text, said = WRONG[wrong]
     path = write("")
     path.write_text(text)
@@ -361,12 +361,12 @@ def test_a_class_that_is_named_in_a_plan_is_made_an_object(write, tmp_path):
     assert set(run_plan(plan, progress=False).bench.runs["one"].run["q01"]) == {"fees"}
 
 
-def test_a_plan_that_is_not_there_is_named():
+def test_a_missing_plan_is_named():
     with pytest.raises(InputError, match="cannot be read"):
         BenchmarkPlan.read("no-such-plan.toml")
 
 
-def test_one_that_cannot_be_run_does_not_cost_the_others(write):
+def test_a_retriever_that_cannot_run_does_not_stop_the_others(write):
     plan = BenchmarkPlan.read(
         write(f"""
         timed = 0
@@ -383,7 +383,7 @@ def test_one_that_cannot_be_run_does_not_cost_the_others(write):
     assert list(outcome.failed) == ["gone"]
 
 
-def test_what_takes_in_chunks_has_a_retriever_of_its_own(write):
+def test_each_chunked_retriever_has_its_own_inner_retriever(write):
     plan = BenchmarkPlan.read(
         write(f"""
         timed = 0
@@ -409,7 +409,7 @@ def test_what_takes_in_chunks_has_a_retriever_of_its_own(write):
     assert both == turned
 
 
-def test_again_and_prices_reach_the_runs(write, tmp_path):
+def test_again_and_prices_are_passed_to_the_runs(write, tmp_path):
     (tmp_path / "counting_retriever.py").write_text(
         textwrap.dedent("""
         class Counting:
@@ -444,7 +444,9 @@ def test_again_and_prices_reach_the_runs(write, tmp_path):
 
 
 @pytest.mark.parametrize("failure", ['OSError("disk full")', "SystemExit(3)"])
-def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path, failure, monkeypatch):
+def test_a_retriever_that_cannot_index_does_not_stop_the_others(
+    write, tmp_path, failure, monkeypatch
+):
     monkeypatch.delitem(sys.modules, "failing_retriever", raising=False)
     (tmp_path / "failing_retriever.py").write_text(
         textwrap.dedent(f"""
@@ -474,7 +476,7 @@ def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path, failure
     assert f"indexing failed: {message}" in str(outcome.failed["fails"])
 
 
-def test_repeats_count_the_queries_whose_value_moves(write, tmp_path):
+def test_repeats_count_the_queries_whose_value_changes(write, tmp_path):
     (tmp_path / "shifting_retriever.py").write_text(
         textwrap.dedent("""
         import itertools
@@ -501,7 +503,7 @@ def test_repeats_count_the_queries_whose_value_moves(write, tmp_path):
     )
 
 
-def test_a_saved_run_lies_beside_the_plan(write, tmp_path):
+def test_the_path_of_a_saved_run_is_relative_to_the_plan(write, tmp_path):
     rankgauge.write_run({"q01": {"loans-periods": 1.0}}, tmp_path / "old.run")
     plan = BenchmarkPlan.read(
         write(f"""
@@ -516,7 +518,7 @@ def test_a_saved_run_lies_beside_the_plan(write, tmp_path):
     assert (run.tally.empty, run.latency) == (29, None)
 
 
-def test_repeats_tell_what_is_the_same_each_time(write, tmp_path):
+def test_repeats_report_values_that_do_not_change(write, tmp_path):
     (tmp_path / "wavering_retriever.py").write_text(
         textwrap.dedent("""
         import itertools
@@ -547,7 +549,7 @@ def test_repeats_tell_what_is_the_same_each_time(write, tmp_path):
         list(rankgauge.benchmark.repeat_plan(plan, made, 1, "RR"))
 
 
-def test_a_slip_in_the_last_table_is_found_before_the_first_retriever_is_made(write, tmp_path):
+def test_a_fault_in_the_last_table_is_found_before_any_retriever_is_built(write, tmp_path):
     (tmp_path / "made_for_the_plan.py").write_text(
         "import pathlib\n\nclass Made:\n    def __init__(self):\n"
         "        pathlib.Path(__file__).with_name('made').touch()\n"

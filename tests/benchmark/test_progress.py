@@ -45,7 +45,7 @@ def test_a_bar_shows_count_rate_time_left_and_failures(monkeypatch):
     assert re.search(r"\d+:\d\d:\d\d", said)
 
 
-def test_nothing_is_shown_where_there_is_no_terminal(monkeypatch):
+def test_nothing_is_shown_without_a_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with shown("bm25", 10) as bar, busy("indexing"):
@@ -100,7 +100,7 @@ class Notebook(io.StringIO):
 Notebook.__module__ = "ipykernel.iostream"
 
 
-def test_a_notebook_has_a_line_that_is_written_over_itself_and_taken_away(monkeypatch):
+def test_a_notebook_has_a_line_that_is_updated_and_removed(monkeypatch):
     stream = Notebook()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "_EVERY_LINE", 0.0)
@@ -116,7 +116,7 @@ def test_a_notebook_has_a_line_that_is_written_over_itself_and_taken_away(monkey
     assert blank == " " * len(second)
 
 
-def test_a_log_has_a_line_now_and_then_if_it_is_asked_for(monkeypatch):
+def test_a_log_has_periodic_lines_on_request(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with shown("bm25", 10, done=4, wanted=True) as bar:

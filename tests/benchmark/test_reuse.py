@@ -22,18 +22,18 @@ class Looks:
         return [self.name]
 
 
-def test_what_is_said_of_a_retriever_goes_before_what_it_says():
+def test_given_settings_precede_those_of_the_retriever():
     found = identify(Declares(type="bm25", k1=0.9), {"k1": 1.2, "b": 0.4}, "mine")
     assert found.settings == {"type": "bm25", "k1": 1.2, "b": 0.4}
     assert (found.declared, found.word) == (True, "bm25")
 
 
-def test_equal_settings_are_one_whatever_the_run_is_called():
+def test_equal_settings_are_the_same_under_any_run_name():
     one, other = (identify(Declares(k=1), None, name) for name in ("a", "b"))
     assert one == other
 
 
-def test_what_declares_nothing_is_told_apart_by_its_name_and_that_of_the_run():
+def test_a_retriever_without_settings_is_identified_by_its_and_the_runs_name():
     one, other = (identify(Looks("d1"), None, name) for name in ("a", "b"))
     assert one.settings == {"callable": f"{__name__}.Looks", "run": "a"}
     assert (one.settings != other.settings, one.declared, one.word) == (True, False, "looks")

@@ -21,7 +21,7 @@ from rankgauge import Benchmark, Collection, InputError, Limits
 from rankgauge.benchmark import retriever_run
 
 
-def test_responses_of_declared_settings_are_used_again_and_only_those(collection, tmp_path):
+def test_only_responses_of_declared_settings_are_reused(collection, tmp_path):
     first = Benchmark(collection, k=5, store=tmp_path).run("a", Words(k1=1), timed=0)
     again, other, deeper = Words(k1=1), Words(k1=2), Words(k1=1)
     reused = Benchmark(collection, k=5, store=tmp_path).run("b", again, timed=0)
@@ -34,7 +34,7 @@ def test_responses_of_declared_settings_are_used_again_and_only_those(collection
     assert len(other.asked) == len(deeper.asked) == 10
 
 
-def test_another_document_or_query_is_asked_anew(collection, tmp_path):
+def test_changed_documents_or_queries_are_searched_again(collection, tmp_path):
     Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
     changed = Collection.load(
         None, documents={**DOCUMENTS, "d0": "another text"}, queries=QUERIES, qrels=QRELS
@@ -52,9 +52,7 @@ def test_another_document_or_query_is_asked_anew(collection, tmp_path):
     assert list(run.run["q3"]) == ["d7"]
 
 
-def test_a_function_that_declares_nothing_is_asked_anew_unless_it_was_interrupted(
-    collection, tmp_path
-):
+def test_an_undeclared_function_is_called_again_unless_interrupted(collection, tmp_path):
     calls = []
 
     def retrieve(text):
@@ -75,9 +73,7 @@ def test_a_function_that_declares_nothing_is_asked_anew_unless_it_was_interrupte
     assert declared.tally.reused == 10
 
 
-def test_a_function_that_failed_for_some_queries_is_not_asked_about_the_others_again(
-    collection, tmp_path
-):
+def test_only_failed_queries_of_a_function_are_retried(collection, tmp_path):
     calls = []
 
     def retrieve(text):
@@ -93,7 +89,7 @@ def test_a_function_that_failed_for_some_queries_is_not_asked_about_the_others_a
     assert run.evaluate("RR", errors="empty").mean() == {"RR": 0.1}
 
 
-def test_functions_of_one_factory_are_told_apart_by_the_name_of_the_run(collection, tmp_path):
+def test_functions_of_one_factory_are_distinguished_by_run_name(collection, tmp_path):
     def make(name):
         return lambda text: [name]
 
@@ -197,7 +193,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("again", ["missing", "failed"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_answers_with_another_value_are_not_those_of_before(collection, tmp_path, change, again):
+def test_answers_of_changed_values_are_not_reused(collection, tmp_path, change, again):
     bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
     first = bench.run("mine", CHANGES[change](0), timed=0)
     assert first.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
@@ -252,7 +248,7 @@ def in_processes(tmp_path, again="missing", **sources):
 
 
 @pytest.mark.slow
-def test_another_process_uses_responses_of_the_same_code_only(tmp_path):
+def test_another_process_reuses_only_responses_of_the_same_code(tmp_path):
     helpers = "def half(n):\n    return n // 2\n"
     whole = "['d0', 'd1', 'd2', '-']"
     first = in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=helpers)
@@ -267,7 +263,7 @@ def test_another_process_uses_responses_of_the_same_code_only(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(tmp_path):
+def test_incomparable_code_is_called_again_unless_reuse_is_requested(tmp_path):
     module = """
         import socket
 
@@ -293,7 +289,7 @@ def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(
     assert 'asked for (again="resume")' in notes
 
 
-def test_a_file_that_was_changed_is_no_reason_to_use_earlier_answers(tmp_path):
+def test_answers_are_not_reused_after_a_file_changed(tmp_path):
     module = """
         def make():
             def retrieve(text):
@@ -311,9 +307,7 @@ def test_a_file_that_was_changed_is_no_reason_to_use_earlier_answers(tmp_path):
     assert "it uses open, which cannot be compared between processes" in notes
 
 
-def test_the_same_object_goes_on_in_its_process_although_it_cannot_be_compared(
-    collection, tmp_path
-):
+def test_the_same_incomparable_object_continues_in_its_process(collection, tmp_path):
     class Client:
         def __init__(self):
             self.socket = socket.socket()
@@ -333,7 +327,7 @@ def test_the_same_object_goes_on_in_its_process_although_it_cannot_be_compared(
     assert run.tally.reused == 4
 
 
-def test_answers_that_were_set_aside_are_used_if_they_are_asked_for(collection, tmp_path):
+def test_archived_answers_are_reused_on_request(collection, tmp_path):
     def make(document, ends):
         def retrieve(text):
             if int(text[4:]) == ends:
@@ -355,14 +349,14 @@ def test_answers_that_were_set_aside_are_used_if_they_are_asked_for(collection, 
     assert not list(tmp_path.glob("*/responses-earlier.jsonl"))
 
 
-def test_a_finished_run_is_used_again_if_that_is_asked_for(collection, tmp_path):
+def test_a_finished_run_is_reused_on_request(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("mine", lambda text: ["d1"], timed=0)
     run = bench.run("mine", lambda text: ["d2"], again="resume", timed=0)
     assert (run.tally.reused, list(run.run["q0"])) == (10, ["d1"])
 
 
-def test_the_order_of_documents_is_part_of_what_answers_are_kept_for(tmp_path):
+def test_answers_depend_on_the_order_of_documents(tmp_path):
     turned = dict(reversed(DOCUMENTS.items()))
     for documents in (DOCUMENTS, turned, turned):
         collection = Collection.load(None, documents=documents, queries=QUERIES, qrels=QRELS)
@@ -379,7 +373,7 @@ class Tied(Words):
         return [[(name, 1.0) for name in self.texts][:k] for _ in queries]
 
 
-def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection, tmp_path):
+def test_a_damaged_journal_gives_no_empty_ranking(collection, tmp_path):
     run = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
     path = run.journal.folder / "responses.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"d3"', b'"d4"'))
@@ -391,7 +385,7 @@ def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection,
     assert "1 damaged line" in again.notes[0]
 
 
-def test_a_line_with_the_key_of_another_query_answers_neither(collection, tmp_path):
+def test_a_line_with_a_wrong_key_answers_no_query(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("mine", lambda text: ["d1"], settings={"model": "a"}, timed=0)
     path = next(tmp_path.glob("*/responses.jsonl"))
@@ -407,7 +401,7 @@ def test_a_line_with_the_key_of_another_query_answers_neither(collection, tmp_pa
     assert [list(run.run[query]) for query in ("q2", "q3", "q9")] == [["d1"], ["d2"], ["d1"]]
 
 
-def test_a_run_whose_journal_was_begun_anew_is_not_mixed_with_it(collection, tmp_path):
+def test_a_run_is_not_mixed_with_a_restarted_journal(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     old = bench.run("a", Words(), timed=0)
     bench.run("a", Words(), again="all", timed=0)
@@ -415,7 +409,7 @@ def test_a_run_whose_journal_was_begun_anew_is_not_mixed_with_it(collection, tmp
         old.evaluate("RR")
 
 
-def test_everything_anew_asks_everything(collection, tmp_path):
+def test_a_fresh_run_searches_all_queries(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("a", Words(), timed=0)
     retriever = Words()
@@ -423,7 +417,7 @@ def test_everything_anew_asks_everything(collection, tmp_path):
     assert len(retriever.asked) == 10
 
 
-def test_a_store_of_its_own_is_removed_when_nobody_needs_it(collection):
+def test_a_temporary_store_is_removed_after_use(collection):
     bench = Benchmark(collection)
     run = bench.run("a", Words(), timed=0)
     store = bench.store
@@ -466,7 +460,7 @@ def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collectio
         assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
 
 
-def test_two_benchmarks_may_have_one_retriever(collection):
+def test_two_benchmarks_can_share_a_retriever(collection):
     turned = {name: DOCUMENTS[f"d{19 - n}"] for n, name in enumerate(DOCUMENTS)}
     other = Collection.load(None, documents=turned, queries=QUERIES, qrels=QRELS)
     shared = Words()
@@ -477,7 +471,7 @@ def test_two_benchmarks_may_have_one_retriever(collection):
     assert shared.indexed == 3
 
 
-def test_what_was_used_before_an_interrupt_is_counted(collection, tmp_path):
+def test_usage_before_an_interrupt_is_counted(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(batch=1))
     with pytest.raises(KeyboardInterrupt):
         bench.run("words", Priced(ends=4), timed=0)
@@ -487,7 +481,7 @@ def test_what_was_used_before_an_interrupt_is_counted(collection, tmp_path):
     assert (run.asked, run.cost) == (10, 50_000)
 
 
-def test_the_price_of_a_query_is_that_of_those_that_were_asked(tmp_path):
+def test_the_price_of_a_query_is_averaged_over_searched_queries(tmp_path):
     runs = []
     for names in (list(QUERIES)[:6], list(QUERIES)[6:]):
         part = Collection.load(
@@ -504,7 +498,7 @@ def test_the_price_of_a_query_is_that_of_those_that_were_asked(tmp_path):
     assert [run.asked for run in runs] == [6, 10]
 
 
-def test_a_configuration_that_declares_nothing_is_asked_anew(collection, tmp_path):
+def test_a_configuration_without_settings_is_searched_again(collection, tmp_path):
     def configured(place, ends):
         calls = []
 
@@ -554,9 +548,7 @@ def script(seconds, limits=""):
 @pytest.mark.parametrize(
     "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
 )
-def test_a_process_that_is_ended_goes_on_where_it_stopped_to_the_same_numbers(
-    tmp_path, end, limits
-):
+def test_a_killed_process_resumes_with_the_same_numbers(tmp_path, end, limits):
     killed = subprocess.Popen(
         [sys.executable, "-c", script(0.02, limits), str(tmp_path)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -607,7 +599,7 @@ class Metered:
         return {"tokens": 10 * self.calls}
 
 
-def test_what_an_interrupted_run_has_used_up_is_counted(collection, tmp_path):
+def test_the_usage_of_an_interrupted_run_is_counted(collection, tmp_path):
     bench = Benchmark(collection, store=tmp_path, limits=Limits(batch=1))
     with pytest.raises(KeyboardInterrupt):
         bench.run("mine", Metered(8), prices={"tokens": 0.5}, timed=0)
@@ -632,7 +624,7 @@ def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_pa
     assert run.cost == pytest.approx(10 * 0.5 * 1000)
 
 
-def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, monkeypatch):
+def test_usage_is_recorded_during_the_run(collection, tmp_path, monkeypatch):
     monkeypatch.setattr(retriever_run, "_NOTED_EVERY", 0.0)
     noted = []
 
@@ -646,7 +638,7 @@ def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, m
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of files are a thing of POSIX")
-def test_a_full_disk_loses_nothing_that_was_answered(tmp_path):
+def test_a_full_disk_loses_no_answer(tmp_path):
     limited = (
         "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"

@@ -24,26 +24,26 @@ EXACT = ("rankgauge", "pytrec_eval", "ir_measures")
         ("torchmetrics", 19),
     ],
 )
-def test_an_engine_is_asked_for_the_measures_it_has(name, count):
+def test_an_engine_computes_only_the_measures_it_has(name, count):
     assert len(ENGINES[name].computes(MEASURES)) == count
     assert len(ENGINES[name].computes(MORE)) == (2 if name == "sklearn" else 10)
 
 
-def test_what_an_engine_cannot_do_here_is_said():
+def test_unsupported_tasks_of_an_engine_are_reported():
     for engine in PEERS:
         missing = engine.missing()
         assert missing == "" or engine.name in missing
         assert missing or engine.version()
 
 
-def test_trec_eval_is_asked_for_all_cut_offs_of_a_family_in_one_word():
+def test_trec_eval_receives_all_cut_offs_of_a_family_in_one_argument():
     words = ENGINES["trec_eval"].command("q", "r", ["P@1", "AP", "P@5", "nDCG@10", "RR"])
     assert words == (
         ["trec_eval", "-m", "P.1,5", "-m", "map", "-m", "ndcg_cut.10", "-m", "recip_rank", "q", "r"]
     )
 
 
-def test_what_trec_eval_prints_gets_the_names_of_our_measures():
+def test_output_of_trec_eval_is_mapped_to_our_measure_names():
     message = (
         "map all 0.25\nndcg_cut_10 all 0.5\nrecip_rank all 1.0\nsuccess_1 all 0.0\nP_5 all 0.2\n"
     )
@@ -53,7 +53,7 @@ def test_what_trec_eval_prints_gets_the_names_of_our_measures():
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_an_engine_says_of_dicts_and_of_files_what_we_say(name, tmp_path, ir_measures_reads_names):
+def test_an_engine_agrees_with_us_on_dicts_and_files(name, tmp_path, ir_measures_reads_names):
     engine = ENGINES[name]
     measures = engine.computes(MEASURES)
     qrels, run = mappings(WORK)
@@ -64,7 +64,7 @@ def test_an_engine_says_of_dicts_and_of_files_what_we_say(name, tmp_path, ir_mea
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_an_engine_says_of_frames_what_we_say(library, ir_measures_reads_names):
+def test_an_engine_agrees_with_us_on_frames(library, ir_measures_reads_names):
     frame = pytest.importorskip(library).DataFrame
     qrels, run = map(frame, columns(WORK))
     peer = ENGINES["ir_measures"]
@@ -76,7 +76,7 @@ def test_an_engine_says_of_frames_what_we_say(library, ir_measures_reads_names):
 
 
 @pytest.mark.parametrize("pipe", [False, True])
-def test_what_a_command_prints_is_read(pipe, tmp_path):
+def test_the_output_of_a_command_is_parsed(pipe, tmp_path):
     found = Question(WORK, "CLI", MEASURES, pipe=pipe).ask(OURS, tmp_path)
     assert found.means == OURS.prepared(*_with_measures())(mappings(WORK)[1])
     assert found.cpu > 0
@@ -97,7 +97,7 @@ def test_a_time_counts_only_where_means_agree():
     assert nothing.startswith("says AP = nan")
 
 
-def test_a_measure_whose_ties_an_engine_orders_in_its_own_way_may_be_further_off():
+def test_measures_with_other_tie_orders_have_a_wider_tolerance():
     peer = ENGINES["ir_measures"]
     ours = Took(1, 1, 1, {"RR@10": 0.5, "RR": 0.5})
     assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR@10": 0.51})}, ours) == ""

@@ -16,7 +16,7 @@ old
 """
 
 
-def test_numbers_stand_right_of_words():
+def test_numbers_are_right_aligned():
     assert table(("work", "engine", "ms"), [("S", "ours", "1")], words=2) == (
         "| work | engine | ms |\n| --- | --- | ---: |\n| S | ours | 1 |"
     )
@@ -42,7 +42,7 @@ def test_numbers_are_shown_with_two_or_three_figures(value, shown):
     assert number(value) == shown
 
 
-def test_a_table_goes_between_its_marks_and_nowhere_else(tmp_path):
+def test_a_table_is_written_only_between_its_markers(tmp_path):
     page = tmp_path / "speed.md"
     page.write_text(PAGE)
     put(page, "files", r"new \1")
@@ -54,7 +54,7 @@ def test_a_table_goes_between_its_marks_and_nowhere_else(tmp_path):
 @pytest.mark.parametrize(
     ("text", "times"), [("# Speed\n", 0), (PAGE + PAGE, 2)], ids=["none", "two"]
 )
-def test_a_page_without_the_marks_or_with_two_of_them_is_refused(text, times, tmp_path):
+def test_a_page_without_one_pair_of_markers_is_refused(text, times, tmp_path):
     page = tmp_path / "speed.md"
     page.write_text(text)
     with pytest.raises(ValueError, match=f"stand there {times} times"):

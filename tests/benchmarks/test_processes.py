@@ -29,14 +29,14 @@ class Program(Engine):
         return {"AP": float(output)}
 
 
-def test_a_program_that_fails_is_left_out_with_its_last_words(tmp_path):
+def test_a_failing_program_is_left_out_with_its_last_message(tmp_path):
     broken = Program("raise SystemExit('no such measure')")
     answers = ask_all(ASKED, [broken], 2, tmp_path)
     assert [*answers.took] == ["rankgauge"]
     assert answers.left_out == {"program": "stopped: no such measure"}
 
 
-def test_a_program_that_says_something_else_is_left_out(tmp_path):
+def test_a_program_with_other_numbers_is_left_out(tmp_path):
     answers = ask_all(ASKED, [Program("print(0.9999)")], 1, tmp_path)
     assert [*answers.took] == ["rankgauge"]
     assert answers.left_out["program"].startswith("says AP = 0.999900, rankgauge says 0.")
@@ -49,7 +49,7 @@ def test_a_program_that_agrees_has_a_time(tmp_path):
     assert answers.took["program"].cpu > 0
 
 
-def test_a_peer_of_small_works_is_not_asked_for_large_ones(tmp_path):
+def test_a_peer_for_small_workloads_skips_large_ones(tmp_path):
     large = replace(ASKED, work=replace(WORK, large=True))
     answers = ask_all(large, [Program("", large=False)], 1, tmp_path)
     assert answers.left_out == {"program": "is not asked for millions of rows"}
@@ -66,7 +66,7 @@ def test_a_table_says_what_is_left_out_and_which_goals_are_missed(tmp_path):
     assert "- 3 × 10, CLI: program stopped: it says nothing." in said
 
 
-def test_large_works_are_asked_only_if_wanted(tmp_path):
+def test_large_workloads_run_only_on_request(tmp_path):
     plan = Plan((), tmp_path, 1)
     assert plan.ask(replace(ASKED, work=replace(WORK, large=True))) is None
 
@@ -76,7 +76,7 @@ def test_the_median_is_taken_of_each_number():
     assert median(some) == Took(2, 2, 5, {"AP": 1.0})
 
 
-def test_a_process_gets_what_comes_through_a_pipe(tmp_path):
+def test_a_process_reads_its_input_from_a_pipe(tmp_path):
     text = tmp_path / "text"
     text.write_text("x" * 300_000)
     code = "import sys; print(len(sys.stdin.read()))"
@@ -93,7 +93,7 @@ def test_memory_is_that_of_the_process_and_not_of_the_one_that_started_it():
     assert process([sys.executable, "-c", "x = bytearray(200 << 20)"]).peak > 200
 
 
-def test_goals_are_those_of_questions_that_are_asked():
+def test_goals_are_those_of_selected_questions():
     from run import DICTS, FILES, FRAMES
 
     asked = {(question.work, question.form) for question in (*FILES, *DICTS, *FRAMES)}

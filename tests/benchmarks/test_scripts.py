@@ -82,7 +82,7 @@ def test_ties_print_and_write_a_table(script, page):
 
 
 @pytest.mark.slow
-def test_commands_are_set_beside_the_evaluations_they_contain(script, page):
+def test_commands_are_compared_with_the_evaluations_they_contain(script, page):
     said = script("commands.py", "--tiny", "--write", page)
     assert "| `gate qrels a --update-baseline` | 1 |" in said
     written = page.read_text(encoding="utf-8")

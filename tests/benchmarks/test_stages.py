@@ -10,14 +10,14 @@ def row(stage, loads=1.0, peak=10.0, version="1"):
     return known | numbers
 
 
-def test_a_stage_that_takes_more_than_at_the_last_release_is_said():
+def test_a_stage_slower_than_in_the_last_release_is_reported():
     said = beside([row("join", loads=1.3), row("means", loads=1.2)], [row("join"), row("means")])
     assert "| join | 5.00 | 10.0 | 1.30 | **1.30** | 1.00 |" in said
     assert "| means | 5.00 | 10.0 | 1.20 | 1.20 | 1.00 |" in said
     assert said.endswith("More than 1.25 times of it: join (**1.30**).")
 
 
-def test_more_memory_is_said_but_not_where_there_is_next_to_none():
+def test_more_memory_is_reported_above_a_minimum():
     now = [row("join", peak=20.0), row("means", peak=2.0)]
     said = beside(now, [row("join", peak=10.0), row("means", peak=0.1)])
     assert "| join | 5.00 | 20.0 | 1.00 | 1.00 | **2.00** |" in said

@@ -23,7 +23,7 @@ def test_a_workload_is_the_same_every_day_and_everywhere():
     assert table.grades.tolist() == [[0, 2, 0], [3, 1, 1]]
 
 
-def test_no_document_stands_twice_and_half_of_the_judged_are_retrieved():
+def test_documents_are_unique_and_half_of_the_judged_are_retrieved():
     table = Work(300, 100, 9).table
     for docs, judged in zip(table.docs.tolist(), table.judged.tolist(), strict=True):
         assert len({*docs}) == 100
@@ -56,13 +56,13 @@ def test_files_mappings_and_frames_have_the_same_means(shape, tmp_path):
     )
 
 
-def test_lines_of_a_file_stand_in_random_order_if_asked(tmp_path):
+def test_lines_of_a_file_are_shuffled_on_request(tmp_path):
     lines = files(Work(7, 40, 5, "mixed"), tmp_path)[1].read_text().splitlines()
     queries = [line.split()[0] for line in lines]
     assert queries != sorted(queries)
 
 
-def test_a_compressed_run_holds_the_same_bytes(tmp_path):
+def test_a_compressed_run_has_the_same_bytes(tmp_path):
     plain = files(SIMPLE, tmp_path)[1]
     packed = files(Work(7, 40, 5, gz=True), tmp_path)[1]
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()

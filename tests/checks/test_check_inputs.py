@@ -18,13 +18,13 @@ def test_codes_are_stable_and_in_order():
 
 
 @pytest.mark.parametrize("kind", FINDING_KINDS.values(), ids=list(FINDING_KINDS))
-def test_every_kind_says_what_it_is_what_it_does_and_what_mends_it(kind):
+def test_every_kind_has_a_meaning_an_effect_and_a_fix(kind):
     for said in (kind.description, kind.effect, kind.fix):
         assert said
         assert not said.endswith(".")
 
 
-def test_errors_stand_before_warnings_and_hints():
+def test_errors_precede_warnings_and_hints():
     qrels, run = good()
     run = {query: {d: 100 - s for d, s in docs.items()} for query, docs in run.items()}
     del run["q3"]
@@ -44,14 +44,14 @@ def test_codes_that_are_ignored_are_left_out_and_others_refused():
         check(qrels, run, ignore=["P999"])
 
 
-def test_one_measure_alone_is_said_where_it_was_asked_for():
+def test_a_single_measure_is_reported_on_request():
     qrels, run = good()
     assert check(qrels, run, "nDCG@10").codes == ("M101",)
     assert check(qrels, run, ["nDCG@10", "R@5"]).codes == ()
     assert check(qrels, run).codes == ()
 
 
-def test_the_means_as_they_are_are_those_of_an_evaluation():
+def test_current_means_are_those_of_an_evaluation():
     qrels, run = good()
     del run["q1"]
     names = ["nDCG@10", "AP", "P@5", "Bpref", "RR", "ERR@10", "Judged@10"]
@@ -78,12 +78,12 @@ def test_the_means_as_they_are_are_those_of_an_evaluation():
         pytest.param([], [], id="none"),
     ],
 )
-def test_runs_come_alone_in_a_list_or_by_name(runs, names):
+def test_runs_can_be_single_listed_or_named(runs, names):
     found = check({"q1": {"d1": 1, "d2": 0}}, runs)
     assert list(found.inputs[1:]) == names
 
 
-def test_files_of_one_name_are_told_apart_by_their_folder(tmp_path):
+def test_files_with_the_same_name_are_distinguished_by_folder(tmp_path):
     paths = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
@@ -94,7 +94,7 @@ def test_files_of_one_name_are_told_apart_by_their_folder(tmp_path):
     assert [problem.evidence.effects[0].run for problem in found.of("P104")] == paths
 
 
-def test_judgments_in_the_place_of_a_run_are_refused_as_everywhere():
+def test_judgments_passed_as_a_run_are_refused():
     qrels, run = good()
     with pytest.raises(InputError, match="judgments"):
         check(rankgauge.Run.of(run), run)
@@ -179,7 +179,7 @@ def test_other_names_in_the_same_order_change_no_problem(faults):
         min_size=1,
     ),
 )
-def test_whatever_is_given_comes_to_an_end_with_codes(run, qrels):
+def test_any_input_gives_a_report_with_codes(run, qrels):
     found = check(qrels, run, ["nDCG@10", "AP", "ERR@10", "R@2", "Bpref"])
     assert set(found.codes) <= FINDING_KINDS.keys()
 
@@ -192,14 +192,14 @@ def test_runs_of_one_name_are_numbered():
     assert [problem.evidence.effects[0].run for problem in found.of("P104")] == ["a 1", "a 2"]
 
 
-def test_ids_that_are_no_text_are_counted_once_each(tmp_path):
+def test_ids_that_are_not_text_are_counted_once_each(tmp_path):
     path = tmp_path / "a.run"
     path.write_bytes(b"q1 Q0 d\xff1 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d\xff1 1 1.0 t\n")
     (problem,) = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, path).of("F102")
     assert problem.evidence.count == 1
 
 
-def test_a_measure_that_refuses_the_judgments_raises_no_alarm_of_its_own():
+def test_a_measure_that_refuses_the_judgments_reports_no_further_problem():
     qrels = {"q1": {"d1": 9, "d2": 0}}
     run = {"q1": {f"d{n}": float(n) for n in range(300)}}
     run["q1"] |= {"d1": 1e9, "d2": 1e9 - 1, "d300": 5.0}

@@ -58,14 +58,14 @@ def test_with_all_of_the_first_k_judged_nothing_there_is_unjudged():
     assert np.nanmin(deeper) < 1
 
 
-def test_what_is_found_is_part_of_the_ideal():
+def test_retrieved_documents_are_part_of_the_ideal():
     found = joined({"q": {"a": 1, "low": 0}}, {"q": ["x", "low", "a", "y"]})
     seen = all_found(2, 1)
     assert means(found, map(parse, ["P@2", "R@2", "R@4", "AP@2"]), view=seen) == [0.5, 0.5, 1, 0.5]
 
 
 @pytest.mark.parametrize("ties", ["best", "worst"])
-def test_ranks_ordered_anew_are_those_of_a_join_by_that_policy(ties):
+def test_reordered_ranks_are_those_of_a_join_by_that_policy(ties):
     made = batch(5, queries=200, deepest=25)
     run = Run.of(made.run)
     wanted = join(Qrels.of(made.qrels), run, ties=ties, table=run.table)

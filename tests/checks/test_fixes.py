@@ -34,7 +34,7 @@ def mended(folder, qrels=QRELS, run=RUN, also=(), names=("qrels.txt", "a.run")):
     return done, *(path.read_bytes().decode() if path.exists() else None for path in paths)
 
 
-def test_of_what_is_right_no_copy_is_written(tmp_path):
+def test_no_copy_is_written_of_correct_input(tmp_path):
     assert mended(tmp_path) == ({}, None, None)
     assert not (tmp_path / "out").exists()
 
@@ -52,7 +52,7 @@ def test_judgments_that_contradict_each_other_are_left_to_a_person(tmp_path):
     assert (done, qrels) == ({}, None)
 
 
-def test_a_document_twice_with_one_score_is_safe_and_with_two_is_asked_for(tmp_path):
+def test_duplicates_with_equal_scores_are_fixed_and_others_on_request(tmp_path):
     same = RUN + "q1 Q0 d2 3 8.0 mine\n"
     assert mended(tmp_path, run=same) == ({"a.run": {"R101": 1}}, None, RUN)
     other = RUN + "q1 Q0 d2 3 99 mine\n"
@@ -63,7 +63,7 @@ def test_a_document_twice_with_one_score_is_safe_and_with_two_is_asked_for(tmp_p
     assert run == other.replace("q1 Q0 d2 2 8 mine\n", "")
 
 
-def test_lines_that_cannot_be_read_and_scores_that_are_none_are_left_out_where_asked(tmp_path):
+def test_unreadable_lines_and_invalid_scores_are_dropped_on_request(tmp_path):
     bad = RUN.replace("q2 Q0 d3", "oops\nq2 Q0 d4 1 nan mine\nq2 Q0 d3")
     assert mended(tmp_path, run=bad)[2] is None
     done, _, run = mended(tmp_path, run=bad, also=["F101", "R102"])
@@ -71,7 +71,7 @@ def test_lines_that_cannot_be_read_and_scores_that_are_none_are_left_out_where_a
     assert run == RUN
 
 
-def test_one_of_two_faults_that_no_copy_can_carry_is_not_enough(tmp_path):
+def test_fixing_one_of_two_unwritable_faults_is_not_enough(tmp_path):
     bad = RUN + "oops\nq2 Q0 d4 1 nan mine\n"
     given_ = [written(tmp_path, "q", QRELS), written(tmp_path, "r", bad)]
     result = fix_inputs(check(*given_), *given_, also=["F101"])
@@ -81,7 +81,7 @@ def test_one_of_two_faults_that_no_copy_can_carry_is_not_enough(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_first_line_that_cannot_be_read_goes_and_a_header_stays(tmp_path):
+def test_an_unreadable_first_line_is_dropped_and_a_header_kept(tmp_path):
     bad = "oops\n" + RUN
     assert mended(tmp_path, run=bad, also=["F101"])[2] == RUN
     rows = "query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq1,d1,2\nq2,d3,1\n"
@@ -91,7 +91,7 @@ def test_a_first_line_that_cannot_be_read_goes_and_a_header_stays(tmp_path):
     assert run == "query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d3,1\n"
 
 
-def test_packed_files_stay_packed(tmp_path):
+def test_compressed_files_stay_compressed(tmp_path):
     packed = gzip.compress((RUN + "q1 Q0 d2 3 8.0 mine\n").encode())
     paths = [written(tmp_path, "q.txt", QRELS), written(tmp_path, "a.run.gz", packed)]
     fix_inputs(check(*paths), *paths).write(tmp_path / "out")
@@ -111,7 +111,7 @@ def distances(folder):
     return written(folder, "qrels.txt", "".join(qrels)), written(folder, "a.run", "".join(run))
 
 
-def test_distances_are_negated_where_asked_and_only_their_field_changes(tmp_path):
+def test_distances_are_negated_on_request_in_their_field_only(tmp_path):
     qrels, run = distances(tmp_path)
     found = check(qrels, run)
     assert "R104" in found.codes
@@ -127,7 +127,7 @@ def test_distances_are_negated_where_asked_and_only_their_field_changes(tmp_path
     assert not {"R104", "R103"} & set(check(qrels, copy).codes)
 
 
-def test_ranks_become_scores_where_asked(tmp_path):
+def test_ranks_become_scores_on_request(tmp_path):
     draw = random.Random(3)
     rows = [f"q{q} Q0 d{r} {r} {draw.random()!r} mine\n" for q in range(9) for r in range(1, 8)]
     qrels = "".join(f"q{q} 0 d1 1\nq{q} 0 d5 0\n" for q in range(9))
@@ -141,7 +141,7 @@ def test_ranks_become_scores_where_asked(tmp_path):
     assert "R103" not in check(str(tmp_path / "qrels.txt"), str(tmp_path / "out/a.run")).codes
 
 
-def test_a_query_that_retrieves_itself_no_longer_does_where_asked(tmp_path):
+def test_a_self_retrieved_query_is_removed_on_request(tmp_path):
     own = RUN + "q1 Q0 q1 3 10 mine\nq2 Q0 q2 3 10 mine\n"
     assert mended(tmp_path, run=own)[2] is None
     done, _, run = mended(tmp_path, run=own, also="R108")
@@ -172,14 +172,14 @@ def test_ids_that_are_not_judged_are_written_as_the_judged_ones(tmp_path):
     assert copy == "".join(f"q{n % 5} Q0 {n} 1 {n}.50 mine\n" for n in range(10, 60))
 
 
-def test_ids_that_could_mean_two_are_left_alone(tmp_path):
+def test_ambiguous_ids_are_not_changed(tmp_path):
     qrels = "".join(f"q{n % 5} 0 {n} 1\n" for n in range(10, 40))
     run = "".join(f"q{n % 5} Q0 {n:04d} 1 {n}.50 mine\n" for n in range(10, 40))
     done, _, copy = mended(tmp_path, qrels, run + "q0 Q0 00010 2 1.5 mine\n")
     assert (done, copy) == ({}, None)
 
 
-def test_data_in_memory_are_mended_too():
+def test_data_in_memory_are_fixed_too():
     rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
     result = fix_inputs(check(rows), rows)
     assert result.fixed == {"judgments": {"J101": 1}}
@@ -187,7 +187,7 @@ def test_data_in_memory_are_mended_too():
     assert result.runs() == ()
 
 
-def test_rows_that_are_no_lines_are_written_anew(tmp_path):
+def test_rows_that_are_not_lines_are_rewritten(tmp_path):
     rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
     said = fix_inputs(check(rows), rows).write(tmp_path)
     assert said == [f"wrote {tmp_path / 'judgments.txt'}: J101 1 row"]
@@ -205,7 +205,7 @@ def test_files_of_one_name_get_copies_of_two(tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["2-a.run", "a.run"]
 
 
-def test_copies_have_names_of_their_own_whatever_the_names_of_their_files(tmp_path):
+def test_copies_have_unique_names(tmp_path):
     paths = []
     for name in ("3-a.run", "x/a.run", "X/A.run"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -248,7 +248,7 @@ def test_a_copy_has_the_bytes_of_its_file_but_for_the_lines_that_go(tmp_path, na
     assert run.encode() == copy.encode()
 
 
-def test_rows_that_span_lines_are_written_anew_and_that_is_said(tmp_path):
+def test_rows_that_span_lines_are_rewritten_with_a_note(tmp_path):
     text = 'query_id,doc_id,score,why\nq1,d1,3,"two\nlines"\nq1,d1,3,b\nq2,"d\n3",1,c\n'
     judged, run = written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "a.csv", text)
     said = fix_inputs(check(judged, run), judged, run).write(tmp_path / "out")
@@ -260,7 +260,7 @@ def test_rows_that_span_lines_are_written_anew_and_that_is_said(tmp_path):
     ]  # fmt: skip
 
 
-def test_ranks_in_the_place_of_scores_are_counted_anew(tmp_path):
+def test_ranks_used_as_scores_are_recomputed(tmp_path):
     text = "q1\td1\t1\nq1\td1\t2\nq1\td2\t3\nq2\td3\t1\n"
     done, _, run = mended(tmp_path, run=text, also=["R101"], names=("qrels.txt", "a.tsv"))
     assert done == {"a.tsv": {"R101": 1}}
@@ -268,7 +268,7 @@ def test_ranks_in_the_place_of_scores_are_counted_anew(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.json"])
-def test_scores_that_are_none_are_left_out_of_columns_and_lists_of_rows_too(tmp_path, name):
+def test_invalid_scores_are_dropped_from_columns_and_rows_too(tmp_path, name):
     rows = {"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d2", "d3"], "score": [2.5, None, 1]}
     run = tmp_path / name
     if name.endswith("json"):
@@ -290,13 +290,13 @@ def test_scores_that_are_none_are_left_out_of_columns_and_lists_of_rows_too(tmp_
     )
 
 
-def test_only_what_was_found_is_mended(tmp_path):
+def test_only_reported_problems_are_fixed(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
     found = check(path, ignore=["J101"])
     assert fix_inputs(found, path).fixed == {}
 
 
-def test_a_code_that_cannot_be_mended_is_refused():
+def test_a_code_without_a_fix_is_refused():
     with pytest.raises(UnknownName, match="J102 cannot be fixed without a person"):
         fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["J102"])
     with pytest.raises(UnknownName, match="no finding has the code 'X'"):
@@ -317,7 +317,7 @@ _ROWS = st.lists(
 
 @given(rows=_ROWS)
 @settings(max_examples=40)
-def test_a_mended_copy_has_the_lines_that_stay_in_their_order(tmp_path_factory, rows):
+def test_a_fixed_copy_keeps_the_order_of_lines(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("any")
     lines = [f"{q} Q0 {d} 1 {v} t{n}" for n, (q, d, v) in enumerate(rows)]
     run = written(folder, "a.run", "\n".join(lines))

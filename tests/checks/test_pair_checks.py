@@ -8,14 +8,14 @@ from rankgauge import check
 pytest.importorskip("pytrec_eval")
 
 
-def test_judgments_and_a_run_without_a_common_query_say_so():
+def test_judgments_and_a_run_without_a_common_query_are_reported():
     qrels, run = good()
     found = check(qrels, {f"{query}z": docs for query, docs in run.items()})
     assert found.codes == ("P101",)
     assert only(found, "P101").evidence.count == len(run)
 
 
-def test_documents_that_are_judged_for_no_query_say_so():
+def test_runs_without_judged_documents_are_reported():
     qrels, run = good()
     other = {query: {f"no{d}yes": s for d, s in docs.items()} for query, docs in run.items()}
     found = check(qrels, other)
@@ -90,7 +90,7 @@ def test_queries_written_differently_are_matched_and_measured(ours, theirs, by):
     assert effect(problem, by).then == pytest.approx(opinion(qrels, run))
 
 
-def test_some_ids_written_differently_are_found_beside_others():
+def test_some_ids_written_differently_are_found_among_others():
     qrels = {"q1": {"1": 1, "2": 0, "100": 1}}
     problem = only(check(qrels, {"q1": {"001": 3.0, "002": 2.0, "100": 1.0}}), "P103")
     assert (problem.evidence.count, problem.evidence.of) == (2, 3)
@@ -98,7 +98,7 @@ def test_some_ids_written_differently_are_found_beside_others():
     assert effect(problem, "leading zeros").then == pytest.approx(wanted)
 
 
-def test_ids_that_would_become_one_are_said_to_be_so():
+def test_ids_that_would_collide_are_reported():
     qrels = {"q1": {"D1": 1, "D2": 0, "D3": 1}}
     problem = only(check(qrels, {"q1": {"D1#0": 3.0, "D1#1": 2.0, "D2#0": 1.0}}), "P103")
     assert "several ids would become one" in problem.message
@@ -117,7 +117,7 @@ def test_ids_that_would_become_one_are_said_to_be_so():
         pytest.param([f"{n // 2}.{'ab'[n % 2]}" for n in range(40)], id="two suffixes"),
     ],
 )
-def test_ids_that_differ_are_not_taken_for_the_same(ids):
+def test_different_ids_are_not_matched(ids):
     rng = random.Random(1)
     qrels = {f"q{n}": {doc: n % 2 for n, doc in enumerate(rng.sample(ids, 12))} for n in range(20)}
     run = {
@@ -130,7 +130,7 @@ def test_ids_that_differ_are_not_taken_for_the_same(ids):
 
 @pytest.mark.parametrize("step", [1, -1], ids=["one higher", "one lower"])
 @pytest.mark.parametrize("side", ["documents", "queries"])
-def test_ids_one_off_are_found_and_measured(side, step):
+def test_ids_shifted_by_one_are_found_and_measured(side, step):
     rng = random.Random(2)
     qrels, run = {}, {}
     for q in range(30):
@@ -192,7 +192,7 @@ def test_unjudged_documents_give_an_interval(pooled):
         assert high.then == pytest.approx(opinion(filled, run, theirs))
 
 
-def test_holes_mean_nothing_where_only_relevant_documents_were_written_down():
+def test_unjudged_documents_are_ignored_if_only_relevant_ones_were_recorded():
     qrels, run = good()
     only_good = {q: {d: g for d, g in docs.items() if g > 0} for q, docs in qrels.items()}
     found = check(only_good, run)
@@ -216,7 +216,7 @@ def test_a_run_that_is_good_is_not_too_good():
     assert "P107" not in check(qrels, run).codes
 
 
-def test_judgments_of_another_collection_are_found_out():
+def test_judgments_of_another_collection_are_detected():
     rng = random.Random(5)
 
     def drawn(grade):
@@ -233,7 +233,7 @@ def test_judgments_of_another_collection_are_found_out():
     assert "P108" not in check(qrels, run).codes
 
 
-def test_ids_alike_but_for_prefixes_of_both_sides_are_not_the_same():
+def test_ids_with_different_prefixes_on_both_sides_are_not_matched():
     qrels = {"q1": {"a_1": 1, "a_2": 0}}
     assert check(qrels, {"q1": {"b_1": 2.0, "b_2": 1.0}}).codes == ("P102",)
 

@@ -57,13 +57,13 @@ def test_queries_without_a_relevant_document_are_counted_and_left_out_to_measure
     assert effect(problem, "only queries").now == pytest.approx(opinion(qrels, run))
 
 
-def test_a_level_that_is_asked_for_decides_what_is_relevant():
+def test_the_requested_level_decides_what_is_relevant():
     qrels = {"q1": {"d1": 1, "d2": 0}}
     assert "J103" in check(qrels, measures=["P(rel=2)@5", "RR(rel=2)"]).codes
     assert "J103" not in check(qrels, measures=["P@5", "RR(rel=2)"]).codes
 
 
-def test_grades_that_never_reach_the_level_are_measured_at_a_lower_one():
+def test_grades_below_the_level_are_measured_at_a_lower_one():
     qrels = {"q1": {"d1": 0.5, "d2": 1, "d3": 0}}
     run = {"q1": {"d3": 3.0, "d1": 2.0, "d2": 1.0}}
     problem = only(check(qrels, run, ["AP", "P@5"]), "J104")
@@ -107,7 +107,7 @@ def test_a_grade_far_above_is_left_out_to_measure():
 
 
 @pytest.mark.parametrize("text", ["3", "3..0", "a..b", "1..2..3", ""])
-def test_a_scale_that_is_none_is_refused(text):
+def test_an_invalid_scale_is_refused(text):
     with pytest.raises(InputError, match="scale"):
         check({"q1": {"d1": 1}}, scale=text)
 
@@ -124,7 +124,7 @@ def test_grades_above_the_top_of_err_are_measured_with_a_higher_one():
     assert "J106" not in check(qrels, run, ["nDCG@10", "P@5"]).codes
 
 
-def test_a_recall_that_cannot_be_reached_says_how_far_it_can():
+def test_unattainable_recall_is_reported_with_its_maximum():
     qrels = {"q1": {f"d{n}": 1 for n in range(4)}, "q2": {"d1": 1, "d9": 1, "d2": 0}}
     run = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}, "q2": {"d1": 1.0}}
     problem = only(check(qrels, run, ["R@2", "R@10"]), "J107")
@@ -135,6 +135,6 @@ def test_a_recall_that_cannot_be_reached_says_how_far_it_can():
     assert "J107" not in check(qrels, run, ["R@4", "P@2"]).codes
 
 
-def test_judgments_of_relevant_documents_only_are_said_to_be_so():
+def test_judgments_of_relevant_documents_only_are_reported():
     assert check({"q1": {"d1": 1, "d2": 2}}).codes == ("J108",)
     assert check({"q1": {"d1": 1, "d2": 0}}).codes == ()

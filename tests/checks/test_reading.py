@@ -25,7 +25,7 @@ def test_broken_lines_are_counted_and_the_others_checked(tmp_path):
     assert measured.then == 1.0
 
 
-def test_a_first_line_that_is_broken_does_not_say_how_wide_the_others_are(tmp_path):
+def test_a_broken_first_line_does_not_set_the_number_of_fields(tmp_path):
     path = tmp_path / "a.qrels"
     path.write_text("q1 d1 1\nq1 0 d1 1\nq1 0 d2 0\nq1 0 d3 0\n")
     problem = only(check(path), "F101")
@@ -63,7 +63,7 @@ def test_tables_are_read_past_their_broken_lines(tmp_path, name, text, lines):
         ),
     ],
 )
-def test_numbers_in_memory_that_are_not_finite_are_passed_over(run):
+def test_non_finite_numbers_in_memory_are_skipped(run):
     problem = only(check(QRELS, run), "R102")
     assert (problem.evidence.count, problem.evidence.of) == (1, 2)
     assert problem.evidence.locations[0].document == "d2"
@@ -92,7 +92,7 @@ def test_a_grade_that_is_not_finite_is_a_line_that_cannot_be_read():
     ],
     ids=["empty", "no run", "cut off", "no mapping", "other columns", "missing"],
 )
-def test_what_cannot_be_read_at_all_is_the_error_that_it_is_elsewhere(tmp_path, name, text, kind):
+def test_unreadable_input_is_the_same_error_as_elsewhere(tmp_path, name, text, kind):
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_at_all_is_the_error_that_it_is_elsewhere(tmp_path, 
     assert str(caught.value) == str(wanted.value)
 
 
-def test_packed_data_that_end_early_are_checked_as_far_as_they_go(tmp_path):
+def test_truncated_compressed_data_are_checked_up_to_their_end(tmp_path):
     path = tmp_path / "a.run.gz"
     text = "".join(f"q1 Q0 d{n} {n} {99999 - n}.5 t\n" for n in range(1, 30000))
     whole = gzip.compress(text.encode())
@@ -132,7 +132,7 @@ def test_a_file_is_checked_as_its_mapping_is(tmp_path, mixed):
     ]
 
 
-def test_blocks_of_a_file_say_their_lines_and_ranks(tmp_path):
+def test_blocks_of_a_file_have_lines_and_ranks(tmp_path):
     path = tmp_path / "a.run"
     path.write_text("# one\n\n" + "".join(f"q{n // 3} Q0 d{n} {n % 3} {9 - n % 3} t\n"
                                           for n in range(9)))  # fmt: skip
@@ -155,7 +155,7 @@ def test_lines_are_numbered_through_all_blocks_of_a_file(tmp_path, monkeypatch):
     assert ranks == [*range(1, 21)] * 100
 
 
-def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
+def test_a_run_of_three_columns_is_read_in_its_named_format(tmp_path):
     path = tmp_path / "three.run"
     path.write_text("q1 d1 0.5\nq1 d2 0.25\nq2 d3 7\n")
     qrels = {"q1": {"d1": 1}, "q2": {"d3": 1}}
@@ -169,7 +169,7 @@ def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
         assert read_into_memory(given).whole.values.tolist() == scores
 
 
-def test_of_a_broken_run_of_three_columns_nobody_knows_what_the_third_is(tmp_path):
+def test_the_third_column_of_a_broken_run_is_ambiguous(tmp_path):
     path = tmp_path / "three.run"
     path.write_text("q1 d1 0.5\nq1 d2\nq1 d3 0.25\n")
     with pytest.raises(FormatError, match="line 2: got 2 fields, wanted 3"):

@@ -84,7 +84,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("change", "code", "by"), FAULTS)
-def test_a_fault_made_of_a_good_run_is_found_and_its_effect_is_right(cranfield, change, code, by):
+def test_a_fault_seeded_in_a_good_run_is_found_with_its_effect(cranfield, change, code, by):
     path, judged, run = cranfield
     faulty = {}
     for query, docs in run.items():
@@ -105,7 +105,7 @@ def test_a_fault_made_of_a_good_run_is_found_and_its_effect_is_right(cranfield, 
 
 
 @pytest.mark.parametrize("other", ["npl", "cisi"])
-def test_judgments_of_another_collection_are_found_out(data_folder, other):
+def test_judgments_of_another_collection_are_detected(data_folder, other):
     run = run_of(data_folder / "cranfield", BM25[0])
     found = check(data_folder / other / "trec/qrels.txt", run)
     assert found.findings[0].code == "P108"

@@ -32,7 +32,7 @@ def test_a_good_run_in_a_file_has_no_problem(tmp_path):
     assert check(qrels, written(tmp_path / "a.run", rows_of(run))).findings == ()
 
 
-def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_path):
+def test_duplicate_documents_are_counted_as_by_other_tools(tmp_path):
     qrels, run = good()
     rows = [row for query in run for row in rows_of({query: run[query]}) * (1 + (query == "q1"))]
     path = written(tmp_path / "a.run", rows)
@@ -55,14 +55,14 @@ def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_pa
     assert effect(problem, "best").now == pytest.approx(others + gained / ideal / len(qrels))
 
 
-def test_a_repeat_in_another_ranking_is_none():
+def test_a_document_in_two_rankings_is_no_duplicate():
     qrels, run = good()
     run["q1"] = {**run["q1"], "d0x0": 0.5}
     assert "R101" not in check(qrels, run).codes
 
 
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999"])
-def test_scores_that_are_not_finite_are_passed_over_and_counted(tmp_path, bad):
+def test_non_finite_scores_are_skipped_and_counted(tmp_path, bad):
     qrels, run = good()
     rows = rows_of(run)
     path = written(tmp_path / "a.run", rows)
@@ -106,7 +106,7 @@ def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
         pytest.param(lambda *_: 0, "is 0 on every line", id="all zero"),
     ],
 )
-def test_other_ranks_are_no_problem_and_are_said(tmp_path, ranks, note):
+def test_other_ranks_are_no_problem_and_are_noted(tmp_path, ranks, note):
     qrels, run = good()
     found = check(qrels, written(tmp_path / "a.run", rows_of(run, ranks)))
     assert found.findings == ()
@@ -136,14 +136,14 @@ def test_ranks_inside_equal_scores_contradict_nothing(tmp_path):
     assert "R103" not in found.codes
 
 
-def test_ranks_that_are_no_numbers_are_passed_over(tmp_path):
+def test_ranks_that_are_not_numbers_are_skipped(tmp_path):
     qrels, run = good()
     rows = rows_of(run, lambda *_: "x")
     found = check(qrels, written(tmp_path / "a.run", rows))
     assert found.findings == ()
 
 
-def test_ranks_beside_scores_in_a_frame_and_in_columns_are_looked_at():
+def test_ranks_next_to_scores_in_frames_and_columns_are_checked():
     pandas = pytest.importorskip("pandas")
     qrels = {"q1": {"d1": 1, "d2": 0, "d3": 0}}
     columns = {
@@ -171,14 +171,14 @@ def test_ranks_beside_scores_in_a_frame_and_in_columns_are_looked_at():
     ],
     ids=["csv", "jsonl", "trec with remarks"],
 )
-def test_ranks_are_looked_at_in_files_that_are_not_read_quickly(tmp_path, name, text):
+def test_ranks_are_checked_in_files_read_by_the_slow_path(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
     found = check({"q1": {"d1": 1, "d2": 0, "d3": 0, "d0": 0}}, path)
     assert {"R103", "R104"} & set(found.codes)
 
 
-def test_a_column_of_ranks_in_the_place_of_scores_contradicts_nothing(tmp_path):
+def test_ranks_used_as_scores_contradict_no_rank(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("qid,docno,rank\nq1,d1,1\nq1,d2,2\n")
     assert check({"q1": {"d1": 1, "d2": 0}}, path).codes == ()
@@ -226,7 +226,7 @@ def test_good_scores_are_no_distances_in_any_order_of_lines(turn, ascending):
     assert "R104" not in check(qrels, turned).codes
 
 
-def test_a_run_at_random_is_not_taken_for_distances():
+def test_a_random_run_is_not_reported_as_distances():
     qrels, run = good(queries=40, depth=30)
     rng = random.Random(3)
     drawn = {query: {doc: rng.random() for doc in docs} for query, docs in run.items()}
@@ -250,7 +250,7 @@ def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
     assert "R105" not in check(qrels, cut, ["nDCG@5", "P@5"]).codes
 
 
-def test_recall_of_rankings_that_are_cut_is_held_against_the_most_it_can_be():
+def test_recall_of_truncated_rankings_is_compared_with_its_maximum():
     qrels = {f"q{n}": {f"d{m}": 1 for m in range(4 * n + 1)} for n in range(4)}
     run = {query: {"x": 3.0, "d0": 2.0, "y": 1.0, "z": 0.5} for query in qrels}
     problem = only(check(qrels, run, "R@100"), "R105")
@@ -269,7 +269,7 @@ def test_rankings_that_end_at_many_depths_are_not_cut():
     assert "R105" not in check(qrels, ends).codes
 
 
-def test_a_run_cut_where_another_goes_on_is_said():
+def test_a_run_truncated_above_another_is_reported():
     qrels, run = good(depth=40)
     cut = {query: dict(list(docs.items())[:10]) for query, docs in run.items()}
     problem = only(check(qrels, {"whole": run, "cut": cut}, ["AP", "nDCG@10"]), "R105")
@@ -313,7 +313,7 @@ def test_a_few_constant_rankings_are_only_ties():
     assert only(found, "R109").evidence.count == 1
 
 
-def test_ties_that_decide_give_an_interval():
+def test_ties_that_change_a_value_give_an_interval():
     qrels, run = good()
     tied = {q: {d: float(round(s / 4)) for d, s in docs.items()} for q, docs in run.items()}
     problem = only(check(qrels, tied), "R109")
@@ -323,7 +323,7 @@ def test_ties_that_decide_give_an_interval():
     assert effect(problem, "best").now == pytest.approx(opinion(qrels, tied))
 
 
-def test_ties_between_documents_of_one_grade_decide_nothing():
+def test_ties_within_one_grade_change_no_value():
     qrels = {"q1": {"d1": 1, "d2": 1, "d3": 0}}
     assert check(qrels, {"q1": {"d1": 2.0, "d2": 2.0, "d3": 1.0}}).codes == ()
 
@@ -348,7 +348,7 @@ def test_scores_that_collapse_in_32_bits_give_what_pytrec_eval_gives():
     assert "R107" not in check(qrels, collapsing(run, 1e5)).codes
 
 
-def test_a_collapse_far_from_judged_documents_is_passed_over():
+def test_a_collapse_far_from_judged_documents_is_ignored():
     qrels, run = good(depth=300)
     docs = list(run["q0"])
     run["q0"][docs[-1]] = run["q0"][docs[-2]] - 1e-9
@@ -364,13 +364,13 @@ def test_a_query_that_retrieves_itself_is_measured_without():
     assert effect(problem, "own document").now == pytest.approx(opinion(qrels, with_self))
 
 
-def test_a_number_that_is_both_a_query_and_a_document_is_chance():
+def test_a_number_shared_by_a_query_and_a_document_is_chance():
     qrels = {str(q): {str(d): int(d == q + 1) for d in range(q, q + 6)} for q in range(1, 9)}
     run = {q: {d: 9.0 - n for n, d in enumerate(reversed(list(docs)))} for q, docs in qrels.items()}
     assert "R108" not in check(qrels, run).codes
 
 
-def test_a_document_that_is_judged_relevant_for_its_own_id_is_meant():
+def test_a_document_judged_relevant_for_its_own_id_is_no_problem():
     qrels, run = good()
     for query in run:
         run[query] = {query: 99.0, **run[query]}

@@ -65,7 +65,7 @@ def test_every_kind_is_found_once_for_the_input_that_has_it():
     ]  # fmt: skip
 
 
-def test_documents_without_text_are_left_out_of_the_judgments_to_see_what_they_cost():
+def test_the_effect_of_documents_without_text_is_measured():
     problem = found()["T101", "texts"]
     assert (problem.evidence.count, problem.evidence.of, problem.evidence.unit) == (
         1,
@@ -77,7 +77,7 @@ def test_documents_without_text_are_left_out_of_the_judgments_to_see_what_they_c
     assert effect(problem) == pytest.approx(ndcg(without(JUDGED, "d2"), RUN))
 
 
-def test_twins_of_a_relevant_document_get_its_grade_unless_they_are_judged():
+def test_unjudged_duplicates_of_a_relevant_document_get_its_grade():
     problem = found()["T102", "texts"]
     assert (problem.evidence.count, problem.evidence.of) == (2, 6)
     assert [location.document for location in problem.evidence.locations] == ["d3", "d4", "d6"]
@@ -86,7 +86,7 @@ def test_twins_of_a_relevant_document_get_its_grade_unless_they_are_judged():
     assert effect(problem) == pytest.approx(ndcg(judged, RUN))
 
 
-def test_twins_that_are_judged_alike_change_nothing():
+def test_duplicates_with_equal_grades_change_nothing():
     judged = {**JUDGED, "q2": {"d3": 2, "d4": 2, "d6": 2}}
     assert found(judged=judged)["T102", "texts"].evidence.effects == ()
 
@@ -116,7 +116,7 @@ def test_questions_that_are_not_judged_leak_nothing():
     ) == (1, ["q1"])
 
 
-def test_documents_that_are_not_there_are_named_for_the_judgments_and_for_the_run():
+def test_missing_documents_are_named_for_judgments_and_run():
     judged, retrieved = found()["T104", "texts"], found()["T104", "mine"]
     assert [location.document for location in judged.evidence.locations] == ["gone"]
     assert effect(judged) == pytest.approx(ndcg(without(JUDGED, "gone"), RUN))
@@ -124,19 +124,19 @@ def test_documents_that_are_not_there_are_named_for_the_judgments_and_for_the_ru
     assert effect(retrieved) == pytest.approx(ndcg(JUDGED, without(RUN, "strange")))
 
 
-def test_queries_that_are_not_there_are_left_out_of_the_mean():
+def test_missing_queries_are_excluded_from_the_mean():
     problem = found()["T105", "texts"]
     assert [location.query for location in problem.evidence.locations] == ["q9"]
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q1", "q2", "q3"]))
 
 
-def test_of_what_a_collection_lacks_as_a_whole_nothing_is_said():
+def test_missing_parts_of_a_collection_are_not_reported():
     assert not found({}, {})
     assert {code for code, _ in found({}, QUERIES)} == {"T105"}
     assert {code for code, _ in found(DOCUMENTS, {})} == {"T101", "T102", "T104"}
 
 
-def test_judgments_alone_are_looked_at_without_effects():
+def test_judgments_alone_are_checked_without_effects():
     assert all(problem.evidence.effects == () for problem in found(run={}).values())
     assert len(found(run={})) == 5
 

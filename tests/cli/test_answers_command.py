@@ -94,7 +94,7 @@ def test_the_default_shows_means_numbers_of_questions_the_judge_and_the_next_ste
     assert "ContextIdRecall" in full
 
 
-def test_a_reader_agrees_with_the_faults_that_were_written_into_the_answers():
+def test_a_reader_finds_the_seeded_faults_of_the_answers():
     """Counted by hand from the list in the README of the sample."""
     words = ("--reference", QUESTIONS, "--verdicts", VERDICTS, "--as", "json")
     some = ("-m", "Completeness", "-m", "CitationPrecision", "-m", "Abstention")
@@ -112,7 +112,7 @@ def test_a_reader_agrees_with_the_faults_that_were_written_into_the_answers():
     assert second["CitationPrecision"] == pytest.approx((13 + 0 + 2 / 3) / 15)
 
 
-def test_every_item_of_the_sample_has_a_verdict_of_the_reader():
+def test_every_item_of_the_sample_has_a_verdict():
     keys = {verdict.key for verdict in read_verdicts(VERDICTS)}
     for path in (FIRST, SECOND):
         for record in AnswerSet.of(path, reference=QUESTIONS):
@@ -200,7 +200,7 @@ def test_evaluations_are_saved_in_the_history(tmp_path):
     assert "prompt-2" in done.stdout
 
 
-def test_a_gate_of_answers_speaks_of_questions_and_of_two_changes(tmp_path):
+def test_a_gate_of_answers_reports_questions_and_two_changes(tmp_path):
     words = ("--reference", QUESTIONS, "--allow-uncalibrated", "--baseline", tmp_path / "b.json")
     some = (*words, "-m", "Completeness", "-m", "Faithfulness")
     both = answers("gate", FIRST, *some, "--set", "prompt=1", "--set", "k=5", "--update-baseline")
@@ -216,7 +216,7 @@ def test_a_gate_of_answers_speaks_of_questions_and_of_two_changes(tmp_path):
     )
 
 
-def test_a_band_says_what_is_attainable():
+def test_a_band_reports_the_attainable_value():
     shown = answers("evaluate", FIRST, "--reference", QUESTIONS, "--full").stdout
     assert re.search(r"P@5 .* Poor \(best: Poor\) +84% of 0.211", shown)
     assert re.search(r"R@5 .* Excellent +83% of 1.000", shown)

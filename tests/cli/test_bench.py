@@ -35,7 +35,7 @@ def planned(tmp_path, text):
 
 
 @pytest.mark.slow
-def test_retrievers_are_compared_with_latency_beside_quality(bench):
+def test_retrievers_are_compared_by_quality_and_latency(bench):
     done = bench("--full")
     assert done.returncode == 0, done.stderr
     for said in ("compared with bm25", "latency and cost", "p50 ms", "dense", "index s"):
@@ -70,7 +70,7 @@ def test_a_folder_needs_no_plan(bench, tmp_path):
     assert done.stdout.splitlines()[1].split() == ["measure", "bm25", "dense"]
 
 
-def test_a_folder_without_questions_says_what_is_missing(bench, tmp_path):
+def test_a_folder_without_questions_is_an_error_with_a_fix(bench, tmp_path):
     folder = tmp_path / "handbook"
     folder.mkdir()
     (folder / "refunds.md").write_text("# Refunds\n\nThey take a week.\n")
@@ -86,7 +86,7 @@ def test_a_single_retriever_is_evaluated_and_timed(bench):
     assert "p50 ms" in done.stdout
 
 
-def test_json_keeps_to_its_schema_and_csv_has_a_line_for_each_run(bench):
+def test_json_is_valid_by_its_schema_and_csv_has_a_line_per_run(bench):
     data = json.loads(bench("--as", "json").stdout)
     schema = json.loads(
         resources.files("rankgauge.schemas").joinpath("benchmark-1.json").read_text()
@@ -99,7 +99,7 @@ def test_json_keeps_to_its_schema_and_csv_has_a_line_for_each_run(bench):
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
-def test_every_form_holds_both_tables(bench, form):
+def test_every_form_has_both_tables(bench, form):
     done = bench("--as", form)
     assert done.returncode == 0, done.stderr
     assert "nDCG@10" in done.stdout
@@ -107,7 +107,7 @@ def test_every_form_holds_both_tables(bench, form):
 
 
 @pytest.mark.slow
-def test_runs_diagnosis_report_and_history_come_out_of_one_command(bench, tmp_path):
+def test_one_command_writes_runs_diagnosis_report_and_history(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
     done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--label", "first")
     assert done.returncode == 0, done.stderr
@@ -141,7 +141,7 @@ def test_a_named_run_is_diagnosed(bench):
     assert "no run is called 'bm25'" in done.stderr
 
 
-def test_repeats_are_told(bench):
+def test_repeats_are_reported(bench):
     done = bench("--only", "bm25", "--repeat", "2")
     assert "bm25: the same rankings and scores, 2 times" in done.stdout
 
@@ -164,7 +164,7 @@ FAILING = """
 """
 
 
-def test_failures_are_refused_then_counted_then_mended(bench, tmp_path):
+def test_failures_are_refused_then_counted_then_retried(bench, tmp_path):
     (tmp_path / "flaky_for_the_command.py").write_text(
         "import os\n\ndef search(text):\n"
         "    if os.environ.get('DOWN') and 'renew' in text:\n"
@@ -189,7 +189,7 @@ def test_failures_are_refused_then_counted_then_mended(bench, tmp_path):
     assert mended.returncode == 0, mended.stderr
 
 
-def test_a_retriever_that_cannot_be_made_costs_the_exit_code_and_not_the_others(bench, tmp_path):
+def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_path):
     plan = planned(tmp_path, """
         [retrievers.gone]
         type = "sentence-transformers-of-old"
@@ -229,7 +229,7 @@ def test_a_retriever_that_cannot_be_made_costs_the_exit_code_and_not_the_others(
     ],
     ids=str,
 )  # fmt: skip
-def test_what_cannot_be_done_is_said_before_anything_is_asked(bench, words, said, tmp_path):
+def test_impossible_requests_are_reported_before_any_search(bench, words, said, tmp_path):
     done = bench(*words)
     assert not (tmp_path / "st").exists()
     assert done.returncode == 2
@@ -238,7 +238,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(bench, words, said
 
 
 @pytest.mark.slow
-def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, tmp_path):
+def test_an_interrupted_command_names_its_store_and_resumes(bench, tmp_path):
     (tmp_path / "slow_for_the_command.py").write_text(
         "import time\n\ndef search(text):\n    time.sleep(0.1)\n    return ['loans-renewing']\n"
     )

@@ -39,7 +39,7 @@ def codes(done):
     return re.findall(r"(?m)^  (?:error|warning|info) +(\w\d+)", done.stdout)
 
 
-def test_nothing_wrong_says_so_and_ends_with_0(run_check):
+def test_input_without_problems_ends_with_0(run_check):
     done = run_check("qrels.txt", "a.run", "-m", "RR", "-m", "P@2")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
@@ -47,7 +47,7 @@ def test_nothing_wrong_says_so_and_ends_with_0(run_check):
     )
 
 
-def test_judgments_may_stand_alone(run_check, tmp_path):
+def test_judgments_can_be_checked_alone(run_check, tmp_path):
     write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
     done = run_check("twice.txt")
     assert done.returncode == 1
@@ -64,13 +64,13 @@ def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
     assert done.returncode == ends
 
 
-def test_an_error_fails_unless_nothing_may(run_check, tmp_path):
+def test_an_error_fails_unless_failing_is_disabled(run_check, tmp_path):
     write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
     assert run_check("twice.txt", "--fail-on", "info").returncode == 1
     assert run_check("twice.txt", "--fail-on", "never").returncode == 0
 
 
-def test_codes_are_left_out_or_looked_for_alone(run_check):
+def test_codes_can_be_ignored_or_selected(run_check):
     assert codes(run_check(QRELS, BM25, "--ignore", "P106")) == ["R109"]
     assert codes(run_check(QRELS, BM25, "--select", "P106", "--select", "J101")) == ["P106"]
     for option in ("--ignore", "--select"):
@@ -79,7 +79,7 @@ def test_codes_are_left_out_or_looked_for_alone(run_check):
         assert "'P999'" in done.stderr
 
 
-def test_what_is_found_is_shown_with_its_effect_by_each_measure(run_check):
+def test_problems_are_shown_with_their_effect_on_each_measure(run_check):
     done = run_check(QRELS, BM25, "-m", "nDCG@10", "-m", "AP")
     assert re.search(r"effect  nDCG@10 0\.\d{4} → 0\.\d{4}, AP 0\.\d{4} → 0\.\d{4}", done.stdout)
 
@@ -96,7 +96,7 @@ def test_a_scale_names_what_is_not_on_it(run_check):
     assert run_check("qrels.txt", "--scale", "many").returncode == 2
 
 
-def test_texts_are_looked_at_where_a_collection_is_given(run_check, tmp_path):
+def test_texts_of_a_given_collection_are_checked(run_check, tmp_path):
     texts = [{"_id": f"{kind}{n}", "text": f"{kind} {n}"} for kind in "de" for n in range(4)]
     texts[0]["text"] = " "
     rows = "".join(json.dumps(row) + "\n" for row in texts)
@@ -126,7 +126,7 @@ def test_annotations_name_file_and_line(run_check, tmp_path):
     assert done.returncode == 1
 
 
-def test_mended_copies_are_written_and_the_originals_stay(run_check, tmp_path):
+def test_fixed_copies_are_written_and_originals_kept(run_check, tmp_path):
     write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
     done = run_check("twice.txt", "a.run", "--fix", "out")
     assert done.returncode == 1
@@ -137,7 +137,7 @@ def test_mended_copies_are_written_and_the_originals_stay(run_check, tmp_path):
     assert run_check("out/twice.txt", "a.run").returncode == 0
 
 
-def test_what_is_not_safe_is_mended_where_its_code_is_named(run_check, tmp_path):
+def test_unsafe_fixes_need_their_code(run_check, tmp_path):
     write(tmp_path, "own.run", RUN + "q1 Q0 q1 3 99 x\nq2 Q0 q2 3 99 x\n")
     words = ("qrels.txt", "own.run", "--fix", "out")
     assert run_check(*words).stderr == "nothing to fix: no copy written\n"
@@ -146,7 +146,7 @@ def test_what_is_not_safe_is_mended_where_its_code_is_named(run_check, tmp_path)
     assert (tmp_path / "out/own.run").read_text() == RUN
 
 
-def test_a_code_that_no_copy_mends_is_refused_before_anything_is_written(run_check, tmp_path):
+def test_a_code_without_a_fix_is_refused_before_writing(run_check, tmp_path):
     done = run_check("qrels.txt", "a.run", "--fix", "out", "--fix-also", "J102")
     assert done.returncode == 2
     assert "J102 cannot be fixed without a person" in done.stderr
@@ -154,7 +154,7 @@ def test_a_code_that_no_copy_mends_is_refused_before_anything_is_written(run_che
     assert run_check("qrels.txt", "--fix-also", "R101").returncode == 2
 
 
-def test_standard_input_cannot_be_mended(run_check):
+def test_standard_input_cannot_be_fixed(run_check):
     done = run_check("qrels.txt", "-", "--fix", "out")
     assert done.returncode == 2
     assert "standard input can be read once" in done.stderr
@@ -171,13 +171,13 @@ def test_every_code_is_listed_and_explained(run_check):
     assert run_check("--explain", "J999").returncode == 2
 
 
-def test_without_judgments_it_says_how_it_is_called(run_check):
+def test_without_judgments_usage_is_printed(run_check):
     done = run_check()
     assert done.returncode == 2
     assert "rankgauge check QRELS RUN..." in done.stderr
 
 
-def test_a_file_that_is_not_there_is_an_error(run_check):
+def test_a_missing_file_is_an_error(run_check):
     done = run_check("qrels.txt", "nowhere.run")
     assert done.returncode == 2
     assert "nowhere.run" in done.stderr

@@ -44,14 +44,14 @@ def test_a_limit_of_memory_prints_the_same():
     assert run(*words, "--memory", "512MB").stdout == run(*words).stdout
 
 
-def test_policies_of_trec_and_csv_forms_stand_on_standard_error():
+def test_policies_of_trec_and_csv_forms_go_to_standard_error():
     for form in ("trec", "csv"):
         done = run("evaluate", QRELS, BM25, "-m", "AP", "--as", form)
         assert "ties broken by document id" in done.stderr
         assert "equal scores" not in done.stdout
 
 
-def test_another_tools_way_is_said_under_the_table_and_its_limits_in_an_error():
+def test_a_profile_is_noted_below_the_table_and_its_limits_are_errors():
     done = run("evaluate", QRELS, BM25, "-m", "mrr@10", "--profile", "ranx")
     assert done.returncode == 0, done.stderr
     assert "as ranx 0.3 (profile ranx): RR@10: whole grades; ties as given" in done.stdout
@@ -62,7 +62,7 @@ def test_another_tools_way_is_said_under_the_table_and_its_limits_in_an_error():
     assert "ties=input contradicts the profile trec_eval-10" in against.stderr
 
 
-def test_a_use_picks_the_measures_and_says_why():
+def test_a_use_case_selects_measures_with_reasons():
     done = run("evaluate", QRELS, BM25, "--for", "qa")
     assert done.stdout.splitlines()[0].split() == ["run", "RR", "Success@1"]
     assert "question answering: RR, Success@1 (one good document is enough" in done.stderr
@@ -109,7 +109,7 @@ def test_records_carry_run_and_judgments(tmp_path):
         (("measures", "nope"), "no measure is called 'nope'"),
     ],
 )
-def test_an_error_is_said_on_standard_error_and_ends_with_2(words, said):
+def test_an_error_goes_to_standard_error_and_ends_with_2(words, said):
     done = run(*words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -200,7 +200,7 @@ def test_a_narrow_encoding_gets_plain_lines_and_every_number(encoding):
     )
 
 
-def test_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
+def test_runs_with_the_same_file_name_are_distinguished_by_path(tmp_path):
     paths = []
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -211,7 +211,7 @@ def test_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
     assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == paths
 
 
-def test_a_warning_is_seen_beside_json(tmp_path):
+def test_a_warning_is_shown_with_json(tmp_path):
     other = tmp_path / "other.run"
     other.write_text("q01 Q0 unheard-of 1 1.0 x\n", encoding="utf-8")
     done = run("evaluate", QRELS, str(other), "-m", "AP", "--as", "json")
@@ -239,7 +239,7 @@ def test_runs_are_compared_and_the_verdict_is_in_words():
     assert "keyword   RR " not in done.stdout.partition("compared with bm25")[2]
 
 
-def test_compared_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
+def test_compared_runs_with_the_same_file_name_are_distinguished_by_path(tmp_path):
     paths = []
     for folder, source in (("a", BM25), ("b", KEYWORD)):
         (tmp_path / folder).mkdir()
@@ -277,7 +277,7 @@ def test_a_comparison_can_be_transposed_and_tested_in_every_way():
         ((), "Missing argument"),
     ],
 )
-def test_a_comparison_that_cannot_be_made_ends_with_2(words, said):
+def test_an_impossible_comparison_ends_with_2(words, said):
     done = run("compare", QRELS, *words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -312,7 +312,7 @@ def test_every_policy_of_ties_has_its_own_values_and_note():
     assert found["best"] > max(found["trec"], found["input"], found["mean"])
 
 
-def test_the_mean_of_what_has_no_closed_form_is_refused_or_drawn():
+def test_a_mean_without_closed_form_is_refused_or_sampled():
     asked = ("evaluate", QRELS, KEYWORD, "-m", "ERR@10", "--ties", "mean")
     done = run(*asked)
     assert done.returncode == 2

@@ -14,7 +14,7 @@ def run(*words, cwd=None):
     return command.run("collection", *words, cwd=cwd)
 
 
-def test_it_prints_what_the_library_says():
+def test_it_prints_the_result_of_the_library():
     done = run("info", FOLDER, "--as", "json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == json.loads(
@@ -45,7 +45,7 @@ def test_every_option_reaches_the_library(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_every_form_says_what_is_known(form, tmp_path):
+def test_every_form_has_all_known_facts(form, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"_id": "d", "text": "x"}\nno\n')
     done = run("info", path, "--as", form)
@@ -54,7 +54,7 @@ def test_every_form_says_what_is_known(form, tmp_path):
     assert "no judgments were given" in done.stdout
 
 
-def test_what_is_not_there_is_said_in_one_message():
+def test_missing_input_is_reported_in_one_message():
     done = run("info", "no-such-folder")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: no-such-folder: there is no such file or folder\nfix: ")

@@ -17,7 +17,7 @@ def run(*words):
     return command.run("diagnose", *words)
 
 
-def test_it_prints_what_the_library_says(tmp_path):
+def test_it_prints_the_result_of_the_library(tmp_path):
     bands = tmp_path / "bands.toml"
     bands.write_text("[bands]\nP = [0.1, 0.2, 0.25]\n")
     done = run(
@@ -33,14 +33,14 @@ def test_it_prints_what_the_library_says(tmp_path):
     assert json.loads(done.stdout) == json.loads(found.to_json())
 
 
-def test_without_texts_it_says_what_it_did_not_look_at():
+def test_without_texts_skipped_checks_are_listed():
     done = run(QRELS, BM25)
     assert done.returncode == 0
     assert "no texts of documents were given" in " ".join(done.stdout.split())
     assert "vocabulary gap  " not in done.stdout
 
 
-def test_the_rest_stands_behind_full():
+def test_full_shows_all_sections():
     short, full = run(QRELS, BM25), run(QRELS, BM25, "--full")
     assert "other cut-offs\n" not in short.stdout
     assert "other cut-offs\n" in full.stdout
@@ -60,7 +60,7 @@ def test_the_rest_stands_behind_full():
         (["--rel", "9"], "no document has grade 9 or more"),
     ],
 )
-def test_faults_are_told_and_end_with_2(words, said):
+def test_faults_are_reported_and_end_with_2(words, said):
     done = run(QRELS, BM25, *words)
     assert done.returncode == 2
     assert said in done.stderr

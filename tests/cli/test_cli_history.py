@@ -41,7 +41,7 @@ def kept(run):
     return run
 
 
-def test_saving_says_the_numbers_and_prints_the_same_table(run, tmp_path):
+def test_saving_prints_the_numbers_and_the_same_table(run, tmp_path):
     plain = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10")
     saved = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "--save")
     assert saved.stdout == plain.stdout
@@ -51,7 +51,7 @@ def test_saving_says_the_numbers_and_prints_the_same_table(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [".rankgauge"]
 
 
-def test_what_is_shown_is_what_was_given(kept):
+def test_show_prints_the_given_values(kept):
     known = json.loads(kept("history", "show", "1", "--as", "json").stdout)
     assert known["settings"] == {
         "k1": 0.9, "n": 12, "model": "e5", "fast": True, "version": "1e5", "zip": "007",
@@ -85,7 +85,7 @@ def test_two_are_compared_and_notes_of_forms_for_programs_go_to_standard_error(k
     assert "by nDCG@10: worse" in done.stderr
 
 
-def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
+def test_different_judgments_are_refused_or_compared_with_a_warning(kept, tmp_path):
     lines = Path(QRELS).read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "fewer.txt").write_text("".join(lines[:-1]), encoding="utf-8")
     kept("evaluate", "fewer.txt", BM25, "-m", "nDCG@10", "--save")
@@ -131,13 +131,13 @@ def test_deleting_asks_first(kept):
     assert "nothing is kept" in kept("history", "list").stdout
 
 
-def test_a_closed_pipe_does_not_cost_what_was_to_be_kept(run, tmp_path):
+def test_a_closed_pipe_does_not_prevent_saving(run, tmp_path):
     line = f'"{sys.executable}" -m rankgauge evaluate "{QRELS}" "{BM25}" --save 2>&1 | true'
     subprocess.run(line, shell=True, cwd=tmp_path, check=True)
     assert len(json.loads(run("history", "list", "--as", "json").stdout)["entries"]) == 1
 
 
-def test_a_store_that_cannot_be_written_to_does_not_cost_the_table(run, tmp_path):
+def test_an_unwritable_store_does_not_prevent_the_table(run, tmp_path):
     (tmp_path / "h.db").write_text("no database " * 50, encoding="utf-8")
     done = run("evaluate", QRELS, BM25, "-m", "RR", "--save", "--history", "h.db")
     assert done.returncode == 2
@@ -203,7 +203,7 @@ def test_a_trend_is_drawn(kept, tmp_path):
     assert (bad.returncode, "name a file that ends in .svg or .png" in bad.stderr) == (2, True)
 
 
-def test_compare_and_history_compare_say_the_same_numbers(kept):
+def test_compare_and_history_compare_give_the_same_numbers(kept):
     words = ("-m", "nDCG@10", "-m", "RR", "--as", "json")
     one = json.loads(kept("compare", QRELS, BM25, KEYWORD, *words).stdout)["differences"]
     other = json.loads(kept("history", "compare", "1", "2", *words).stdout)["rows"]

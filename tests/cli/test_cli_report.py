@@ -14,7 +14,7 @@ KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
 FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 
 
-def test_it_writes_one_file_that_is_what_the_library_makes(tmp_path):
+def test_it_writes_the_file_that_the_library_makes(tmp_path):
     target = tmp_path / "report.html"
     done = run(
         "report", QRELS, BM25, KEYWORD, "-m", "RR", "--baseline", "keyword", "--collection", FOLDER,
@@ -35,7 +35,7 @@ def test_a_dash_is_standard_output():
     assert done.stderr == ""
 
 
-def test_two_files_of_one_name_are_told_apart(tmp_path):
+def test_two_files_with_the_same_name_are_distinguished(tmp_path):
     other = tmp_path / "bm25.run"
     other.write_bytes(rankgauge.sample_path("runs/keyword.run").read_bytes())
     done = run("report", QRELS, BM25, str(other), "-m", "RR", "--no-plots", "-o", "-")
@@ -54,7 +54,7 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
         ([QRELS, BM25, "-m", "FirstRel", "--diagnose"], "FirstRel is not better the higher"),
     ],
 )
-def test_a_trouble_is_told_and_an_old_report_is_left_alone(tmp_path, words, said):
+def test_an_error_is_reported_and_an_old_report_kept(tmp_path, words, said):
     target = tmp_path / "report.html"
     target.write_text("old", encoding="utf-8")
     done = run("report", *words, "--no-plots", "-o", str(target))
@@ -64,7 +64,7 @@ def test_a_trouble_is_told_and_an_old_report_is_left_alone(tmp_path, words, said
     assert target.read_text(encoding="utf-8") == "old"
 
 
-def test_a_place_that_cannot_be_written_to_is_told(tmp_path):
+def test_an_unwritable_path_is_reported(tmp_path):
     """Before any work: the judgments are not even read."""
     for target, said in (("none/a.html", "there is no folder"), ("", "this is a folder")):
         done = run("report", "nowhere.txt", BM25, "--no-plots", "-o", str(tmp_path / target))
@@ -90,7 +90,7 @@ def test_a_link_is_written_through_and_a_device_is_not_replaced(tmp_path):
     ("words", "name"),
     [(["--diagnose"], "keyword"), (["--diagnose", "bm25"], "bm25"), ([], None)],
 )
-def test_it_says_why_a_run_is_as_it_is_where_asked(words, name):
+def test_it_explains_a_run_on_request(words, name):
     done = run("report", QRELS, KEYWORD, BM25, "-m", "RR", "--no-plots", "-o", "-", *words)
     assert done.returncode == 0
     found = re.findall(r"<h2[^>]*>Diagnosis of (.*?)</h2>", done.stdout)

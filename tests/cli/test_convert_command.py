@@ -15,7 +15,7 @@ def run(*words, stdin=None):
     return done._replace(stdout=done.stdout.encode(), stderr=done.stderr.encode())
 
 
-def test_it_says_what_it_wrote_and_what_is_lost_on_standard_error(tmp_path):
+def test_output_files_and_losses_are_reported_on_standard_error(tmp_path):
     done = run(BM25, tmp_path / "a.csv")
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.decode().splitlines() == [
@@ -25,7 +25,7 @@ def test_it_says_what_it_wrote_and_what_is_lost_on_standard_error(tmp_path):
     assert rankgauge.read_run(tmp_path / "a.csv")["q01"] == rankgauge.read_run(BM25)["q01"]
 
 
-def test_standard_input_and_output_take_packed_bytes_and_give_what_is_asked_for():
+def test_standard_input_can_be_compressed_and_output_has_the_given_format():
     with open(QRELS, "rb") as file:  # noqa: PTH123 - a path as text
         plain = file.read()
     done = run("-", "-", "--to", "jsonl", stdin=gzip.compress(plain))

@@ -35,7 +35,7 @@ def test_named_queries_are_shown():
     assert done.stderr == ""
 
 
-def test_the_sentences_stand_beside_csv():
+def test_sentences_go_to_standard_error_with_csv():
     done = run(QRELS, BM25, KEYWORD, "--as", "csv")
     assert len(done.stdout.splitlines()) == 31
     assert "30 queries: 5 gain, 8 stay, 17 lose" in done.stderr
@@ -59,7 +59,7 @@ def test_a_narrow_encoding_gets_plain_arrows():
         ((BM25, QRELS), "qrels.txt, line 1"),
     ],
 )
-def test_what_cannot_be_shown_ends_with_2(words, said):
+def test_an_impossible_selection_ends_with_2(words, said):
     done = run(QRELS, *words)
     assert done.returncode == 2
     assert said in done.stderr

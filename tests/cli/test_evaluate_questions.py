@@ -27,7 +27,7 @@ def files(tmp_path):
     return qrels, ranking, tmp_path / "set.jsonl"
 
 
-def test_generated_questions_are_evaluated_apart(files):
+def test_generated_questions_are_evaluated_separately(files):
     done = run("evaluate", *files[:2], "-m", "RR", "--questions", files[2], "--as", "json")
     assert done.returncode == 0, done.stderr
     made = [json.loads(line) for line in done.stdout.splitlines()]
@@ -41,7 +41,7 @@ def test_generated_questions_are_evaluated_apart(files):
     assert not any("does not predict" in found["message"] for found in made[1]["findings"])
 
 
-def test_means_are_mixed_when_asked_with_weights_and_groups(files):
+def test_means_are_mixed_on_request_with_weights_and_groups(files):
     done = run(
         "evaluate", *files[:2], "-m", "RR", "--questions", files[2], "--mix-origins", "--weights",
         "weight", "--group-by", "part",
@@ -54,7 +54,7 @@ def test_means_are_mixed_when_asked_with_weights_and_groups(files):
     assert "8 of 20 questions were generated" in done.stdout
 
 
-def test_weights_come_from_a_file_of_their_own(files, tmp_path):
+def test_weights_come_from_a_separate_file(files, tmp_path):
     weights = tmp_path / "weights.csv"
     rows = "".join(f"q{n:02},{1 if n % 2 else 0}\n" for n in range(20))
     weights.write_text("id,weight\n" + rows, encoding="utf-8")
@@ -70,7 +70,7 @@ def test_fields_need_questions(files):
     assert "no question has a field 'lang'" in done.stderr
 
 
-def test_runs_of_one_name_keep_apart(files, tmp_path):
+def test_runs_with_the_same_name_are_distinguished(files, tmp_path):
     other = tmp_path / "more"
     other.mkdir()
     (other / "bm25.run").write_text(files[1].read_text())

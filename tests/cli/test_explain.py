@@ -35,14 +35,14 @@ def test_a_query_that_is_not_judged_is_an_error():
     assert "query 'nobody' is not judged" in done.stderr
 
 
-def test_against_a_profile_it_says_why_the_number_differs():
+def test_a_profile_explains_why_the_number_differs():
     done = run(QRELS, BM25, "nDCG@10", "--against", "pytrec_eval")
     assert done.returncode == 0, done.stderr
     found = rankgauge.reconcile(QRELS, rankgauge.read_run(BM25), "nDCG@10", "pytrec_eval")
     assert done.stdout == rankgauge.reports.render(found)
 
 
-def test_a_profile_nobody_knows_is_an_error():
+def test_an_unknown_profile_is_an_error():
     done = run(QRELS, BM25, "AP", "--against", "pytrek_eval")
     assert done.returncode == 2
     assert "did you mean pytrec_eval" in done.stderr
@@ -61,7 +61,7 @@ def test_values_and_a_mean_are_explained(tmp_path):
     assert json.loads(done.stdout)["fits"][0]["name"] == "ideal of what was retrieved"
 
 
-def test_two_targets_at_once_or_a_mean_that_is_none_are_refused():
+def test_two_targets_or_an_invalid_mean_are_refused():
     done = run(QRELS, BM25, "AP", "--against", "pytrec_eval", "--against-mean", "0.4")
     assert done.returncode == 2
     assert "give one of" in done.stderr

@@ -51,7 +51,7 @@ def started(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_best_is_held_against_today_with_its_failures_before_and_after(started):
+def test_the_best_is_compared_with_today_including_failures(started):
     out, err = started(PLAN).communicate(timeout=120)
     assert err == ""
     for said in ("before", "6 of 6 configurations tried", "best and before on 15 test queries",
@@ -62,7 +62,7 @@ def test_the_best_is_held_against_today_with_its_failures_before_and_after(start
 
 
 @pytest.mark.slow
-def test_interrupted_it_tells_what_it_has(started, tmp_path):
+def test_an_interrupt_prints_the_finished_trials(started, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     process = started(f"""
 collection = '{FOLDER}'

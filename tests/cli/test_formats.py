@@ -63,7 +63,7 @@ def plain(done):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_named_format_reads_what_the_name_of_a_file_hides(command, folder):
+def test_a_named_format_overrides_the_file_name(command, folder):
     right = run(*words_of(command, odd=False), cwd=folder)
     assert right.returncode == 0, right.stderr
     words = words_of(command, odd=True)
@@ -83,7 +83,7 @@ def _parameters(words):
     return command.params
 
 
-def test_a_format_nobody_knows_shows_those_there_are(folder):
+def test_an_unknown_format_lists_the_known_ones(folder):
     done = run("evaluate", "true/qrels.txt", "true/bm25.run", "--format", "xml", cwd=folder)
     assert done.returncode == 2
     assert "trec3" in done.stderr
@@ -97,7 +97,7 @@ def test_a_format_nobody_knows_shows_those_there_are(folder):
     ],
     ids=["records", "no tuning"],
 )
-def test_a_format_of_what_is_not_read_is_refused(words, folder):
+def test_a_format_of_an_unread_input_is_refused(words, folder):
     done = run(*words, cwd=folder)
     assert done.returncode == 2
     assert "-format" in done.stderr.splitlines()[-1]

@@ -35,7 +35,7 @@ def test_options_are_those_of_the_library(tmp_path):
     assert dict(rankgauge.read_run(target)) == dict(library)
 
 
-def test_tuning_says_how_and_writes_the_run(tmp_path):
+def test_tuning_reports_its_choices_and_writes_the_run(tmp_path):
     target = tmp_path / "tuned.run"
     done = run(
         "fuse", BM25, KEYWORD, "--tune", QRELS, "-m", "AP", "--folds", "3", "--seed", "4",
@@ -67,7 +67,7 @@ def test_a_file_of_queries_to_train_on_leaves_them_out(tmp_path):
     assert not {"q01", "q02", "q03"} & {line.split()[0] for line in done.stdout.splitlines()}
 
 
-def test_a_terminal_without_our_lines_gets_plain_ones():
+def test_a_terminal_without_box_characters_gets_ascii():
     done = run("fuse", BM25, KEYWORD, "--tune", QRELS, env={"PYTHONIOENCODING": "latin-1"})
     assert done.returncode == 0
     assert "* tried: 8 choices" in done.stderr
@@ -113,7 +113,7 @@ def test_fuse_and_cut_make_a_pipe():
     assert len(lines) == 60
 
 
-def test_cut_mends_a_run_that_diff_and_fuse_refuse(tmp_path):
+def test_cut_fixes_a_run_that_diff_and_fuse_refuse(tmp_path):
     twice = tmp_path / "twice.run"
     twice.write_text("q Q0 d 1 2.0 t\nq Q0 e 2 1.5 t\nq Q0 d 3 1.0 t\n")
     refused = run("fuse", twice, BM25)
@@ -137,7 +137,7 @@ def test_cut_writes_a_file_by_its_name(tmp_path):
         (("nosuch.run", "-k", "1"), "there is no such file"),
     ],
 )
-def test_what_cannot_be_cut_is_said(words, said):
+def test_an_impossible_cut_is_reported(words, said):
     done = run("cut", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -182,7 +182,7 @@ def test_queries_in_a_file_are_kept(tmp_path):
         ((QRELS, "-n", "1"), "this looks like judgments"),
     ],
 )
-def test_what_cannot_be_sampled_is_said(words, said):
+def test_an_impossible_sample_is_reported(words, said):
     done = run("sample", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in " ".join(done.stderr.split())

@@ -27,7 +27,7 @@ def baseline(gate):
     assert gate(BM25, "--update-baseline").returncode == 0
 
 
-def test_the_first_run_says_how_to_make_a_baseline(gate):
+def test_the_first_run_shows_how_to_write_a_baseline(gate):
     done = gate(BM25)
     assert done.returncode == 2
     assert "gate-baseline.json: there is no baseline yet" in done.stderr
@@ -46,7 +46,7 @@ def test_the_same_run_passes_and_a_worse_one_fails(gate):
 
 
 @pytest.mark.usefixtures("baseline")
-def test_strict_ends_with_3_where_nothing_can_be_said(gate, tmp_path):
+def test_strict_ends_with_3_if_inconclusive(gate, tmp_path):
     half = [
         line if int(line[1:3]) > 4 else None
         for line in Path(BM25).read_text(encoding="utf-8").splitlines()
@@ -87,9 +87,9 @@ def test_rules_are_found_in_pyproject(gate, tmp_path):
 
 
 @pytest.mark.usefixtures("baseline")
-def test_an_anchor_is_held_too(gate):
+def test_an_anchor_is_gated_too(gate):
     assert gate(BM25, "--update-baseline", "--baseline", "release.json").returncode == 0
-    done = gate(KEYWORD, "--anchor", "release.json")
+    done = gate(KEYWORD, "--anchor", "release.json", "--full")
     assert "anchor nDCG@10" in done.stdout
     assert "Holm over 2 checks" in done.stdout
 
@@ -154,7 +154,7 @@ def test_latency_is_read_from_two_files(gate, tmp_path):
         ((BM25, "--latency", "a.csv"), "requires 2 arguments"),
     ],
 )
-def test_an_error_is_told_and_ends_with_2(gate, words, said):
+def test_an_error_is_reported_and_ends_with_2(gate, words, said):
     done = gate(*words)
     assert done.returncode == 2
     assert said in done.stderr

@@ -97,7 +97,7 @@ def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(
     assert "rankgauge judge serve" in status["next_step"]
 
 
-def test_an_encoder_nobody_knows_is_refused(project):
+def test_an_unknown_encoder_is_refused(project):
     done = run("judge", "pool", project, "--collection", SAMPLE, "--dense", "magic")
     assert done.returncode == 2
     assert "is none of hashing, model2vec:NAME" in done.stderr

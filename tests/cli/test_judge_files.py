@@ -58,7 +58,7 @@ def test_other_judgments_are_read_by_their_measures(to, more, measure, project, 
     assert run("evaluate", tmp_path / "judged.txt", BM25, "-m", measure).returncode == 0
 
 
-def test_a_book_of_quepid_comes_back(project, tmp_path):
+def test_a_quepid_book_round_trips(project, tmp_path):
     run("judge", "export", project, tmp_path / "qrels.txt")
     assert run("judge", "export", project, tmp_path / "b.csv", "--format", "quepid").returncode == 0
     other = tmp_path / "other.db"

@@ -58,7 +58,7 @@ def test_agreement_prints_alpha(project):
     assert json.loads(run("judge", "agreement", project, "--as", "json").stdout)["people"] == 2
 
 
-def test_without_judgments_the_next_step_is_said(tmp_path):
+def test_without_judgments_the_next_step_is_shown(tmp_path):
     path = tmp_path / "empty.db"
     JudgingProject.create(path).close()
     for command, step in (("relevance", "serve"), ("agreement", "serve"), ("votes", "answers")):

@@ -25,7 +25,7 @@ def test_show_counts_events_by_kind(tmp_path):
     assert "1 question, 3 events, 2026-05-01" in shown
 
 
-def test_a_log_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_log_is_refused(tmp_path):
     done = run("logs", "show", tmp_path / "log")
     assert done.returncode == 2
     assert "there is no such log" in done.stderr

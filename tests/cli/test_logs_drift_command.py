@@ -77,7 +77,7 @@ def test_files_without_questions_are_refused(files):
     assert (done.returncode, "there are no questions" in done.stderr) == (2, True)
 
 
-def test_a_diagnosis_reads_what_was_found(files):
+def test_a_diagnosis_reads_the_drift_report(files):
     run(files / "eval.txt", files / "log.csv", "-o", files / "drift.json")
     given = ("diagnose", sample_path("qrels.txt"), sample_path("runs/bm25.run"), "--drift")
     done = command.run(*given, files / "drift.json")

@@ -26,7 +26,7 @@ def history(path, *runs, qrels=QRELS):
     return path
 
 
-def test_a_held_measure_beside_angry_users_asks_for_a_new_evaluation_set(tmp_path):
+def test_a_steady_measure_with_unhappy_users_suggests_a_new_evaluation_set(tmp_path):
     store = history(tmp_path / "h.db", ("a", ["a", "b"]), ("a", ["a", "c"]))
     events = log(tmp_path / "log.parquet", **ANGRY)
     done = run("logs", "health", events, "--history", store, "-m", "RR")

@@ -23,7 +23,7 @@ def test_the_table_has_numbers_and_thresholds_first(log):
     assert len(done.stdout.splitlines()) <= 32
 
 
-def test_a_threshold_that_is_surely_passed_ends_with_1(log):
+def test_a_threshold_exceeded_beyond_its_interval_ends_with_1(log):
     done = run("logs", "metrics", log, "-m", "idk_rate", "--fail-if", "idk_rate > 0.01")
     assert (done.returncode, "FAIL: idk_rate is above 0.01" in done.stdout) == (1, True)
     unsure = "thumbs_ratio < 0.5"

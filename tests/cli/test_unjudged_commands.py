@@ -13,7 +13,7 @@ QRELS, BM25, KEYWORD = (
 )
 
 
-def test_what_is_removed_is_what_the_library_removes():
+def test_removal_is_that_of_the_library():
     done = run("evaluate", QRELS, BM25, "-m", "AP", "--unjudged", "removed", "--as", "json")
     found = json.loads(done.stdout)
     assert found["policies"]["unjudged"] == "removed"
@@ -79,7 +79,7 @@ def test_runs_of_one_group_are_left_out_together(tmp_path):
     ],
     ids=["one run", "no group", "no such run", "no measure"],
 )
-def test_what_cannot_be_left_out_is_said(words, said):
+def test_an_impossible_removal_is_reported(words, said):
     done = run("reliability", QRELS, *words)
     assert done.returncode == 2
     assert said in done.stderr

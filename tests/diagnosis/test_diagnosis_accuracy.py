@@ -34,7 +34,7 @@ def test_a_run_without_a_fault_gets_none(data_folder):
 
 
 def test_the_page_names_each_planted_fault_first_and_no_other():
-    planted = rows("Planted faults")
+    planted = rows("Seeded faults")
     assert [(row[0], row[1], row[2]) for row in planted] == [
         (fault.name, f"{strength:g}", fault.cause)
         for fault in accuracy.FAULTS

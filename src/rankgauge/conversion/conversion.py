@@ -269,6 +269,9 @@ def _pairs_converted(
                 found = unread_fields(stream, layout)
             # Where the document is another field the lines are not of TREC, but only as wide.
             unread = found if found.doc in {b"", _first_doc(first.table)} else unread
+            if unread.scattered and first.table.lines is None:
+                # Which rank belongs to a row is known by the numbers of lines.
+                raise NotInBlocksError
         tally = Tally(wanted.pairs_form, unread)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = wanted.name or tag or (first.name if isinstance(first, Run) else "")

@@ -41,8 +41,20 @@ class UnreadFields:
     tags: Counter[bytes] = field(default_factory=Counter)
     # The rank of each line, in the order of the file; NaN where it is not a number.
     ranks: list[FloatArray] = field(default_factory=list)
+    # The queries of a run in the order of the file, and whether one begins a second time.
+    queries: dict[bytes, None] = field(default_factory=dict)
+    scattered: bool = False
     comments: int = 0  # how many lines are comments
     doc: bytes = b""  # the third field of the first line that has as many as it should
+
+    def add_queries(self, names: Iterable[bytes]) -> None:
+        """Add the queries of adjacent lines, each once for all that are adjacent."""
+        last = next(reversed(self.queries), None)
+        for name in names:
+            if name != last:
+                self.scattered |= name in self.queries
+                self.queries[name] = None
+                last = name
 
 
 def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
@@ -89,6 +101,7 @@ def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
             found.doc = found.doc or parts[2]
             if layout is RUN:
                 found.tags[parts[5]] += 1
+                found.add_queries((parts[0],))
                 ranks.append(rank_number(parts[3].decode("latin-1")))
     found.ranks.append(np.array(ranks))
     return usual
@@ -115,6 +128,9 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
     found.seconds.update(count(1))
     if layout is RUN:
         found.tags.update(count(5))
+        codes, names = column(0)
+        heads = np.flatnonzero(np.diff(codes, prepend=-1))
+        found.add_queries(names[code] for code in codes[heads].tolist())
         codes, names = column(3)
         found.ranks.append(np.array([rank_number(one.decode("latin-1")) for one in names])[codes])
     return True

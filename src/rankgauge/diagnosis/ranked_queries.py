@@ -123,7 +123,7 @@ def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
 @lru_cache(maxsize=1)
 def _unnamed(count: int) -> tuple[str, ...]:
     """Ids for each rank; a control character is never in an id as it is shown."""
-    return tuple(f"\x1f{rank}" for rank in range(1, count + 1))
+    return tuple(f"\x1funjudged {rank}" for rank in range(1, count + 1))
 
 
 def ranked_queries(qrels: Qrels, rankings: Rankings, rel: float) -> tuple[RankedQuery, ...]:
