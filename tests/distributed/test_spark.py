@@ -122,6 +122,53 @@ def test_one_run_needs_no_name_and_columns_may_have_others(session):
     assert_equal(spark.to_evaluations(values)["run"], expected)
 
 
+@pytest.mark.parametrize(
+    "name", ["r.run", "r.trec.gz", "r.csv", "r.tsv.bz2", "r.jsonl", "r.parquet", "folder/r.txt"]
+)
+def test_files_are_read_by_their_endings(session, tmp_path, name):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rankgauge.write_run(RUNS["a"], tmp_path / name)
+    rankgauge.write_qrels(QRELS, tmp_path / "q.qrels")
+    run = spark.read_runs(session, {"one": str(tmp_path / name), "two": str(tmp_path / name)})
+    qrels = spark.read_files(session, str(tmp_path / "q.qrels"), "qrels")
+    found = spark.to_evaluations(spark.evaluate(run, qrels, MEASURES))
+    assert list(found) == ["one", "two"]
+    expected = rankgauge.evaluate(QRELS, RUNS["a"], MEASURES)
+    assert_equal(found["one"], expected)
+    assert_equal(found["two"], expected)
+
+
+def test_columns_have_the_names_that_evaluate_knows(session, tmp_path):
+    run, qrels = tmp_path / "run.csv", tmp_path / "qrels.tsv"
+    run.write_text('qid,docno,rank\n007,"a, ""b""",1\n007,c,2\n')
+    qrels.write_text("Query-ID\tcorpus-id\tlabel\n007\tc\t1\n")
+    rows = spark.read_files(session, str(run), "run").collect()
+    assert [tuple(row) for row in rows] == [("007", 'a, "b"', -1.0), ("007", "c", -2.0)]
+    [row] = spark.read_files(session, str(qrels), "qrels").collect()
+    assert row.asDict() == {"query_id": "007", "doc_id": "c", "grade": 1.0}
+    with pytest.raises(InputError, match=r"run\.csv: the columns are .* one of grades"):
+        spark.read_files(session, str(run), "qrels")
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("run", "\ufeffq Q0 d 1 2.5 tag\n# comment\n\n\t q  q0 e 2 1 ", "q 0 d 1 2.5"),
+        ("qrels", "q 0 d 2.5\r\nq e 1\r\n", "q 0 d 1 2"),
+    ],
+)
+def test_lines_of_trec_have_the_fields_of_their_kind(session, tmp_path, kind, good, bad):
+    path = tmp_path / "lines.txt"
+    path.write_text(good, encoding="utf-8")
+    rows = spark.read_files(session, str(path), kind).collect()
+    assert [tuple(row) for row in rows] == [("q", "d", 2.5), ("q", "e", 1.0)]
+    path = tmp_path / "bad.txt"
+    path.write_text(f"{bad}\n", encoding="utf-8")
+    with pytest.raises(Exception, match=rf"bad\.txt: expected '.*', found '{bad}'"):
+        spark.read_files(session, str(path), kind).collect()
+
+
 def test_ids_that_are_numbers_on_one_side_match(session):
     run = session.createDataFrame([(7, 3, 1.0)], "query_id int, doc_id long, score float")
     qrels = session.createDataFrame([("7", "3", 1)], "query_id string, doc_id string, grade long")
@@ -214,6 +261,57 @@ def test_connect_gives_the_same_bits(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     check_result(tmp_path, json.loads(done.stdout.splitlines()[-1]))
+
+
+def command(*words):
+    """Run `rankgauge evaluate` with Spark in a process of its own, which ends its session."""
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", "evaluate", *map(str, words),
+         "--engine", "spark", "--master", "local[2]"],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path):
+    import pyarrow.parquet as pq
+
+    rankgauge.write_qrels(QRELS, tmp_path / "qrels.txt")
+    rankgauge.write_run(RUNS["a"], tmp_path / "a.run")
+    rankgauge.write_run(RUNS["b"], tmp_path / "b.parquet")
+    files = [tmp_path / name for name in ("qrels.txt", "a.run", "b.parquet")]
+    measures = [word for measure in MEASURES for word in ("-m", measure)]
+    values = tmp_path / "values"
+    policies = ("--ties", "worst", "--undefined", "skip")
+    done = command(*files, *measures, *policies, "--values", values, "--as", "json")
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    expected = {
+        name: rankgauge.evaluate(QRELS, run, MEASURES, ties="worst", undefined="skip")
+        for name, run in RUNS.items()
+    }
+    assert printed == [{"run": name, **one.mean()} for name, one in expected.items()]
+    assert done.stderr.splitlines()[-2:] == [
+        "14 rows of runs and 12 judgments",
+        "rankgauge evaluate without --engine spark is faster below about 10 million rows",
+    ]
+    rows = pq.read_table(values).to_pylist()
+    assert len(rows) == 2 * len(QRELS)
+    for row in rows:
+        assert row["nDCG@10"] == expected[row["run"]].value(row["query_id"], "nDCG@10")
+
+
+@pytest.mark.slow
+def test_the_command_shows_an_error_of_a_task_without_its_trace(tmp_path):
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    (tmp_path / "twice.run").write_text("q1 Q0 d1 1 2.0 t\nq1 Q0 d1 2 1.0 t\n")
+    done = command(tmp_path / "qrels.txt", tmp_path / "twice.run", "-m", "RR")
+    assert (done.returncode, done.stdout) == (2, "")
+    found, fix = done.stderr.splitlines()[-2:]
+    assert found == "error: run twice: document 'd1' occurs twice for query 'q1'"
+    assert fix.startswith("fix: remove it")
+    assert "Traceback" not in done.stderr
+    assert "\tat " not in done.stderr
 
 
 @contextmanager

@@ -75,6 +75,20 @@ __all__ = ["evaluate"]
     help="Read files in parts, within a memory of this size, such as 512MB. Rows in any order go "
     "through temporary files (TMPDIR).",
 )  # fmt: skip
+@click.option(
+    "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True,
+    help="Evaluate in this process, or on Spark: files on any storage that Spark reads, Parquet "
+    "unless the name ends with .csv, .tsv, .json, .jsonl, .txt, .run, .qrels, or .trec.",
+)  # fmt: skip
+@click.option(
+    "--master", metavar="URL",
+    help="With --engine spark: the master, such as yarn, spark://host:7077, or sc://host for "
+    "Spark Connect.  [default: local[*]]",
+)  # fmt: skip
+@click.option(
+    "--values", metavar="FOLDER",
+    help="With --engine spark: write the values for each query to a new folder, as Parquet.",
+)  # fmt: skip
 @options.run_format
 @options.qrels_format
 @options.jobs
@@ -108,6 +122,9 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     group_by: str | None,
     mix_origins: bool,  # noqa: FBT001 - click passes by name
     memory: str | None,
+    engine: str,
+    master: str | None,
+    values: str | None,
     run_format: str | None,
     qrels_format: str | None,
     jobs: int,
@@ -137,17 +154,23 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --questions set.jsonl --weights weight --group-by part
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
       rankgauge evaluate qrels.parquet run.parquet --memory 512MB
+      rankgauge evaluate s3://logs/qrels s3://logs/run --engine spark --master yarn
     """  # noqa: D301 - click reads the \b
+    if engine == "spark":
+        from rankgauge.cli.evaluate_spark import print_means, refuse_options
+
+        refuse_options(runs, policies, format)
+        wanted = _wanted(use, measures)
+        print_means(
+            qrels, runs, wanted, policies, master=master or "local[*]", folder=values,
+            format=format,
+        )  # fmt: skip
+        return
+    _refuse_options(memory, master or values, save=save, profile=profile)
     kept = _Output.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
-    _refuse_whole_runs(memory, save=save, profile=profile)
-    chosen = measures
-    if use is not None:
-        case = rankgauge.core.use_case(use)
-        chosen = (*case.measures, *measures)
-        print_message(f"{case.title}: {', '.join(case.measures)} ({case.why})")
-    wanted = chosen or None
+    wanted = _wanted(use, measures)
     if tie_report or unjudged_report:
         from rankgauge.cli.evaluate_reports import Sources, print_reports
 
@@ -211,8 +234,21 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise failure
 
 
-def _refuse_whole_runs(memory: str | None, *, save: bool, profile: str | None) -> None:
-    """Refuse options that read a run whole beside a limit of memory."""
+def _wanted(use: str | None, measures: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The measures of the use case, whose reason is printed, and those given; None for neither."""
+    if use is None:
+        return measures or None
+    case = rankgauge.core.use_case(use)
+    print_message(f"{case.title}: {', '.join(case.measures)} ({case.why})")
+    return (*case.measures, *measures)
+
+
+def _refuse_options(
+    memory: str | None, of_spark: str | None, *, save: bool, profile: str | None
+) -> None:
+    """Refuse options of Spark, and those that read a run whole beside a limit of memory."""
+    if of_spark is not None:
+        raise click.UsageError("--master and --values are for --engine spark: add it")
     if memory is not None and (save or profile is not None):
         raise click.UsageError("--save and --profile read a run whole: omit them, or --memory")
 

@@ -7,10 +7,14 @@ PySpark is imported where a function is called with one of its DataFrames. It us
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from contextlib import contextmanager
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +24,7 @@ from rankgauge.distributed.partition import Job, Sum, mean_of
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
 from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
 
 _COLUMNS = {
@@ -28,6 +33,163 @@ _COLUMNS = {
 # What workers need of this package.
 _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles",
              "rendering", "stats")  # fmt: skip
+# An error of this package at the end of the traceback of a task.
+_OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
+_TEXT_ENDINGS = (".txt", ".run", ".qrels", ".trec")
+
+
+@contextmanager
+def open_session(master: str) -> Iterator[Any]:
+    """Start a Spark session, and stop it at the end.
+
+    Args:
+        master: The URL of a master, such as ``local[*]``, ``yarn`` or ``spark://host:7077``; or
+            ``sc://host`` for Spark Connect.
+
+    Yields:
+        The session.
+
+    Raises:
+        InputError: For every error of Spark in between, in one sentence: that of a task of this
+            package, if there is one.
+        MissingExtra: If pyspark is not installed.
+
+    Example:
+        >>> with open_session("local[*]") as session:  # doctest: +SKIP
+        ...     run = read_files(session, "s3://logs/bm25.run", "run")
+    """
+    errors = library("pyspark.errors", extra="spark", of="Spark")
+    java = library("py4j.protocol", extra="spark", of="Spark")
+    builder = library("pyspark.sql", extra="spark", of="Spark").SparkSession.builder
+    if master.startswith("local"):
+        # Spark's default is python3, which may be another one.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    connect = master.startswith("sc://")
+    builder = builder.appName("rankgauge")
+    if connect:
+        builder = builder.remote(master)
+    else:
+        shown = str(sys.stderr.isatty()).lower()
+        builder = builder.master(master).config("spark.ui.showConsoleProgress", shown)
+    try:
+        session = builder.getOrCreate()
+        try:
+            if not connect:
+                # The error that is raised says it already, without hundreds of lines of Java.
+                session.sparkContext.setLogLevel("OFF")
+            yield session
+        finally:
+            session.stop()
+    except (errors.PySparkException, java.Py4JError) as error:
+        raise _readable(str(error), master) from None
+
+
+def _readable(text: str, master: str) -> InputError:
+    """The error of a task of this package, or else the first sentence of Spark's."""
+    own = list(_OWN_ERROR.finditer(text))
+    if own:
+        return InputError(own[-1]["what"], fix=own[-1]["fix"])
+    lines = [line.strip(" :") for line in text.splitlines() if line.strip(" :")]
+    said = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return InputError(
+        (said or ["an error without a message"])[0], where=f"Spark ({master})",
+        fix="check paths, the master, and the logs of Spark",
+    )  # fmt: skip
+
+
+def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
+    """Read a run or judgments from any storage that Spark reads.
+
+    The name decides the format: CSV or TSV with a header (``.csv``, ``.tsv``), JSON lines
+    (``.json``, ``.jsonl``), TREC (``.txt``, ``.run``, ``.qrels``, ``.trec``), each also with
+    ``.gz`` or ``.bz2``; else Parquet. Columns have the names that `rankgauge.evaluate` knows.
+
+    Args:
+        session: A Spark session.
+        path: A file, a folder or a pattern of files of one format.
+        kind: What the rows are.
+
+    Returns:
+        A DataFrame with query_id, doc_id, and score (of a run) or grade.
+
+    Raises:
+        InputError: For columns that are not those of a run or of judgments. A line of TREC with
+            another number of fields is an error of the task that reads it.
+
+    Example:
+        >>> qrels = read_files(session, "s3://logs/qrels.parquet", "qrels")  # doctest: +SKIP
+    """
+    functions = library("pyspark.sql.functions", extra="spark", of="Spark")
+    layout = RUN if kind == "run" else JUDGMENTS
+    name = path.rstrip("/").lower().removesuffix(".gz").removesuffix(".bz2")
+    if name.endswith(_TEXT_ENDINGS):
+        frame = _trec_rows(functions, session.read.text(path), path, layout.value)
+    elif name.endswith((".csv", ".tsv")):
+        separator = "\t" if name.endswith(".tsv") else ","
+        frame = session.read.csv(path, header=True, sep=separator, escape='"', mode="FAILFAST")
+    elif name.endswith((".json", ".jsonl")):
+        frame = session.read.json(path, mode="FAILFAST")
+    else:
+        frame = session.read.parquet(path)
+    found = columns_of(frame.columns, layout)
+    if found is None:
+        what, fix = wrong_columns(frame.columns, layout)
+        raise InputError(what, where=path, fix=fix)
+    names = dict(zip(("query_id", "doc_id", layout.value), found.read, strict=True))
+    rows = _rows(functions, frame, names, value=layout.value, run=None)
+    # Less is better.
+    value = -functions.col("value") if found.has_ranks else functions.col("value")
+    return rows.select("query_id", "doc_id", value.alias(layout.value))
+
+
+def read_runs(session: Any, paths: Mapping[str, str]) -> Any:
+    """Read several runs as one DataFrame, with the name of the run in its column run.
+
+    Args:
+        session: A Spark session.
+        paths: Name to path, as `read_files` takes it.
+
+    Returns:
+        A DataFrame with query_id, doc_id, score, and run.
+
+    Raises:
+        InputError: As `read_files`.
+
+    Example:
+        >>> runs = {"bm25": "s3://logs/bm25.run", "dense": "s3://logs/dense"}
+        >>> every = read_runs(session, runs)  # doctest: +SKIP
+    """
+    functions = library("pyspark.sql.functions", extra="spark", of="Spark")
+    frames = [
+        read_files(session, path, "run").withColumn("run", functions.lit(name))
+        for name, path in paths.items()
+    ]
+    return reduce(lambda above, below: above.unionByName(below), frames)
+
+
+def _trec_rows(functions: Any, lines: Any, path: str, value: str) -> Any:
+    """The fields of lines in TREC format; a task that reads a broken line ends with an error."""
+    line = functions.regexp_replace("value", r"^\s+|\s+$", "")
+    fields = functions.split(line, r"\s+")
+    count = functions.size(fields)
+    if value == "score":
+        without_tag = (count == 5) & (functions.upper(functions.get(fields, 1)) == "Q0")
+        fits, doc, number = (count == 6) | without_tag, 2, 4
+        wanted = RUN.fields
+    else:
+        fits, doc, number = count.isin(3, 4), count - 2, count - 1
+        wanted = JUDGMENTS.fields
+    error = functions.concat(
+        functions.lit(f"rankgauge.errors.FormatError: {path}: expected '{wanted}', found '"),
+        functions.substring(line, 1, 80),
+        functions.lit("'\nfix: correct the line, or name the file by its format\n"),
+    )
+    checked = functions.when(fits, fields).otherwise(functions.raise_error(error))
+    return lines.where(~line.rlike("^(#|$)")).select(
+        functions.get(checked, 0).alias("query_id"),
+        functions.get(checked, doc).alias("doc_id"),
+        functions.get(checked, number).alias(value),
+    )
 
 
 def evaluate(  # noqa: PLR0913 - one parameter a choice
