@@ -11,7 +11,6 @@ import threading
 import time
 
 import click
-from pyspark.sql import SparkSession
 
 from rankgauge.distributed import spark
 
@@ -19,6 +18,8 @@ MEASURES = ("nDCG@10", "RR", "AP", "GMAP", "R@20")
 
 
 def main(master, folder, queries):
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "16")
     builder = builder.config("spark.sql.adaptive.enabled", "false")

@@ -101,7 +101,7 @@ def test_the_configurations_of_the_shipped_plan_are_explored(tmp_path):
     assert len(bench.queries) == 30
     assert bench.runs == {}
     said = rankgauge.reports.render(
-        found, "table", rankgauge.reports.Options(collection=bench.collection)
+        found, "table", rankgauge.reports.Options(collection=bench.collection, full=True)
     )
     assert "before and best, 15 queries" in said
     again, _ = rankgauge.benchmark.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
