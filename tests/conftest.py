@@ -1,6 +1,7 @@
 """What all tests share: the folder with real data, and how hard hypothesis tries."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ settings.register_profile(
     "ci", max_examples=600, deadline=None, print_blob=True, suppress_health_check=_CALM
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+# A shell lets its background jobs ignore Ctrl-C, and so would every process that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
