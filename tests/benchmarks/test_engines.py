@@ -29,7 +29,7 @@ def test_an_engine_computes_only_the_measures_it_has(name, count):
     assert len(ENGINES[name].computes(MORE)) == (2 if name == "sklearn" else 10)
 
 
-def test_unsupported_tasks_of_an_engine_are_reported():
+def test_a_missing_library_of_an_engine_is_reported():
     for engine in PEERS:
         missing = engine.missing()
         assert missing == "" or engine.name in missing

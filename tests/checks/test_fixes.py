@@ -34,7 +34,7 @@ def mended(folder, qrels=QRELS, run=RUN, also=(), names=("qrels.txt", "a.run")):
     return done, *(path.read_bytes().decode() if path.exists() else None for path in paths)
 
 
-def test_no_copy_is_written_of_correct_input(tmp_path):
+def test_no_copy_of_correct_input_is_written(tmp_path):
     assert mended(tmp_path) == ({}, None, None)
     assert not (tmp_path / "out").exists()
 
@@ -141,7 +141,7 @@ def test_ranks_become_scores_on_request(tmp_path):
     assert "R103" not in check(str(tmp_path / "qrels.txt"), str(tmp_path / "out/a.run")).codes
 
 
-def test_a_self_retrieved_query_is_removed_on_request(tmp_path):
+def test_a_self_retrieved_document_is_removed_on_request(tmp_path):
     own = RUN + "q1 Q0 q1 3 10 mine\nq2 Q0 q2 3 10 mine\n"
     assert mended(tmp_path, run=own)[2] is None
     done, _, run = mended(tmp_path, run=own, also="R108")

@@ -110,7 +110,7 @@ def test_the_best_run_is_named_with_its_measure():
     )
 
 
-def test_what_cannot_be_told_says_how_many_queries_would():
+def test_an_inconclusive_comparison_gives_the_number_of_queries_needed():
     qrels, runs = graded_runs(queries=30, systems=1, seed=5)
     rng = np.random.default_rng(0)
     near = {
@@ -147,7 +147,7 @@ def test_a_baseline_can_be_any_run():
         (lambda r: r | {"q0": dict(reversed(list(r["q1"].items())))}, "look at them one by one"),
     ],
 )
-def test_what_speaks_against_the_numbers_is_said(change, said):
+def test_caveats_of_the_numbers_are_reported(change, said):
     found = compare(QRELS, {"a": RUNS["s0"], "b": change(RUNS["s0"])}, "nDCG@10")
     assert any(said in warning for warning in found.warnings)
 
@@ -173,13 +173,13 @@ def test_few_queries_are_a_warning():
         (lambda: FOUND.difference("s9"), InputError, "was not compared"),
     ],
 )  # fmt: skip
-def test_bad_input_is_told(act, error, said):
+def test_bad_input_is_refused(act, error, said):
     with pytest.raises(error) as caught:
         act()
     assert said in str(caught.value)
 
 
-def test_values_that_rounding_sets_apart_are_the_same():
+def test_values_that_differ_by_rounding_are_equal():
     one = FOUND.evaluations[0]
     nearly = replace(one, run_name="nearly", per_query=one.per_query * (1 + 4e-16))
     assert not np.array_equal(one.per_query, nearly.per_query)
@@ -197,13 +197,13 @@ def test_tables_name_every_run_and_measure():
     assert not any(math.isnan(d.difference) for d in FOUND.differences)
 
 
-def test_both_means_stand_beside_the_difference():
+def test_both_means_are_shown_with_the_difference():
     for d in FOUND.differences:
         assert d.mean == evaluate(QRELS, RUNS[d.run], d.measure).mean()[str(d.measure)]
         assert d.baseline_mean == evaluate(QRELS, RUNS["s0"], d.measure).mean()[str(d.measure)]
 
 
-def test_many_runs_are_told_in_a_few_sentences():
+def test_many_runs_are_described_in_a_few_sentences():
     runs = {f"r{n}": RUNS["s2" if n < 7 else "s0"] for n in range(12)}
     found = compare(QRELS, runs, "nDCG@10", pairs="all", draws=200)
     assert len(found.sentences) == 22
@@ -340,7 +340,7 @@ def test_weights_that_the_differences_do_not_have_are_a_warning():
     assert any("means are weighted, differences are not" in text for text in found.warnings)
 
 
-def test_sure_differences_are_marked_in_the_table_of_means():
+def test_significant_differences_are_marked_in_the_table_of_means():
     found = compare(QRELS, RUNS, ["nDCG@10", "AP"], baseline="s1")
     verdicts = [found.difference(run).verdict for run in ("s0", "s2")]
     assert verdicts == ["worse", "better"]
@@ -427,7 +427,7 @@ def test_a_run_on_other_queries_than_the_rest_is_refused():
     assert any("count as empty rankings (a 30, b 30)" in text for text in found.warnings)
 
 
-def test_judgments_of_relevant_documents_only_say_nothing_of_holes():
+def test_judgments_of_relevant_documents_only_give_no_note_on_unjudged_ones():
     only = {q: {d: g for d, g in docs.items() if g > 0} for q, docs in QRELS.items()}
     holes = {q: {f"{k}x": v for k, v in d.items()} for q, d in RUNS["s1"].items()}
     runs = {"a": RUNS["s0"], "b": holes | {"q0": RUNS["s1"]["q0"]}}
@@ -452,7 +452,7 @@ def test_evaluations_of_other_queries_or_policies_are_not_compared(other, said):
         compare([FOUND.evaluations[0], other()])
 
 
-def test_values_made_elsewhere_are_compared_and_nothing_is_said_of_judgments():
+def test_external_values_are_compared_without_notes_on_judgments():
     ids = [f"q{n}" for n in range(30)]
     one = Evaluation.from_values("one", ids, {"RR": [0.5] * 30})
     other = Evaluation.from_values("other", ids, {"RR": [0.5 + n % 3 / 10 for n in range(30)]})

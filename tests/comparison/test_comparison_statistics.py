@@ -43,7 +43,7 @@ def test_an_unknown_test_is_refused_also_where_none_is_needed():
 
 
 @pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "tukey-hsd"])
-def test_with_five_queries_that_differ_no_test_is_sure(test):
+def test_with_five_differing_queries_no_test_is_significant(test):
     """Five wins of thirty: the exact p is 2 / 2^5 = .0625, the t interval would be above 0."""
     qrels = {f"q{n}": {"d": 1} for n in range(30)}
     old = {f"q{n}": ["x", "d"] for n in range(30)}
@@ -58,7 +58,7 @@ def test_with_five_queries_that_differ_no_test_is_sure(test):
     assert compared.to_dict()["differences"][0]["low"] is None
 
 
-def test_all_pairs_are_compared_where_asked_and_seen_from_either_side():
+def test_all_pairs_are_compared_on_request_in_both_directions():
     found = compare(QRELS, RUNS, "nDCG@10", pairs="all")
     pairs = [(d.run, d.baseline) for d in found.differences]
     assert pairs == [("s1", "s0"), ("s2", "s0"), ("s2", "s1")]
@@ -85,7 +85,7 @@ def test_all_pairs_have_the_p_values_of_each_pair_by_itself():
     assert found.difference("s2", baseline="s1").p == pytest.approx(theirs.pvalue, abs=0.01)
 
 
-def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
+def test_tukey_hsd_is_that_of_the_statistics_and_corrects_for_each_measure():
     names = ["nDCG@10", "AP"]
     found = compare(QRELS, RUNS, names, tested=names, test="tukey-hsd", draws=2_000)
     for name in names:
@@ -140,7 +140,7 @@ def test_a_tiny_difference_does_not_ask_for_millions_of_queries():
     assert found.verdict == "cannot tell"
 
 
-def test_the_best_of_several_runs_is_held_against_all_of_them():
+def test_the_best_of_several_runs_is_compared_with_all_others():
     """s1 is nearly s2: nothing was said of the two by the comparison with s0 alone."""
     near = {q: dict(docs) for q, docs in RUNS["s2"].items()}
     near["q0"] = dict(reversed(list(near["q1"].items())))
@@ -231,7 +231,7 @@ def test_a_geometric_mean_is_compared_by_logarithms():
     assert not any("logarithm" in note for note in FOUND.differences_table().notes)
 
 
-def test_a_geometric_mean_may_go_the_other_way_than_the_plain_one():
+def test_a_geometric_mean_can_change_in_the_other_direction_than_the_plain_one():
     """One bad failure weighs more in it than a good gain."""
     qrels = {f"q{n}": {"d": 1} for n in range(6)}
     old = {q: [*(f"x{n}" for n in range(9)), "d"] for q in qrels}
@@ -363,7 +363,7 @@ def test_what_is_detectable_by_success_accounts_for_its_steps(queries, changed):
 
 
 @pytest.mark.parametrize(("rare", "warned"), [(0.9, True), (0.11, False)])
-def test_a_small_p_value_of_skewed_differences_is_warned_of(rare, warned):
+def test_a_small_p_value_of_skewed_differences_is_a_warning(rare, warned):
     moved = np.r_[np.linspace(0.05, 0.15, 30), rare]
     codes = [found.code for found in _differing(moved).findings]
     assert ("C111" in codes) == warned

@@ -115,7 +115,7 @@ def test_values_worked_out_by_hand():
         ("abcdefgh", "hgfedcba", 0.8, 0.33111283809523817),
     ],
 )
-def test_another_package_says_the_same(one, other, p, said):
+def test_another_package_gives_the_same_values(one, other, p, said):
     """What `rbo_ext` of the package rbo 0.1.3 gives."""
     assert rbo({"q": list(one)}, {"q": list(other)}, p).ext[0] == pytest.approx(said, abs=1e-14)
 
@@ -144,7 +144,7 @@ def test_names_of_documents_do_not_matter(one, other):
     assert rbo({"q": one}, {"q": other}).ext[0] == again.ext[0]
 
 
-def test_the_ends_of_the_range_of_p_are_no_trap():
+def test_p_near_the_ends_of_its_range_gives_finite_values():
     """Next to 0 only the first rank counts, next to 1 only what is assumed far below."""
     one, other = {"q": list("abc")}, {"q": list("adbe")}
     low, high = rbo(one, other, 5e-324), rbo(one, other, 1 - 2**-53)
@@ -154,7 +154,7 @@ def test_the_ends_of_the_range_of_p_are_no_trap():
     assert high.residual[0] == pytest.approx(1, abs=1e-12)
 
 
-def test_queries_stand_alone_and_the_mean_is_over_all():
+def test_queries_are_independent_and_the_mean_is_over_all():
     one = {"q1": ["a", "b"], "q2": ["c"], "q3": []}
     other = {"q3": [], "q2": ["c", "d"], "q1": ["b", "a"], "q9": ["e"]}
     found = rbo(one, other)
@@ -199,13 +199,13 @@ def test_common_documents_are_a_share_of_the_longer_of_both_tops():
         (lambda: rbo({"q": ["a"]}, {"q": ["a"]}).value("q2"), InputError, "has query 'q2'"),
     ],
 )
-def test_bad_input_is_told(act, error, said):
+def test_bad_input_is_refused(act, error, said):
     with pytest.raises(error) as caught:
         act()
     assert said in str(caught.value)
 
 
-def test_it_shows_itself():
+def test_it_has_a_short_repr_and_a_table():
     found = rbo(Run.of({"q": ["a"]}, name="old"), Run.of({"q": ["<b>"]}, name="new"))
     assert repr(found) == "<Overlap of 'old' and 'new': 1 queries; RBO=0.0000>"
     assert "<table" in found._repr_html_()

@@ -80,7 +80,7 @@ def test_largest_losses_come_first_then_largest_gains():
     assert (FOUND.wins, FOUND.unchanged, FOUND.losses) == (1, 1, 2)
 
 
-def test_equal_changes_stand_in_the_order_of_their_ids():
+def test_equal_changes_are_ordered_by_id():
     qrels = {f"q{n}": {"d"} for n in (3, 1, 2, 4)}
     old = {query: ["d"] for query in qrels}
     new = {query: ["x", "d"] for query in qrels}
@@ -94,7 +94,7 @@ def test_shares_are_of_all_that_was_lost_and_gained():
     assert math.isnan(diff(QRELS, OLD, OLD, "RR").loss_share)
 
 
-def test_a_document_says_where_it_stands_in_the_other_run():
+def test_a_document_has_its_rank_in_the_other_run():
     lost = FOUND.query("lost")
     assert [(at.document, at.move, at.other_rank) for at in lost.ranking_a] == [
         ("a", "down", 4), ("b", "gone", None), ("x", "up", 2),
@@ -114,7 +114,7 @@ def test_below_the_depth_is_out_though_retrieved():
     assert [(at.document, at.other_rank) for at in found.fell_out] == [("a", 4), ("b", None)]
 
 
-def test_a_query_of_one_run_is_an_empty_ranking_in_the_other_and_said_so():
+def test_a_query_of_one_run_is_an_empty_ranking_in_the_other_with_a_note():
     gone = FOUND.query("gone")
     assert gone.ranking_b == ()
     assert (gone.retrieved_a, gone.retrieved_b, gone.rbo) == (1, None, 0.0)
@@ -211,7 +211,7 @@ def test_the_sample_has_its_texts():
     assert all(at.text for query in found.shown for at in query.ranking_a)
 
 
-def test_it_shows_itself():
+def test_it_has_a_short_repr_and_a_table():
     assert repr(FOUND) == "<RunDiff of 'old' and 'new' by RR: 1 wins, 1 ties, 2 losses>"
     assert "<table" in FOUND._repr_html_()
     assert len(FOUND.table().rows) == 4
@@ -230,13 +230,13 @@ def test_it_shows_itself():
         (lambda: FOUND.query("same"), InputError, "'same' is not among those shown"),
     ],
 )
-def test_bad_input_is_told(act, error, said):
+def test_bad_input_is_refused(act, error, said):
     with pytest.raises(error) as caught:
         act()
     assert said in str(caught.value)
 
 
-def test_equal_scores_stand_as_asked():
+def test_ties_follow_the_given_policy():
     judged, run = {"q": {"a": 1}}, [("q", "a", 1.0), ("q", "b", 1.0), ("q", "c", 2.0)]
     for ties, wanted in (("trec", ["c", "b", "a"]), ("input", ["c", "a", "b"])):
         found = diff(judged, run, {"q": ["a"]}, queries=["q"], ties=ties)

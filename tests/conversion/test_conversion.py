@@ -81,7 +81,7 @@ RUNS = st.dictionaries(
 @pytest.mark.parametrize(("one", "two"), list(itertools.product(READ, READ)))
 @settings(max_examples=20, deadline=None)
 @given(scored=RUNS)
-def test_any_run_comes_back_to_the_last_bit_or_it_was_said(one, two, scored, tmp_path_factory):
+def test_any_run_round_trips_bit_for_bit_or_losses_are_reported(one, two, scored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
     run = Run.of(scored)
     paths = named(folder, "run", one), named(folder, "run2", two)
@@ -114,7 +114,7 @@ def test_columns_are_known_by_their_first_bytes_and_others_are_counted(form, tmp
     assert (tmp_path / "out.txt").read_text() == "q 0 d 2.5\n"
 
 
-def test_what_is_at_hand_is_converted_with_its_name_and_without_its_settings(tmp_path):
+def test_objects_in_memory_are_converted_with_name_but_without_settings(tmp_path):
     run = Run.of({"q": {"d": 0.1}}, name="mine", settings={"k1": 0.9})
     done = convert(run, tmp_path / "a.run")
     assert (tmp_path / "a.run").read_text() == "q Q0 d 1 0.1 mine\n"
@@ -145,7 +145,7 @@ def test_a_second_field_that_is_not_q0_is_counted(tmp_path):
     assert lost(tmp_path, run) == ("second field other than Q0 in 1 line: 'q0' is the first",)
 
 
-def test_the_tag_is_kept_where_there_is_a_place_for_it(tmp_path):
+def test_the_tag_is_kept_if_the_format_has_one(tmp_path):
     run = "q1 Q0 d1 1 2.0 bm25\n"
     assert lost(tmp_path, run) == ()
     assert (tmp_path / "out.txt").read_text() == run
@@ -173,7 +173,7 @@ def test_ranks_that_contradict_the_scores_are_counted_by_query(tmp_path):
     assert lost(tmp_path, run) == (message,)
 
 
-def test_ranks_are_held_against_scores_also_where_queries_are_mixed(tmp_path):
+def test_ranks_are_compared_with_scores_even_if_queries_are_interleaved(tmp_path):
     rows = [("q1", 1, 3.0), ("q2", 1, 1.0), ("q1", 2, 2.0), ("q2", 2, 5.0), ("q1", 3, 2.0)]
     run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
     message = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
@@ -240,7 +240,7 @@ def test_ids_that_look_like_formulas_are_converted_unchanged(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
-def test_columns_of_their_own_are_counted(form, tmp_path):
+def test_additional_columns_are_counted(form, tmp_path):
     mark = {"csv": ",", "tsv": "\t"}.get(form)
     path = tmp_path / f"a.{form}"
     if mark:
@@ -257,7 +257,7 @@ def test_columns_of_their_own_are_counted(form, tmp_path):
     assert done.losses == (f"2 {many} not kept: {names}",)
 
 
-def test_a_target_of_ranks_loses_the_scores_aloud(tmp_path):
+def test_a_format_of_ranks_loses_the_scores_with_a_note(tmp_path):
     run = Run.of({"q": {"d": 2.0, "e": 1.0}})
     done = convert(run, tmp_path / "a.tsv", target_format="msmarco")
     assert done.losses == ("2 scores: msmarco holds ranks only",)
@@ -348,7 +348,7 @@ def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeyp
         ("corpus.tsv", "1\tx y z\n", "documents"),
     ],
 )
-def test_what_a_file_holds_is_found_where_it_is_plain(name, text, kind, tmp_path):
+def test_the_contents_of_an_unambiguous_file_are_recognized(name, text, kind, tmp_path):
     path = tmp_path / "in" / name
     path.parent.mkdir(parents=True)
     path.write_text(text)
@@ -365,7 +365,7 @@ def test_what_a_file_holds_is_found_where_it_is_plain(name, text, kind, tmp_path
         ("a.tsv", "1\thello there\n", ("queries", "documents")),
     ],
 )
-def test_what_can_be_read_two_ways_is_asked_for(name, text, kinds, tmp_path):
+def test_an_ambiguous_file_needs_a_named_format(name, text, kinds, tmp_path):
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(InputError) as caught:
@@ -404,7 +404,7 @@ def test_texts_are_read_in_the_format_that_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["new", "an empty folder"])
-def test_of_a_collection_that_cannot_be_written_to_its_end_nothing_stays(there, tmp_path):
+def test_a_partly_written_collection_is_removed(there, tmp_path):
     target = tmp_path / "collection"
     if there:
         target.mkdir()
@@ -420,7 +420,7 @@ def test_of_a_collection_that_cannot_be_written_to_its_end_nothing_stays(there, 
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.xlsx", "a.rar", "a.tar.gz", "A.DB"])
-def test_a_name_that_says_what_is_not_written_is_refused(name, tmp_path):
+def test_a_name_with_an_unsupported_suffix_is_refused(name, tmp_path):
     for source in ("qrels.txt", "queries.jsonl"):
         with pytest.raises(InputError):
             convert(sample_path(source), tmp_path / name)
@@ -440,19 +440,19 @@ def test_a_format_that_is_named_may_have_any_name_but_that_of_an_archive(tmp_pat
     ("form", "left"),
     [("rank-eval", "match_all"), ("opensearch", "text of each query"), ("quepid", "text of each")],
 )
-def test_what_another_tool_wants_and_judgments_do_not_say_is_named(form, left, tmp_path):
+def test_fields_that_another_tool_needs_are_named(form, left, tmp_path):
     done = convert(sample_path("qrels.txt"), tmp_path / "a", target_format=form)
     assert left in done.notes[-1]
 
 
-def test_words_nobody_knows_are_named(tmp_path):
+def test_unknown_words_are_named(tmp_path):
     with pytest.raises(UnknownName, match="kind='qrel' is not possible"):
         convert(sample_path("qrels.txt"), tmp_path / "a", kind="qrel")
     with pytest.raises(UnknownName, match="target_format='xls' is not possible"):
         convert(sample_path("qrels.txt"), tmp_path / "a", target_format="xls")
 
 
-def test_it_does_not_write_over_what_it_reads(tmp_path):
+def test_its_input_is_not_overwritten(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("q1 0 d1 1\n")
     (tmp_path / "link.csv").symlink_to(path)
@@ -462,7 +462,7 @@ def test_it_does_not_write_over_what_it_reads(tmp_path):
     assert path.read_text() == "q1 0 d1 1\n"
 
 
-def test_standard_input_and_output_do(tmp_path, monkeypatch, capfdbinary):
+def test_standard_input_and_output_are_converted(tmp_path, monkeypatch, capfdbinary):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"q1 0 d1 1\n"))
     with path.open("rb") as raw, os.fdopen(os.dup(raw.fileno()), "r") as stream:
@@ -473,7 +473,7 @@ def test_standard_input_and_output_do(tmp_path, monkeypatch, capfdbinary):
     assert (done.source, done.target) == ("<stdin>", "<stdout>")
 
 
-def test_a_conversion_says_itself_in_lines():
+def test_a_conversion_is_printed_in_lines():
     done = Conversion(
         "a", "b", "run", "trec", "csv", queries=1, rows=2, losses=("the tag",), notes=("odd",)
     )

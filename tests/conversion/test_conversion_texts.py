@@ -81,7 +81,7 @@ TEXTROWS = st.fixed_dictionaries(
 @pytest.mark.parametrize("kind", ["documents", "queries"])
 @settings(max_examples=80, deadline=None)
 @given(rows=st.dictionaries(st.one_of(ODD, IDS), TEXTROWS, min_size=1, max_size=4))
-def test_any_text_comes_back_or_it_was_said(form, kind, rows, tmp_path_factory):
+def test_any_text_round_trips_or_losses_are_reported(form, kind, rows, tmp_path_factory):
     folder = tmp_path_factory.mktemp("texts")
     source = corpus(folder, [{"_id": key, **row} for key, row in rows.items()])
     target = folder / f"out.{form}"
@@ -113,7 +113,7 @@ def without_empty(row):
     return (*row[:3], {k: v for k, v in row[3].items() if v not in ("", [], None)})
 
 
-def test_blanks_that_markup_does_not_keep_are_said(tmp_path):
+def test_blanks_lost_in_markup_are_reported(tmp_path):
     source = corpus(tmp_path, [{"_id": "d1", "title": "", "text": "two  blanks"}])
     with pytest.raises(InputError, match="blanks and line breaks"):
         convert(source, tmp_path / "out.trec", kind="documents")
@@ -143,7 +143,7 @@ def test_topics_of_trec_hold_descriptions_and_narratives(tmp_path):
         convert(source, tmp_path / "topics.txt")
 
 
-def test_two_columns_have_no_header_as_tools_want_them(tmp_path):
+def test_two_columns_are_written_without_a_header(tmp_path):
     source = corpus(tmp_path, [{"_id": "1", "text": "x"}], "queries.jsonl")
     convert(source, tmp_path / "queries.tsv")
     assert (tmp_path / "queries.tsv").read_text() == "1\tx\n"
@@ -156,7 +156,7 @@ def test_formats_of_pairs_hold_no_texts(target, tmp_path):
     assert caught.value.what
 
 
-def test_documents_larger_than_memory_are_read_twice_and_kept_nowhere(tmp_path, monkeypatch):
+def test_documents_larger_than_memory_are_read_twice_and_not_stored(tmp_path, monkeypatch):
     monkeypatch.setattr("rankgauge.formats.texts._SMALL", 0)
     rows = [{"_id": f"d{n}", "text": f"text {n}"} for n in range(500)]
     source = corpus(tmp_path, rows)
@@ -216,7 +216,7 @@ def test_a_part_of_a_collection_is_written_alone(tmp_path):
         convert(folder, tmp_path / "a.csv", target_format="csv")
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+def test_a_folder_that_is_not_empty_is_not_changed(tmp_path):
     folder = laid_out(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("x")
@@ -242,7 +242,7 @@ def data() -> Path:
 
 
 @pytest.mark.parametrize("form", TEXTS)
-def test_real_texts_come_back_or_it_was_said(form, data, tmp_path):
+def test_real_texts_round_trip_or_losses_are_reported(form, data, tmp_path):
     for name in ("cranfield/corpus.jsonl", "cranfield/queries.jsonl", "cisi/corpus.jsonl",
                  "formats/topics_trec_sgml.txt", "formats/topics_trec_xml.xml"):  # fmt: skip
         target = tmp_path / f"out.{form}"

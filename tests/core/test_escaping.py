@@ -61,7 +61,7 @@ def test_a_terminal_shows_each_character_and_acts_on_none(text):
         ("std::sort é 日本 😀", "std::sort é 日本 😀"),
     ],
 )
-def test_what_is_not_printable_is_visible_and_all_else_as_it_was(text, shown):
+def test_only_unprintable_characters_are_escaped(text, shown):
     assert visible(text) == for_terminal(text) == shown
 
 
@@ -125,7 +125,7 @@ def test_markdown_shows_the_text_itself(text, escaped):
 
 
 @given(TEXTS)
-def test_no_character_of_latex_is_left_bare(text):
+def test_special_characters_of_latex_are_escaped(text):
     escaped = for_latex(text)
     assert escaped.isprintable()
     commands = r"\\[a-z]+\{2?\}|\\[{}$&#%_]|\$(?:-|\\times|\\geq|\\leq)\$|\{[\[*]\}|-\{\}-"
@@ -134,7 +134,7 @@ def test_no_character_of_latex_is_left_bare(text):
 
 
 @given(TEXTS)
-def test_an_annotation_is_one_line_and_its_text_can_be_had_back(text):
+def test_an_annotation_is_one_line_and_its_text_can_be_decoded(text):
     line, value = for_annotation(text), for_annotation(text, is_property=True)
     assert line.isprintable()
     assert not set(value) & set(":,")

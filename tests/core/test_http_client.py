@@ -40,7 +40,7 @@ def test_json_goes_out_and_comes_back():
     assert server.headers[0]["x-team"] == "search"
 
 
-def test_the_query_of_the_url_stands_behind_the_path():
+def test_the_query_of_the_url_follows_the_path():
     with serving(lambda *_: (200, {}, {})) as server:
         endpoint = Endpoint(server.url + "/openai?api-version=2024-02-01&sig=a%2Bb")
         endpoint.post("embeddings", {})
@@ -103,7 +103,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch):
     assert "very-secret" not in message
 
 
-def test_a_short_key_is_not_shown_where_the_server_says_it_in_a_sentence(monkeypatch):
+def test_a_short_key_is_not_shown_if_the_server_repeats_it_in_a_sentence(monkeypatch):
     monkeypatch.setenv("SEARCH_KEY", "pin7")
     error = error_of(401, content=b"you sent pin7 to pin77", key_env="SEARCH_KEY")
     assert error.what == "the server answered 401: you sent *** to pin77"
@@ -119,7 +119,7 @@ def test_name_and_word_in_the_url_are_sent_and_never_shown():
     assert "word" not in str(caught.value) + repr(endpoint) + endpoint.shown
 
 
-def test_a_url_with_a_name_takes_no_key_besides(monkeypatch):
+def test_a_url_with_a_user_name_accepts_no_key(monkeypatch):
     monkeypatch.setenv("SEARCH_KEY", "abc")
     with pytest.raises(InputError, match="both"):
         Endpoint("http://me:word@localhost", key_env="SEARCH_KEY")
@@ -134,7 +134,7 @@ def test_another_header_takes_the_bare_key(monkeypatch):
     assert server.headers[0]["api-key"] == "abc"
 
 
-def test_a_key_that_is_not_there_is_named_at_once(monkeypatch):
+def test_a_missing_key_is_named_at_once(monkeypatch):
     monkeypatch.delenv("SEARCH_KEY", raising=False)
     with pytest.raises(InputError, match="SEARCH_KEY is not set"):
         Endpoint("http://localhost", key_env="SEARCH_KEY")
@@ -165,24 +165,24 @@ def test_a_status_says_whether_to_ask_again(status, retryable):
         ({}, None),
     ],
 )
-def test_the_time_that_the_server_wants_is_told(headers, wanted):
+def test_the_retry_time_of_the_server_is_reported(headers, wanted):
     assert error_of(429, headers).retry_after == wanted
 
 
-def test_a_date_to_come_is_a_time_to_wait():
+def test_a_future_date_is_a_waiting_time():
     then = datetime.now(UTC) + timedelta(seconds=100)
     told = error_of(503, {"Retry-After": format_datetime(then, usegmt=True)}).retry_after
     assert told is not None
     assert 90 < told <= 100
 
 
-def test_an_answer_that_is_no_json_is_not_asked_for_again():
+def test_an_answer_that_is_not_json_is_not_retried():
     error = error_of(200, content=b"<html>Welcome</html>")
     assert not error.retryable
     assert "<html>Welcome</html>" in error.what
 
 
-def test_a_server_that_hangs_is_left():
+def test_a_hanging_server_times_out():
     rest = threading.Event()
 
     def answer(_body, _before):
@@ -234,7 +234,7 @@ def dripping(first, drop=b"x"):
     ],
     ids=["body", "chunks", "body of an error", "a header", "headers", "interim answers"],
 )
-def test_a_server_that_drips_is_left(first, drop):
+def test_a_slowly_sending_server_times_out(first, drop):
     with dripping(first, drop) as url:
         endpoint = Endpoint(url, timeout=0.3)
         began = time.monotonic()
@@ -245,7 +245,7 @@ def test_a_server_that_drips_is_left(first, drop):
         endpoint.close()
 
 
-def test_a_server_that_does_not_read_is_left():
+def test_a_server_that_does_not_read_times_out():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.3)
         began = time.monotonic()
@@ -297,7 +297,7 @@ def test_an_answer_in_another_compression_is_refused(encoding, content):
 @pytest.mark.parametrize(
     "headers_and_content", [packed(b" " * 300_000_000), ({}, b" " * 2_000_000)]
 )
-def test_an_answer_that_is_too_large_is_not_taken_in(headers_and_content):
+def test_an_answer_that_is_too_large_is_not_read(headers_and_content):
     tracemalloc.start()
     error = error_of(200, *headers_and_content, max_bytes=1_000_000)
     peak = tracemalloc.get_traced_memory()[1]
@@ -318,7 +318,7 @@ def test_an_answer_may_be_as_large_as_the_limit():
         assert "more than 999 bytes" in error_of(200, headers, raw, max_bytes=999).what
 
 
-def test_an_error_that_is_too_large_is_still_told_by_its_status():
+def test_an_error_that_is_too_large_is_reported_by_its_status():
     error = error_of(503, *packed(b"busy " * 50_000_000), max_bytes=1000)
     assert error.status == 503
     assert error.retryable
@@ -404,7 +404,7 @@ def test_settings_of_a_plain_endpoint_are_its_url():
         ({"key_env": "ONE_KEY"}, {"key_env": "OTHER_KEY"}),
     ],
 )
-def test_what_decides_the_answers_is_in_the_settings(one, other, monkeypatch):
+def test_options_that_change_the_answers_are_in_the_settings(one, other, monkeypatch):
     monkeypatch.setenv("ONE_KEY", "first-secret")
     monkeypatch.setenv("OTHER_KEY", "first-secret")
     assert settings(**one) == settings(**one)
@@ -428,7 +428,7 @@ def test_a_key_that_is_renewed_changes_no_settings(monkeypatch):
     assert settings(key_env="SEARCH_KEY") == first
 
 
-def test_a_server_that_is_not_there_may_come():
+def test_an_unreachable_server_is_a_retryable_error():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     endpoint = Endpoint(f"http://127.0.0.1:{port}")
@@ -455,7 +455,7 @@ def test_a_server_that_is_not_there_may_come():
     ],
     ids=str,
 )
-def test_what_is_not_possible_is_said_when_it_is_made(options, match):
+def test_impossible_options_are_refused_by_the_constructor(options, match):
     with pytest.raises(InputError, match=match):
         Endpoint(**options)
 

@@ -169,7 +169,7 @@ def test_long_columns_are_hashed_and_numbered_in_pieces(
             assert ids.hashes().tolist() == [alone[row] for row in rows]
 
 
-def test_hashes_are_kept_and_go_with_the_rows() -> None:
+def test_hashes_are_cached_and_selected_with_the_rows() -> None:
     ids = Ids.of(["a", "b", "c"])
     hashes = ids.hashes()
     assert ids.hashes() is hashes
@@ -180,7 +180,7 @@ def test_hashes_are_kept_and_go_with_the_rows() -> None:
         assert not kept.flags.writeable
 
 
-def test_hashes_do_not_travel_in_a_pickle() -> None:
+def test_hashes_are_not_pickled() -> None:
     ids = Ids.of([str(number) for number in range(1000)])
     before = len(pickle.dumps(ids))
     hashes = ids.hashes()
@@ -247,7 +247,7 @@ def test_one_id_alone_is_read_as_in_a_column() -> None:
         ([b"d1"], [], None),
     ],
 )
-def test_ids_come_near_by_zeros_blanks_and_case(
+def test_ids_match_except_for_zeros_blanks_and_case(
     ours: list[bytes], theirs: list[bytes], pair: tuple[bytes, bytes] | None
 ) -> None:
     assert near_match(iter(ours), iter(theirs)) == pair

@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "state"
 
 
-def test_values_are_told_apart_and_stay_the_same_over_processes(folder):
+def test_values_have_different_hashes_that_are_stable_over_processes(folder):
     first = keyed_hash({"x-key": "abc"})
     assert first == keyed_hash({"x-key": "abc"}) == hashed_in_a_process()
     assert first != keyed_hash({"x-key": "abd"})
@@ -55,7 +55,7 @@ def test_with_another_key_it_is_another_hash(folder, tmp_path, monkeypatch):
     assert keyed_hash("abc") == first
 
 
-def test_where_no_key_can_be_kept_there_is_one_for_the_process(tmp_path, monkeypatch):
+def test_without_a_writable_folder_the_key_is_per_process(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert keyed_hash("abc") == keyed_hash("abc")

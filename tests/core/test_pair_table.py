@@ -27,7 +27,7 @@ def table(rows: list[tuple[str, str, int]]) -> PairTable:
 
 
 @given(ROWS)
-def test_rows_of_a_query_stand_together_in_the_order_given(
+def test_rows_of_a_query_are_contiguous_in_the_given_order(
     rows: list[tuple[str, str, int]],
 ) -> None:
     made = table(rows)

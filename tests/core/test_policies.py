@@ -141,7 +141,7 @@ def test_the_ends_of_what_stays_are_those_of_all_its_orders(ties: Any, name: str
 
 
 @pytest.mark.parametrize("choice", TOGETHER, ids=lambda choice: "-".join(map(str, choice.values())))
-def test_policies_survive_json_and_a_history_and_are_said(choice: Any, tmp_path: Any) -> None:
+def test_policies_are_kept_in_json_and_history_and_reported(choice: Any, tmp_path: Any) -> None:
     asked = [*CLOSED, *(OPEN if choice.get("draws") or choice["ties"] != "mean" else ())]
     found = evaluate(MADE.qrels, Run.of(MADE.run, name="a"), asked, **choice)
     schema = json.loads(

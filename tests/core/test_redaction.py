@@ -90,13 +90,13 @@ def test_a_login_is_found_as_basic_sends_it():
         ("abcdef", "abcdef"),
     ],
 )
-def test_a_short_secret_is_found_where_a_value_stands(text, wanted):
+def test_a_short_secret_is_found_in_the_position_of_a_value(text, wanted):
     secrets = known("abc", "x-team")
     assert redact(text) == wanted
     assert secrets.redact(text) == wanted
 
 
-def test_what_the_server_itself_says_is_searched_for_words():
+def test_known_secrets_are_redacted_as_whole_words_in_server_messages():
     secrets = known("pin7", "x-pin")
     assert redact("we know pin7 well, pin77 not") == "we know pin7 well, pin77 not"
     assert secrets.redact("we know pin7 well, pin77 not") == "we know *** well, pin77 not"
@@ -219,7 +219,7 @@ def test_secrets_are_forgotten_with_their_client():
     assert redact("live-0123456789") == "live-0123456789"
 
 
-def test_nothing_is_no_secret():
+def test_empty_text_is_no_secret():
     secrets = known("")
     secrets.add("  ")
     secrets.add_login("", "")

@@ -151,14 +151,14 @@ def test_an_overlap_of_all_or_less_than_nothing_is_refused(kind, overlap):
         kind(8, overlap)
 
 
-def test_a_tokenizer_nobody_knows_is_refused_and_nothing_is_fetched():
+def test_an_unknown_tokenizer_is_refused_without_a_download():
     with pytest.raises(UnknownName, match="gpt2"):
         TokenChunker(8, tokenizer="gpt2")
     with pytest.raises(InputError, match="for a tokenizer"):
         TokenChunker(8, tokenizer=7)
 
 
-def test_without_chonkie_the_install_line_is_said(monkeypatch):
+def test_without_chonkie_the_install_command_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "chonkie", None)
     with pytest.raises(MissingExtra, match=r"rankgauge\[chunking\]"):
         TokenChunker(8)
@@ -168,7 +168,7 @@ def test_without_chonkie_the_install_line_is_said(monkeypatch):
 # ---- documents
 
 
-def test_chunks_of_documents_say_where_they_stand():
+def test_chunks_of_documents_have_their_offsets():
     documents = [Document("d7", "Hours", "We open at nine.", {"language": "en"}), Document("d8")]
     chunks = list(chunk_documents(documents, FixedChunker(8)))
     assert [chunk.id for chunk in chunks] == ["d7#0001", "d7#0002"]
@@ -210,7 +210,7 @@ def test_a_chunk_that_is_no_part_of_its_text_is_refused(wrong):
         list(chunk_documents([Document("d1", text="We open.")], lambda _: [wrong]))
 
 
-def test_what_cannot_cut_is_refused():
+def test_an_object_that_is_no_chunker_is_refused():
     with pytest.raises(InputError, match="for a chunker"):
         chunk_documents([], 512)
 
@@ -220,7 +220,7 @@ def test_all_are_chunkers(kind):
     assert isinstance(kind(8), Chunker)
 
 
-def test_where_a_chunk_stands_goes_before_fields_of_its_document_of_that_name():
+def test_offsets_of_a_chunk_replace_fields_of_the_same_name():
     document = Document("d1", text="We open at nine.", fields={"start": "9:00", "place": "hall"})
     (first, _) = chunk_documents([document], FixedChunker(8))
     assert first.fields == {"start": 0, "end": 8, "document": "d1", "place": "hall"}

@@ -125,7 +125,7 @@ def test_a_collection_is_made_of_mappings_and_does_not_change():
 
 
 @pytest.mark.parametrize("given", [["d1"], {"d1": 3}, {"d1": {"title": "T"}}])
-def test_what_holds_no_texts_is_refused(given):
+def test_a_source_without_texts_is_refused(given):
     with pytest.raises(InputError) as caught:
         Collection.of(given)
     assert caught.value.fix
@@ -133,7 +133,7 @@ def test_what_holds_no_texts_is_refused(given):
         Collection.of(None, given)
 
 
-def test_a_title_stands_once_before_the_text():
+def test_a_title_precedes_the_text_once():
     assert Document("d", "Hours", "Nine to five").whole == "Hours. Nine to five"
     assert Document("d", "Hours", "Hours: nine to five").whole == "Hours: nine to five"
     assert Document("d", "When?", "Nine").whole == "When? Nine"
@@ -252,7 +252,7 @@ def test_fields_are_a_copy_that_travels_and_that_can_be_copied_and_changed():
     assert row.fields == FIELDS
 
 
-def test_fields_that_hold_themselves_are_left_as_they_are():
+def test_recursive_fields_are_unchanged():
     given = {}
     given["self"] = given
     assert Query("q1", fields=given).fields is given

@@ -48,7 +48,7 @@ def remarks(info):
     }
 
 
-def test_everything_that_bends_numbers_is_found():
+def test_all_faults_that_change_numbers_are_found():
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES), JUDGED)
     assert remarks(info) == {
         "documents without any text": (1, 6, ("d2",)),
@@ -80,14 +80,14 @@ def test_counts_and_spreads_are_those_of_the_texts():
     assert info.spreads["words of a query"].most == 5
 
 
-def test_nothing_is_said_of_judgments_that_are_not_there():
+def test_missing_judgments_give_no_findings():
     info = describe_collection(Collection.of({"d": "a"}, {"q": "b"}))
     assert (info.judgments, info.grades, info.findings) == (None, {}, ())
     empty = describe_collection(Collection())
     assert (empty.documents, empty.spreads, empty.judged_share) == (0, {}, 0.0)
 
 
-def test_runs_are_held_against_the_documents():
+def test_runs_are_compared_with_the_documents():
     run = Run.of({"q1": ["d1", "gone"], "q2": ["gone", "d3"]}, name="bm25")
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES), runs=[run])
     assert remarks(info)["documents of the run bm25 that are not there"] == (1, 4, ("gone",))
@@ -143,7 +143,7 @@ def test_a_query_is_found_wherever_pieces_end(piece, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_document_of_100_megabytes_is_looked_at(tmp_path):
+def test_a_document_of_100_megabytes_is_checked(tmp_path):
     path = tmp_path / "a.jsonl"
     text = "some words " * ((100 << 20) // 11)
     path.write_text(json.dumps({"_id": "d", "text": text + " where is the needle"}) + "\nno\n")
@@ -202,7 +202,7 @@ def test_faults_are_placed_below_the_collection(tmp_path):
     assert example.startswith("corpus.jsonl, line 2: ")
 
 
-def test_of_documents_that_are_not_there_nothing_is_counted(tmp_path):
+def test_missing_documents_are_not_counted(tmp_path):
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "x"}\n')
     (tmp_path / "qrels.txt").write_text("q 0 d1 1\n")
     said = render(describe_collection(tmp_path))

@@ -106,7 +106,7 @@ def test_a_run_of_lists_evaluates_as_its_table_does(qrels: Any, run: Any, ties: 
 @given(
     st.randoms(use_true_random=False), st.sampled_from(["trec", "input", "best", "worst", "mean"])
 )
-def test_ties_of_many_documents_stand_as_in_the_table(rng: random.Random, ties: Any) -> None:
+def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, ties: Any) -> None:
     docs = [f"d{number}" for number in range(60)]
     judged = {doc: rng.randint(-1, 3) for doc in rng.sample(docs, 30)}
     ranking = {doc: rng.choice([0.5, 0.25, 1.0, -0.0, 0.0]) for doc in rng.sample(docs, 50)}
@@ -185,7 +185,7 @@ def test_judgments_of_any_kind_of_ids_meet_text(ids: Any) -> None:
     same(qrels, run)
 
 
-def test_judgments_for_other_queries_and_documents_are_told_as_by_the_table() -> None:
+def test_mismatched_judgments_are_reported_as_by_the_table() -> None:
     same({"q1": {"d1": 1}}, {"Q1": {"d1": 0.5}, "q2": {"d1": 0.5}})
     same({"q1": {"D1": 1}}, {"q1": {"d1": 0.5, "d2": 0.25}})
     same({"q1": {"e1": 1}}, {"q1": {"d1": 0.5, "d2": 0.25}})

@@ -84,13 +84,13 @@ def test_minus_zero_is_zero_and_whole_ids_are_text():
     assert fingerprint(Qrels.of([(1, 2, -0.0)])) == fingerprint(Qrels.of([("1", "2", 0)]))
 
 
-def test_a_document_that_stands_twice_counts_twice_in_any_order():
+def test_a_duplicate_document_counts_twice_in_any_order():
     one = Run.from_columns(["q", "q"], ["d", "d"], [1.0, 2.0])
     other = Run.from_columns(["q", "q"], ["d", "d"], [2.0, 1.0])
     assert fingerprint(one) == fingerprint(other) != fingerprint(Run.of([("q", "d", 2.0)]))
 
 
-def test_ids_longer_than_any_word_are_told_apart():
+def test_very_long_ids_are_distinguished():
     ids = ["x" * 300 + end for end in "abc"]
     rows = [("q", doc, 1.0) for doc in ids]
     assert fingerprint(Qrels.of(rows)) == slow(b"rankgauge judgments 1\n", rows)

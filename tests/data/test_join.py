@@ -139,12 +139,12 @@ def test_rankings_without_scores_keep_their_order() -> None:
         unique=True,
     )
 )
-def test_equal_scores_stand_by_id_in_the_order_of_python_bytes(ids: list[bytes]) -> None:
+def test_equal_scores_are_ordered_by_id_as_python_bytes(ids: list[bytes]) -> None:
     assert _bytes_order(ids) == sorted(ids, reverse=True)
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 15, 16, 17, 64, 127, 128, 129, 200, 255, 300])
-def test_ids_of_any_length_stand_in_the_order_of_python_bytes(length: int) -> None:
+def test_ids_of_any_length_are_ordered_as_python_bytes(length: int) -> None:
     rng = random.Random(length)
     stem = bytes(rng.choices(range(1, 256), k=length - 1))
     ids = {stem + bytes([last]) for last in (1, 2, 0x7F, 0x80, 0xFF, 0x20)}
@@ -165,7 +165,7 @@ def test_one_long_id_does_not_change_the_order_of_the_others() -> None:
     assert [doc for doc in with_long if doc != long] == _bytes_order(short)
 
 
-def test_whole_numbers_as_ids_stand_in_the_order_of_their_digits() -> None:
+def test_whole_numbers_as_ids_are_ordered_by_their_digits() -> None:
     """As text, as in trec_eval: 9 is above 10."""
     found = Run.from_columns(np.zeros(3, dtype=int), np.array([10, 9, 100]), np.zeros(3))
     entry = joined({0: {10: 2, 9: 1, 100: 3}}, found)
@@ -192,7 +192,7 @@ def test_lines_in_any_order_and_queries_in_pieces_change_nothing() -> None:
         assert np.array_equal(found[back], wanted, equal_nan=True)
 
 
-def test_queries_of_very_different_depth_keep_to_themselves() -> None:
+def test_queries_of_very_different_depth_do_not_affect_each_other() -> None:
     rng = random.Random(8)
     depths = {f"q{number}": depth for number, depth in enumerate([1, 20000, 2, 0, 3000, 1, 7] * 3)}
     run = {
@@ -379,7 +379,7 @@ def test_a_tie_counts_only_where_it_can_matter() -> None:
 
 
 @given(batches())
-def test_a_ranked_run_stands_in_the_order_of_trec_eval(made: Batch) -> None:
+def test_a_ranked_run_has_the_order_of_trec_eval(made: Batch) -> None:
     found = rankgauge.data.ranking.ranked(Run.of(made.run))
     table = found.table
     docs, ends = table.docs.tolist(), table.offsets.tolist()

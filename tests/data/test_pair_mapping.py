@@ -27,7 +27,7 @@ NOUNS = [
 
 @pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: type(noun).__name__)
 @pytest.mark.parametrize("travel", [lambda noun: pickle.loads(pickle.dumps(noun)), copy.deepcopy])
-def test_nouns_are_equal_after_a_journey(noun: Any, travel: Any) -> None:
+def test_data_classes_are_equal_after_pickling(noun: Any, travel: Any) -> None:
     if not isinstance(noun, Policies):
         _ = noun.query_index, noun.query_ids  # what is cached does not travel
     again = travel(noun)
@@ -36,7 +36,7 @@ def test_nouns_are_equal_after_a_journey(noun: Any, travel: Any) -> None:
 
 
 @pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: type(noun).__name__)
-def test_nouns_cannot_be_changed(noun: Any) -> None:
+def test_data_classes_are_immutable(noun: Any) -> None:
     name = "ties" if isinstance(noun, Policies) else "table"
     with pytest.raises(AttributeError):
         setattr(noun, name, None)
@@ -110,7 +110,7 @@ def test_ordered_ground_truth_becomes_grades() -> None:
     assert made == Qrels.of({"q1": {"d2": 3, "d1": 2, "d3": 1}, "q2": {}})
 
 
-def test_a_noun_is_returned_as_it_is() -> None:
+def test_an_instance_is_returned_unchanged() -> None:
     qrels, run = Qrels.of(JUDGED), Run.of(RANKED)
     assert Qrels.of(qrels) is qrels
     assert Run.of(run) is run
@@ -125,7 +125,7 @@ def test_repeated_documents_are_kept_until_a_policy_decides() -> None:
         run.without_repeats("error")
 
 
-def test_policies_refuse_what_nobody_knows() -> None:
+def test_unknown_policies_are_refused() -> None:
     with pytest.raises(
         UnknownName,
         match="ties='heap' is not possible\nfix: choose one of: trec, input, best, worst, mean",
@@ -146,7 +146,9 @@ def test_policies_refuse_what_nobody_knows() -> None:
     ],
     ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],
 )
-def test_draws_are_refused_where_they_say_nothing(given: dict[str, Any], message: str) -> None:
+def test_draws_are_refused_for_policies_without_sampling(
+    given: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         Policies(**given)
 

@@ -33,7 +33,7 @@ def as_dicts(judged: PreferenceQrels) -> dict[str, Any]:
      [dict(zip(NAMES, row, strict=True)) for row in ROWS], [*ROWS[1:4], ROWS[0], ROWS[4]]],
     ids=["mapping", "no-subgroup", "columns", "rows", "dicts", "other-order"],
 )  # fmt: skip
-def test_all_sources_say_the_same(source: Any) -> None:
+def test_all_sources_give_the_same_judgments(source: Any) -> None:
     judged = PreferenceQrels.of(source)
     assert as_dicts(judged) == JUDGED
     assert judged == PreferenceQrels.of(JUDGED)
@@ -51,7 +51,7 @@ def test_all_sources_say_the_same(source: Any) -> None:
         ("a.jsonl", "".join(json.dumps(dict(zip(NAMES, r, strict=True))) + "\n" for r in ROWS)),
     ],
 )
-def test_all_files_say_the_same(name: str, text: str, tmp_path: Path) -> None:
+def test_all_files_give_the_same_judgments(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     assert as_dicts(read_preference_qrels(path)) == JUDGED
@@ -77,7 +77,7 @@ def test_ordinary_measures_read_the_highest_grade() -> None:
     assert judged.qrels == Qrels.of({"q": {"d": 3, "e": -1}})
 
 
-def test_they_are_immutable_compared_by_what_they_say_and_pickled() -> None:
+def test_they_are_immutable_compared_by_content_and_pickled() -> None:
     judged = PreferenceQrels.of(JUDGED)
     with pytest.raises(ValueError, match="read-only"):
         judged.grade[0] = 7
@@ -106,7 +106,7 @@ def test_they_are_immutable_compared_by_what_they_say_and_pickled() -> None:
     ],
     ids=["conflict", "circle", "zero", "twice", "text", "run", "number"],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_with_what_mends_it(source: Any, what: str) -> None:
+def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str) -> None:
     with pytest.raises(InputError) as error:
         PreferenceQrels.of(source)
     assert what in str(error.value)

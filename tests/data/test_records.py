@@ -128,7 +128,7 @@ def test_records_are_parallel_lists():
     same({**columns, "retrieved": (("d2", "d1"), ["d3"])})
 
 
-def test_records_stand_by_query_id():
+def test_records_are_mapped_by_query_id():
     same(
         {
             "q1": {"retrieved": ["d2", "d1"], "relevant": ["d1"]},
@@ -302,7 +302,7 @@ def test_a_bad_file_is_an_error_with_path_and_line(tmp_path, monkeypatch, name):
     assert "\nfix: " in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_an_error():
+def test_a_missing_file_is_an_error():
     with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such file"):
         Records.of("nowhere.jsonl")
 
@@ -401,7 +401,7 @@ def test_retrieved_documents_may_carry_their_scores():
         assert evaluate(found, measures="RR").mean() == {"RR": 1.0}
 
 
-def test_repeated_documents_are_the_business_of_the_policy():
+def test_repeated_documents_are_handled_by_the_policy():
     records = [{"id": "q", "retrieved": ["a", "b", "a"], "relevant": ["b"]}]
     with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         evaluate(records, measures="RR")
@@ -563,7 +563,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_wrong_records_are_an_error_with_place_and_fix(name):
+def test_wrong_records_are_an_error_with_position_and_fix(name):
     source, what, *fix = BAD[name]
     with pytest.raises(RankgaugeError) as caught:
         Records.of(source)
@@ -637,7 +637,7 @@ def test_no_grade_beside_relevant_means_that_none_were_given(empty):
 
 @pytest.mark.parametrize("name", ["r", "r.jsonl.gz", "r.json.gz"])
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "two bytes"])
-def test_broken_gzip_data_is_told_wherever_it_breaks(tmp_path, monkeypatch, name, damage):
+def test_broken_gzip_data_is_reported_wherever_it_breaks(tmp_path, monkeypatch, name, damage):
     monkeypatch.chdir(tmp_path)
     rows = [{**LINES[0], "id": f"q{n * 7919 % 10_007}"} for n in range(3000)]
     text = json.dumps(rows, indent=0) if "json." in name else "\n".join(map(json.dumps, rows))

@@ -52,7 +52,7 @@ def test_k_is_a_whole_number_from_1(k):
         cut(RUN, k)
 
 
-def test_a_document_that_stands_twice_is_not_cut():
+def test_a_run_with_a_duplicate_document_is_not_cut():
     with pytest.raises(InputError, match="occurs twice"):
         cut([("q", "d", 1.0), ("q", "d", 0.5)], 1)
 
@@ -65,7 +65,7 @@ def test_one_of_two_is_kept_before_ranks_are_counted(policy, wanted):
     assert list(cut(rows, 2, duplicates=policy)["q"].items()) == list(wanted.items())
 
 
-def test_what_is_to_be_kept_of_two_is_one_of_three_words():
+def test_the_policy_for_duplicates_is_one_of_three_words():
     with pytest.raises(UnknownName, match="duplicates='last'"):
         cut(RUN, 2, duplicates="last")
 
@@ -116,7 +116,7 @@ def test_queries_that_only_some_have_are_drawn_on_request():
         ({"n": 1, "among": "all"}, UnknownName, "among='all'"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(words, error, said):
+def test_an_impossible_sample_is_refused(words, error, said):
     with pytest.raises(error, match=said):
         sample_queries(RUN, **words)
 
@@ -137,13 +137,13 @@ def test_queries_are_kept_in_the_order_they_had():
     assert dict(keep_queries(qrels, [8])) == {"8": {"d": 0.0}}
 
 
-def test_queries_may_stand_in_a_file(tmp_path):
+def test_queries_can_be_read_from_a_file(tmp_path):
     (tmp_path / "ids.txt").write_text("q2\nq4\n", encoding="utf-8")
     assert list(keep_queries(RUN, tmp_path / "ids.txt")) == ["q2", "q4"]
 
 
 @given(batches(), st.data())
-def test_what_is_kept_is_what_stood_there(made, data):
+def test_kept_rows_are_unchanged(made, data):
     qrels, run = Qrels.of(made.qrels), Run.of(made.run)
     some = data.draw(st.lists(st.sampled_from(sorted(made.run)), min_size=1))
     assert keep_queries(run, some) == Run.of({q: made.run[q] for q in made.run if q in some})

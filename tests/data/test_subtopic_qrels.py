@@ -47,7 +47,7 @@ class Judgment:
      [Judgment(*row) for row in ROWS], ROWS[::-1][1:] + ROWS[::-1][:1]],
     ids=["mapping", "columns", "rows", "dicts", "objects", "other-order"],
 )  # fmt: skip
-def test_all_sources_say_the_same(source: Any) -> None:
+def test_all_sources_give_the_same_judgments(source: Any) -> None:
     assert as_dicts(SubtopicQrels.of(source)) == JUDGED
 
 
@@ -64,7 +64,7 @@ def test_all_sources_say_the_same(source: Any) -> None:
         ("a.jsonl", "".join(json.dumps(dict(zip(COLUMNS, r, strict=True))) + "\n" for r in ROWS)),
     ],
 )
-def test_all_files_say_the_same(name: str, text: str, tmp_path: Path) -> None:
+def test_all_files_give_the_same_judgments(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     assert as_dicts(read_subtopic_qrels(path)) == JUDGED
@@ -74,7 +74,7 @@ def test_all_files_say_the_same(name: str, text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_data_frame_does(library: str) -> None:
+def test_a_data_frame_gives_the_same_judgments(library: str) -> None:
     frame = pytest.importorskip(library).DataFrame(COLUMNS)
     assert as_dicts(SubtopicQrels.of(frame)) == JUDGED
 
@@ -103,7 +103,7 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
     ids=["grade", "list", "pairs", "text", "nan", "twice", "ordinary", "columns", "number", "none",
          "qrels", "run"],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_with_what_mends_it(source: Any, what: str, fix: str) -> None:
+def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str, fix: str) -> None:
     with pytest.raises(InputError) as error:
         SubtopicQrels.of(source)
     assert what in str(error.value)
@@ -149,7 +149,7 @@ def test_ordinary_judgments_have_the_highest_grade() -> None:
     assert Qrels.of(judged) is judged.qrels
 
 
-def test_they_are_immutable_compared_by_what_they_say_and_pickled() -> None:
+def test_they_are_immutable_compared_by_content_and_pickled() -> None:
     judged = SubtopicQrels.of(JUDGED)
     with pytest.raises(ValueError, match="read-only"):
         judged.grade[0] = 7
@@ -160,7 +160,7 @@ def test_they_are_immutable_compared_by_what_they_say_and_pickled() -> None:
         judged["q9"]
 
 
-def test_a_fingerprint_knows_subtopics() -> None:
+def test_a_fingerprint_depends_on_subtopics() -> None:
     one, other = SubtopicQrels.of({"q": {"d": ["a"]}}), SubtopicQrels.of({"q": {"d": ["b"]}})
     assert one.qrels == other.qrels
     assert fingerprint(one) != fingerprint(other) != fingerprint(other.qrels)
@@ -170,7 +170,7 @@ def test_a_fingerprint_knows_subtopics() -> None:
 # ---- evaluated
 
 
-def test_ordinary_measures_stand_beside_those_of_subtopics() -> None:
+def test_ordinary_measures_can_be_combined_with_those_of_subtopics() -> None:
     judged = SubtopicQrels.of(JUDGED)
     names = ["alpha_nDCG@10", "nDCG@10", "AP"]
     both = evaluate(judged, RUN, names)
@@ -254,12 +254,12 @@ def test_judgments_without_subtopics_are_refused_where_a_measure_reads_them(
         evaluate([(["d1"], {"d1"})], None, "alpha_nDCG@5")
 
 
-def test_one_subtopic_for_each_query_is_worth_a_warning() -> None:
+def test_one_subtopic_for_each_query_is_a_warning() -> None:
     found = evaluate({"q": {"d": ["a"]}, "p": {"d": ["b"]}}, {"q": ["d"]}, "NRBP")
     assert any("WARNING" in n and "no query has more than one subtopic" in n for n in found.notes)
 
 
-def test_judgments_by_subtopic_read_as_ordinary_ones_say_what_they_are(tmp_path: Path) -> None:
+def test_judgments_by_subtopic_read_as_ordinary_ones_have_a_note(tmp_path: Path) -> None:
     path = tmp_path / "qrels.div"
     path.write_text(LINES, encoding="utf-8")
     with pytest.raises(InputError) as error:
@@ -302,7 +302,7 @@ def test_runs_are_compared_by_it() -> None:
     assert found.primary.name == "alpha_nDCG"
 
 
-def test_a_page_is_made_of_it(tmp_path: Path) -> None:
+def test_a_report_page_is_written(tmp_path: Path) -> None:
     path = tmp_path / "qrels.div"
     path.write_text(LINES, encoding="utf-8")
     for source in (path, JUDGED, SubtopicQrels.of(JUDGED)):

@@ -59,7 +59,7 @@ def test_a_better_document_below_k_is_missed_though_the_first_k_are_all_relevant
     assert [doc.doc_id for doc in found.missed] == ["best"]
 
 
-def test_a_better_document_that_stands_low_in_the_first_k_is_said():
+def test_a_better_document_low_in_the_first_k_is_reported():
     found = finding(["f1", "d"], {"d": 1})
     assert (found.causes, found.missed) == (("low in the top k",), ())
     assert "grade 1 at rank 2 is below grade 0 at rank 1" in found.evidence[0]
@@ -118,7 +118,7 @@ def test_terms_that_the_ranking_ignored_are_found():
         ({"d": "printer error", "a": "other"}, "printer error E4711 paper jam"),
     ],
 )
-def test_terms_are_not_ignored_where_others_hold_as_many_or_few_are_held(texts, query):
+def test_terms_do_not_count_as_ignored_if_other_documents_have_as_many_or_few(texts, query):
     assert "terms ignored" not in claimed(["a", "f2", "d"], {"d": 1}, texts, query)
 
 
@@ -209,7 +209,7 @@ def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
     )
 
 
-def test_the_depth_is_no_cause_where_the_measure_reads_less_or_the_better_run_is_cut_alike():
+def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():
     run = {f"q{n}": ["x", "y", "z", "w"] for n in range(4)}
     better = {query: ["x", "d", "z", "w"] for query in run}
     deeper = {query: [*docs, "v"] for query, docs in better.items()}
@@ -278,7 +278,7 @@ def test_negative_grades_count_as_unjudged():
          "same words, judged otherwise: e (grade 1) and d (grade 2)"),
     ],
 )  # fmt: skip
-def test_suspicious_judgments_are_found_first(run, judged, texts, said):
+def test_suspicious_judgments_are_reported_first(run, judged, texts, said):
     found = finding(run, judged, texts)
     assert found.primary == "judgments suspicious"
     assert said in found.evidence
@@ -302,7 +302,7 @@ def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_di
     assert "judgments suspicious" not in usual.of("q1").causes
 
 
-def test_without_texts_only_ranks_and_judgments_are_looked_at_and_the_rest_is_named():
+def test_without_texts_only_ranks_and_judgments_are_checked():
     found = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "x", "d"]}, k=2)
     assert {t.cause.name for t in found.totals if t.checked} == {
         "rankings cut", "unjudged at the top", "no order at the top", "not retrieved",
@@ -342,7 +342,7 @@ def test_half_of_the_first_k_unjudged_is_enough():
     assert "unjudged at the top" not in claimed(["bad", "e", "x", "d"], judged | {"d": 2}, k=3)
 
 
-def test_terms_count_as_ignored_whatever_stands_below_k():
+def test_terms_count_as_ignored_regardless_of_documents_below_k():
     texts = {"d": "printer error E4711", "a": "other", "b": "words", "low": "printer error E4711 x"}
     given = (["a", "b", "low", "d"], {"d": 1}, texts, "printer error E4711")
     assert "terms ignored" in claimed(*given)

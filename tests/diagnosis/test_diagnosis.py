@@ -40,7 +40,7 @@ SCHEMA = json.loads(
 )
 
 
-def test_the_worst_queries_have_the_lowest_values_and_something_to_mend():
+def test_the_worst_queries_have_the_lowest_values_and_a_cause():
     ev = evaluate(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", "nDCG@10")
     values = {q: ev.value(q, "nDCG@10") for q in ev.query_ids}
     assert len(SAMPLE.worst) == 5
@@ -53,7 +53,7 @@ def test_the_worst_queries_have_the_lowest_values_and_something_to_mend():
     }
 
 
-def test_the_sample_has_the_gaps_that_its_description_says():
+def test_the_sample_has_the_gaps_of_its_description():
     """Questions that share no content word with the page that answers them, or next to none."""
     for query in ("q03", "q07", "q16"):
         assert SAMPLE.of(query).primary == "vocabulary gap"
@@ -92,7 +92,7 @@ def test_another_cut_off_is_offered_with_its_effect():
     )
 
 
-def test_cures_stand_in_their_usual_order():
+def test_suggested_fixes_are_in_their_usual_order():
     assert [fix.name for fix in SAMPLE.fixes] == [
         "embedding model", "chunking", "metadata filter", "hybrid search", "reranking",
     ]  # fmt: skip
@@ -278,7 +278,7 @@ def test_small_runs_are_diagnosed(run):
     assert json.loads(found.to_json())["queries"] == 1
 
 
-def test_ids_that_cannot_be_printed_are_found_all_the_same(tmp_path):
+def test_unprintable_ids_are_diagnosed(tmp_path):
     (tmp_path / "qrels").write_bytes(b"q 0 d\xff 1\nq 0 e 0\n")
     (tmp_path / "run").write_bytes(b"q Q0 e 1 2 x\nq Q0 d\xff 2 1 x\n")
     found = diagnose(tmp_path / "qrels", tmp_path / "run", k=1)
@@ -324,7 +324,7 @@ def test_means_now_are_those_of_trec_eval(data_folder, run):
     assert np.isfinite(list(found.now.values())).all()
 
 
-def test_a_smaller_k_is_told_only_where_it_lifts_precision():
+def test_a_smaller_k_is_suggested_only_if_it_raises_precision():
     late = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["x", "y", "z", "d", "e"]})
     assert not any(
         "instead of 5 would lift precision" in text for text in late.precision_recall.sentences
@@ -335,7 +335,7 @@ def test_a_smaller_k_is_told_only_where_it_lifts_precision():
     ) in early.precision_recall.sentences
 
 
-def test_a_threshold_is_told_only_where_it_lifts_precision():
+def test_a_threshold_is_suggested_only_if_it_raises_precision():
     # The best F1 leaves out a bad document of one query, and the only, good one of the other.
     qrels = {"a": {f"r{n}": 1 for n in range(20)}, "b": {"r1": 1, "r2": 1, "r3": 1}}
     run = {"a": {"r1": 1.0}, "b": {"r1": 9.0, "r2": 7.0, "x": 6.0, "r3": 2.0, "y": 1.0}}
@@ -347,7 +347,7 @@ def test_a_threshold_is_told_only_where_it_lifts_precision():
     assert any("a threshold of 1.292" in text for text in SAMPLE.precision_recall.sentences)
 
 
-def test_recall_is_told_at_four_times_k():
+def test_recall_is_reported_at_four_times_k():
     assert (
         "k = 20 instead of 5 would lift recall from 0.57 to 0.71, and precision would fall from "
         "0.28 to 0.09"
@@ -376,7 +376,7 @@ def test_undefined_values_come_last():
     assert math.isnan(found.diagnoses[1].value)
 
 
-def test_a_tenth_that_was_added_up_is_a_tenth():
+def test_a_sum_rounded_to_a_tenth_is_in_the_bin_of_that_tenth():
     spread = difficulty((), {"q": 0.7999999999999999, "r": 1.0}, rankgauge.parse("P@5"), 5)
     assert spread.counts == (0, 0, 0, 0, 0, 0, 0, 0, 1, 1)
 
@@ -413,7 +413,7 @@ def test_drift_that_is_no_finding_is_refused():
 
 
 @pytest.mark.parametrize("words", [{}, {"k": 2, "measure": "AP"}, {"depth": 15, "rel": 2}])
-def test_ids_below_the_cut_off_decide_nothing_and_blocks_neither(words, tmp_path, monkeypatch):
+def test_ids_below_the_cut_off_and_blocks_change_no_diagnosis(words, tmp_path, monkeypatch):
     dice = random.Random(2)
     docs = [f"d{n}" for n in range(60)]
     qrels = {

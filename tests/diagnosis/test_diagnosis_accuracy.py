@@ -18,7 +18,7 @@ def rows(section: str) -> list[list[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", accuracy.FAULTS, ids=lambda fault: fault.name)
-def test_a_planted_fault_is_named_first(data_folder, fault):
+def test_a_seeded_fault_is_named_first(data_folder, fault):
     for strength in fault.strengths:
         (found,) = accuracy.planted(fault, strength, data_folder, draws=DRAWS, runs=RUN)
         assert found.total() == DRAWS
@@ -33,7 +33,7 @@ def test_a_run_without_a_fault_gets_none(data_folder):
         assert natural >= 0.95 * DRAWS, (name, found)
 
 
-def test_the_page_names_each_planted_fault_first_and_no_other():
+def test_the_page_names_each_seeded_fault_first():
     planted = rows("Seeded faults")
     assert [(row[0], row[1], row[2]) for row in planted] == [
         (fault.name, f"{strength:g}", fault.cause)

@@ -147,7 +147,7 @@ def missed(query: str) -> list[str]:
     ]  # fmt: skip
 
 
-def test_missed_documents_are_those_that_would_better_the_first_k():
+def test_missed_documents_are_those_that_would_improve_the_first_k():
     found = {one.query_id: {doc.doc_id for doc in one.missed} for one in FOUND.diagnoses}
     assert {q: docs for q, docs in found.items() if docs} == {
         q: set(missed(q)) for q in QRELS if missed(q)

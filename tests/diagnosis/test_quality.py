@@ -48,7 +48,7 @@ def test_the_defaults_follow_the_cut_off_and_the_relevance_level():
     assert names == ["P(rel=2)@3", "R(rel=2)@3", "Success(rel=2)@3", "RR(rel=2)", "nDCG@3"]
 
 
-def test_given_bands_stand_in_the_place_of_the_defaults_or_beside_them(tmp_path):
+def test_given_bands_replace_or_extend_the_defaults(tmp_path):
     given = {"P": [0.1, 0.2, 0.3], "AP": [0.2, 0.3, 0.4]}
     assert level("P@5", 0.2, given) == "Good"
     assert level("R@5", 0.2, given) == "Poor"

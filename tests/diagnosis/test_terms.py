@@ -57,7 +57,7 @@ def test_function_words_are_no_terms():
 
 
 @given(st.text(), st.text())
-def test_any_text_can_be_taken_apart_and_shares_all_with_itself(one, other):
+def test_any_text_can_be_split_into_terms_and_shares_all_with_itself(one, other):
     asked = terms(one)
     assert shared(asked, asked) == asked
     assert shared(asked, terms(other)) <= asked
@@ -116,7 +116,7 @@ def test_five_times_the_median_is_long_even_where_a_third_of_the_texts_are():
     assert {texts.size(f"l{n}") for n in range(9)} == {"long"}
 
 
-def test_where_all_texts_are_alike_only_a_factor_of_two_is_outside():
+def test_with_similar_texts_only_a_factor_of_two_is_an_outlier():
     texts = texts_of({f"d{n}": "x" * 100 for n in range(9)} | {"a": "x" * 51, "b": "x" * 49})
     assert texts.size("a") == "usual"
     assert texts.size("b") == "short"

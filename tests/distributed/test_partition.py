@@ -161,7 +161,7 @@ def test_what_evaluate_refuses_is_refused_by_name(rows, message):
         list(measure_batches(batches_of(rows), Job(("RR",), ("run",), Policies())))
 
 
-def test_code_travels_to_a_process_that_does_not_have_the_package(tmp_path):
+def test_code_is_pickled_for_processes_without_the_package(tmp_path):
     cloudpickle = pytest.importorskip("cloudpickle", reason="it comes with Spark")
     from rankgauge.distributed.spark import _on_worker
 

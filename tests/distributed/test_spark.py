@@ -192,7 +192,7 @@ def test_faults_of_rows_are_named_in_the_error_of_spark(session, rows, message):
         values.collect()
 
 
-def test_what_cannot_work_is_refused_before_a_job_starts(session):
+def test_impossible_arguments_are_refused_before_a_job_starts(session):
     run, qrels = frames(session)
     with pytest.raises(InputError, match="the judgments have no column 'grade'"):
         spark.evaluate(run, qrels.drop("grade"), "RR")

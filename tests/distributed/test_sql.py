@@ -160,7 +160,7 @@ def test_names_of_tables_and_columns_are_kept_as_the_dialect_writes_them():
         {"columns": {"score": "max(score)"}},
     ],
 )
-def test_what_is_not_a_name_is_refused(names):
+def test_an_invalid_name_is_refused(names):
     with pytest.raises(InputError, match="is not the name of a"):
         sql_query("P@5", **names)
 
@@ -176,6 +176,6 @@ def test_what_is_not_a_name_is_refused(names):
         ({"measures": "P@5", "columns": {"docs": "d"}}, "unknown column 'docs'"),
     ],
 )
-def test_what_sql_cannot_compute_is_named(arguments, message):
+def test_measures_that_sql_cannot_compute_are_named(arguments, message):
     with pytest.raises(UnknownName, match=message):
         sql_query(**arguments)

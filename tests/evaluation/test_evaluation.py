@@ -18,7 +18,7 @@ QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}, "q3": {"d": 0}}
 RUN = {"q1": ["b", "a"], "q2": ["x", "y", "c"]}
 
 
-def test_values_stand_in_the_order_of_the_judgments():
+def test_values_are_in_the_order_of_the_judgments():
     ev = evaluate(QRELS, RUN, ["RR", "P@1"])
     assert ev.query_ids == ("q1", "q2", "q3")
     assert [str(m) for m in ev.measures] == ["RR", "P@1"]
@@ -26,7 +26,7 @@ def test_values_stand_in_the_order_of_the_judgments():
     assert ev.per_query[:2].tolist() == [[0.5, 0.0], [1 / 3, 0.0]]
 
 
-def test_an_undefined_value_is_nan_and_counts_zero_aloud():
+def test_an_undefined_value_is_nan_and_counts_zero_with_a_note():
     ev = evaluate(QRELS, RUN, ["RR", "P@1"])
     assert ev.undefined.tolist() == [[False, False], [False, False], [True, False]]
     assert math.isnan(ev.value("q3", "RR"))
@@ -62,7 +62,7 @@ def test_a_given_list_of_queries_is_averaged():
 
 
 @pytest.mark.parametrize("queries", ["given", "q1", "some"])
-def test_a_word_that_is_no_choice_of_queries_is_refused(queries):
+def test_an_unknown_choice_of_queries_is_refused(queries):
     with pytest.raises(UnknownName, match="choose all, intersection, or a list"):
         evaluate(QRELS, RUN, "RR", queries=queries)
 
@@ -79,7 +79,7 @@ def test_no_query_in_common_is_an_error_that_shows_both_sides():
     assert "'1'" in str(caught.value)
 
 
-def test_no_document_in_common_is_said_aloud():
+def test_no_document_in_common_is_a_warning():
     ev = evaluate({"q": {"a"}}, {"q": ["x"]}, "RR")
     assert ev.mean() == {"RR": 0.0}
     assert any(note.startswith("WARNING: no retrieved document") for note in ev.notes)
@@ -105,7 +105,7 @@ def test_groups_have_a_value_each():
     assert ev.by_group() == {"en": {"RR": 1.0}, "de": {"RR": 0.5}}
 
 
-def test_groups_that_were_not_given_are_not_there():
+def test_without_groups_there_are_no_group_means():
     with pytest.raises(InputError, match="has no groups"):
         evaluate(QRELS, RUN, "RR").by_group()
 
@@ -230,7 +230,7 @@ def test_an_unknown_measure_or_query_has_no_value():
         ev.value("q7", "RR")
 
 
-def test_the_first_ranks_stand_beside_a_mean_of_rr():
+def test_the_first_ranks_are_shown_with_a_mean_of_rr():
     ev = evaluate({"q1": {"a"}, "q2": {"a"}}, {"q1": ["a"], "q2": ["x", "a"]}, "RR")
     note = next(note for note in ev.notes if note.startswith("first relevant document"))
     assert note == (
@@ -270,7 +270,7 @@ def test_measures_are_written_as_in_ir_measures():
 # ---- what a reviewer found
 
 
-def test_ties_are_counted_in_the_grades_too_where_they_stand_apart():
+def test_ties_are_counted_for_separate_grades_too():
     records = [
         {
             "retrieved": ["x", "y"],
@@ -337,7 +337,7 @@ def test_each_level_of_relevance_has_its_first_ranks():
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": 3}'])
-def test_a_strange_result_file_is_an_error_like_any_other(text):
+def test_a_malformed_result_file_is_an_error_like_any_other(text):
     with pytest.raises(InputError):
         Evaluation.from_json(text)
 
@@ -360,6 +360,6 @@ def test_huge_gains_round_trip_through_their_name():
     assert len(str(measure)) < 60
 
 
-def test_a_point_between_those_of_trec_eval_has_no_twin():
+def test_a_recall_point_that_trec_eval_lacks_has_no_equivalent():
     assert rankgauge.parse("IPrec@0.12").trec_name() == "iprec_at_recall_0.12"
     assert rankgauge.parse("IPrec@0.123").trec_name() == ""

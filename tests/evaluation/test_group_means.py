@@ -152,7 +152,7 @@ def test_fields_come_from_a_file(tmp_path):
         ({"questions": {"q1": {"weight": 2}}, "weights": "weight"}, "'q0' has no weight"),
     ],
 )
-def test_fields_that_are_not_there_are_named(options, message):
+def test_missing_fields_are_named(options, message):
     given = {"questions": FIELDS, "mix_origins": True, **options}
     with pytest.raises(rankgauge.InputError, match=message):
         evaluate(QRELS, RUN, "RR", **given)

@@ -84,7 +84,7 @@ def cranfield(data_folder):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_made_of_a_real_run_is_the_first_note_and_withholds_the_verdict(good, fault):
+def test_a_fault_seeded_in_a_real_run_is_the_first_note_and_withholds_the_verdict(good, fault):
     change, code, said = FAULTS[fault]
     qrels, run = good
     bad = changed(run, change)
@@ -99,7 +99,7 @@ def test_a_fault_made_of_a_real_run_is_the_first_note_and_withholds_the_verdict(
 
 
 @pytest.mark.parametrize("fault", ["prefix", "queries one higher", "distances", "other ids"])
-def test_every_command_says_the_fault_first(cranfield, fault):
+def test_every_command_reports_the_fault_first(cranfield, fault):
     change, code, _ = FAULTS[fault]
     qrels, run = cranfield
     bad = changed(run, change)
@@ -132,7 +132,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
     assert json.loads(changes.to_json())["findings"][0]["code"] == code
 
 
-def test_a_verdict_on_sound_runs_stays_beside_a_faulty_one(cranfield):
+def test_a_verdict_on_sound_runs_is_kept_despite_a_faulty_one(cranfield):
     qrels, run = cranfield
     cut = Run.of({q: dict(list(run[q].items())[3:]) for q in run}, name="cut")
     bad = changed(run, FAULTS["prefix"][0])
@@ -252,7 +252,7 @@ def test_documents_that_nobody_judged_at_the_top_are_no_distances():
 
 
 @pytest.mark.parametrize(("share", "severity"), [(0.05, None), (0.3, "warning"), (0.6, "error")])
-def test_a_strict_retriever_is_told_from_one_that_returns_nothing(cranfield, share, severity):
+def test_a_strict_retriever_is_distinguished_from_an_empty_one(cranfield, share, severity):
     qrels, run = cranfield
     empty = int(share * len(run))
     strict = {q: {} if n < empty else dict(run[q]) for n, q in enumerate(run)}
@@ -266,7 +266,7 @@ def test_a_strict_retriever_is_told_from_one_that_returns_nothing(cranfield, sha
     assert said is (severity == "warning")
 
 
-def test_leaving_out_what_is_missing_brings_the_verdict_back(cranfield):
+def test_excluding_missing_queries_restores_the_verdict(cranfield):
     qrels, run = cranfield
     part = Run.of({q: dict(run[q]) for q in list(run)[:60]}, name="part")
     assert compare(qrels, {"a": run, "b": part}, "AP").difference("b").verdict == "withheld"
@@ -294,7 +294,7 @@ def test_the_ids_of_chunks_are_recognized_by_their_documents(good, name):
     assert "of documents, not of chunks" in found.fix
 
 
-def test_a_few_documents_met_by_chance_say_nothing():
+def test_a_few_documents_in_common_by_chance_give_no_finding():
     qrels = {f"q{n}": {f"{n + 1}": 1, f"{n + 100}": 1} for n in range(50)}
     run = {q: {f"x{n}z_{d}": 1.0 - d / 99 for d in range(2)} for n, q in enumerate(qrels)}
     run["q0"]["x_1"] = run["q1"]["x_2"] = 0.5
@@ -427,7 +427,7 @@ def test_rankings_in_another_order_have_no_finding(run):
 # ---- collections and benchmarks
 
 
-def test_texts_whose_ids_are_written_differently_are_said_before_causes():
+def test_texts_whose_ids_are_written_differently_are_reported_before_causes():
     texts = Collection.read(QRELS.parent)
     other = {f"docs/{name}": doc.text for name, doc in texts.documents.items()}
     asked = {name: query.text for name, query in texts.queries.items()}

@@ -191,7 +191,7 @@ def test_several_runs_are_evaluated_with_judgments_that_stay_on_disk(tmp_path, f
 
 @pytest.mark.parametrize("uneven", ["# a comment\n", "q1  Q0 d 1 0.5 t more\n"], ids=str)
 @pytest.mark.usefixtures("parts")
-def test_lines_that_are_not_alike_are_read_on_one_by_one(tmp_path, uneven):
+def test_lines_of_different_layout_are_read_one_by_one(tmp_path, uneven):
     path = write_rows(tmp_path / "a.run", sorted(ROWS), "score")
     lines = path.read_text().splitlines(keepends=True)
     for place in (0, 700, 1999):
@@ -242,7 +242,7 @@ def test_a_pipe_is_split_while_it_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("memory", ["abc", "", "MB", "-1GB", "1PB", True, "12 apples"])
-def test_what_is_no_size_is_refused_with_the_right_form(memory):
+def test_an_invalid_size_is_refused_with_the_right_form(memory):
     with pytest.raises(InputError, match="not a size") as caught:
         evaluate({"q": {"d"}}, {"q": ["d"]}, "AP", memory=memory)
     assert '"512MB"' in caught.value.fix
@@ -254,7 +254,7 @@ def test_too_little_memory_is_refused(memory):
         evaluate({"q": {"d"}}, {"q": ["d"]}, "AP", memory=memory)
 
 
-def test_objects_in_memory_and_iterators_are_evaluated_as_ever():
+def test_objects_in_memory_and_iterators_are_evaluated_unchanged():
     blocks = ({query: {"d": 1.0}} for query in ("q1", "q2"))
     assert evaluate({"q1": {"d"}, "q2": {"e"}}, blocks, "RR", memory="1 GiB").mean() == {"RR": 0.5}
 
@@ -293,7 +293,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.usefixtures("parts")
-def test_what_is_missing_is_refused_with_file_and_row(tmp_path, fault, order):
+def test_a_missing_value_is_refused_with_file_and_row(tmp_path, fault, order):
     column, value, where, what = FAULTS[fault]
     rows = [list(row) for row in ROWS]
     rows[1500][column] = value
@@ -346,7 +346,7 @@ def test_ids_of_different_types_are_the_same_ids_and_decimals_are_refused(tmp_pa
 
 
 @pytest.mark.usefixtures("parts")
-def test_inputs_without_a_common_query_are_refused_as_ever(tmp_path):
+def test_inputs_without_a_common_query_are_refused_as_without_a_limit(tmp_path):
     path = write_rows(tmp_path / "a.csv", [(f"x{q}", d, s) for q, d, s in ROWS], "score")
     judged = write_rows(tmp_path / "q.csv", GRADES, "rel")
     with pytest.raises(MismatchError, match="no query of the run is judged"):
@@ -358,7 +358,7 @@ def test_inputs_without_a_common_query_are_refused_as_ever(tmp_path):
 
 @pytest.mark.parametrize("bits", [0, 3])
 @pytest.mark.usefixtures("parts")
-def test_a_hash_that_is_worth_nothing_costs_time_only(tmp_path, monkeypatch, bits):
+def test_constant_hashes_change_only_the_time(tmp_path, monkeypatch, bits):
     judged = write_rows(tmp_path / "q.parquet", GRADES, "relevance")
     path = write_rows(tmp_path / "a.parquet", ROWS, "score")
     expected = evaluate(judged, path, MEASURES)
@@ -450,7 +450,7 @@ def test_a_process_that_ends_early_leaves_no_file(tmp_path, stop):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are a thing of POSIX")
-def test_a_full_disk_is_told_with_the_folder_and_the_way_out(tmp_path):
+def test_a_full_disk_is_reported_with_the_folder_and_a_fix(tmp_path):
     judged = write_rows(tmp_path / "q.csv", GRADES, "rel")
     path = write_rows(tmp_path / "a.parquet", ROWS, "score")
     small = "from rankgauge.formats import pieces\npieces._LEAST = pieces._MOST = 2000\n"
@@ -463,7 +463,7 @@ def test_a_full_disk_is_told_with_the_folder_and_the_way_out(tmp_path):
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_a_missing_temporary_folder_is_told(tmp_path, monkeypatch):
+def test_a_missing_temporary_folder_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(StorageError, match="cannot be written"):
         buckets.Buckets([])

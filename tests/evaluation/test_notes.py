@@ -18,7 +18,7 @@ def noted(code, qrels, run, measures=SEVERAL, **words):
     return [note for note in said if note.endswith(f"({code})")]
 
 
-def test_every_code_below_a_table_is_one_that_can_be_looked_up():
+def test_every_code_below_a_table_can_be_explained():
     qrels = {f"q{n}": {"a": 1, "b": 0.5} for n in range(12)} | {"none": {"a": 0}}
     run = {query: {"a": 1.0, "x": 1.0} for query in qrels}
     codes = set()
@@ -116,7 +116,7 @@ def test_queries_with_more_relevant_documents_than_k_are_counted(sizes):
     assert len(said) == bool(found)
 
 
-def test_recall_that_is_told_by_another_level_counts_by_it():
+def test_recall_at_another_level_counts_by_that_level():
     qrels = {"q": {"a": 2, "b": 2, "c": 1}}
     run = {"q": {"a": 1.0}}
     assert noted("J107", qrels, run, ["R(rel=2)@2", "AP"]) == []
@@ -140,7 +140,7 @@ def test_recall_that_is_told_by_another_level_counts_by_it():
     ids=["all", "single documents beside", "single documents only", "the second query",
          "the last document", "the first query", "zeros of two kinds"],
 )  # fmt: skip
-def test_scores_that_say_nothing_are_named(run, constant):
+def test_constant_scores_are_named(run, constant):
     said = noted("R106", {"q1": {"a"}, "q2": {"a"}}, run)
     assert len(said) == constant
     assert all(note.startswith("WARNING: ") for note in said)
@@ -152,7 +152,7 @@ def perfect(queries, *, but=0):
     return qrels, run
 
 
-def test_a_run_that_is_perfect_for_every_query_is_a_wonder():
+def test_a_run_that_is_perfect_for_every_query_is_suspicious():
     (said,) = noted("P107", *perfect(10), ["AP", "nDCG@2", "RR", "P@1"])
     assert said.startswith("WARNING: AP, nDCG@2 is 1 for every query")
     assert not noted("P107", *perfect(9))
@@ -172,7 +172,7 @@ def test_all_judged_at_k_needs_no_code():
 @pytest.mark.parametrize(
     ("measure", "other"), [("nDCG@5", "R@5"), ("R@20", "nDCG@20"), ("AP", "R@10")]
 )
-def test_a_single_measure_is_told_which_one_would_go_with_it(measure, other):
+def test_a_single_measure_gets_a_suggestion_for_a_second(measure, other):
     (said,) = noted("M101", *perfect(3), measure)
     assert said == f"{measure} is the only measure: {other} would show what it hides (M101)"
     assert not noted("M101", *perfect(3), [measure, other])

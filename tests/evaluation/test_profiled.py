@@ -51,7 +51,7 @@ def test_weights_are_those_of_the_queries_that_count():
     assert ev.mean()["nDCG@10"] == pytest.approx((3 * values[0] + values[1]) / 4)
 
 
-def test_where_all_measures_count_alike_no_cell_is_left_out():
+def test_if_all_measures_average_the_same_queries_no_cell_is_left_out():
     ev = evaluate(QRELS, RUN, ["nDCG@10", "AP@10"], profile="beir")
     assert ev.left_out is None
     assert ev.query_ids == ("q1", "q2", "q4")
@@ -71,7 +71,7 @@ def test_measures_that_mean_the_same_there_have_one_column():
     assert len(ev.profile.asked) == 1
 
 
-def test_the_profile_is_said_under_the_table():
+def test_the_profile_is_noted_below_the_table():
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir")
     told = [note for note in ev.notes if note.startswith(("as ", "besides"))]
     assert told == [
@@ -83,7 +83,7 @@ def test_the_profile_is_said_under_the_table():
     assert "as beir 2.2" in rankgauge.reports.render([ev], "markdown")
 
 
-def test_what_several_measures_share_is_said_once():
+def test_deviations_shared_by_measures_are_noted_once():
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10", "AP@10"], profile="beir")
     undefined = [note for note in ev.notes if "undefined for" in note]
     assert undefined == [
@@ -167,7 +167,7 @@ def test_measures_over_different_queries_are_not_compared():
         pair[0].plot()
 
 
-def test_the_history_keeps_a_profile_and_compares_like_with_like(tmp_path):
+def test_the_history_stores_a_profile_and_compares_equal_profiles(tmp_path):
     store = History.open(str(tmp_path / "h.db"))
     ours = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"])
     theirs = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir")

@@ -119,7 +119,7 @@ def test_a_query_larger_than_a_block_makes_it_grow(tmp_path, qrels, streamed):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_queries_that_stand_apart_are_read_whole(tmp_path, qrels, streamed):
+def test_runs_with_interleaved_queries_are_read_whole(tmp_path, qrels, streamed):
     rows = list(rows_of(20, 50))
     random.Random(3).shuffle(rows)
     path = written(tmp_path, rows)
@@ -128,7 +128,7 @@ def test_queries_that_stand_apart_are_read_whole(tmp_path, qrels, streamed):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_what_was_gathered_before_a_query_came_back_is_forgotten(tmp_path, qrels, streamed):
+def test_partial_results_are_dropped_when_a_query_reappears(tmp_path, qrels, streamed):
     rows = list(rows_of(20, 50))
     rows.append(rows.pop(3))
     path = written(tmp_path, rows)
@@ -139,7 +139,7 @@ def test_what_was_gathered_before_a_query_came_back_is_forgotten(tmp_path, qrels
 
 @pytest.mark.parametrize("bits", [0, 3])
 @pytest.mark.usefixtures("small_blocks")
-def test_a_hash_that_is_worth_nothing_changes_no_number(tmp_path, qrels, monkeypatch, bits):
+def test_constant_hashes_change_no_number(tmp_path, qrels, monkeypatch, bits):
     path = written(tmp_path, rows_of(5, 60))
     expected = evaluate(qrels, read_run(path), MEASURES)
     monkeypatch.setattr(Ids, "hashes", lambda self: (self.lengths & ((1 << bits) - 1)).astype("u8"))
@@ -177,7 +177,7 @@ def test_a_packed_file_is_read_in_blocks(tmp_path, qrels, streamed, queries):
 
 @pytest.mark.parametrize("cut", [1, 9, 300, 3000])
 @pytest.mark.usefixtures("small_blocks")
-def test_a_packed_file_that_ends_early_is_told_as_when_it_is_read_whole(tmp_path, qrels, cut):
+def test_a_truncated_compressed_file_is_reported_as_when_read_whole(tmp_path, qrels, cut):
     path = tmp_path / "a.run.gz"
     packed = gzip.compress("".join(rows_of(60, 400)).encode())
     path.write_bytes(packed[: len(packed) - cut])
@@ -223,7 +223,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.usefixtures("small_blocks")
-def test_what_is_wrong_is_said_as_when_it_is_read_whole(tmp_path, qrels, fault):
+def test_faults_are_reported_as_when_the_run_is_read_whole(tmp_path, qrels, fault):
     path = written(tmp_path, FAULTS[fault])
 
     def said(run):

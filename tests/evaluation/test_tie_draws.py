@@ -44,7 +44,7 @@ def test_an_estimate_is_near_the_mean_over_all_orders(name: str) -> None:
     assert found.value("q3", name) == evaluate(JUDGED, RUN, [name]).value("q3", name)
 
 
-def test_the_error_of_the_estimate_is_said() -> None:
+def test_the_standard_error_of_the_estimate_is_reported() -> None:
     found = evaluate(JUDGED, RUN, ["ERR@3", "RR"], ties="mean", draws=400, seed=3)
     (note,) = (note for note in found.notes if note.startswith("estimated"))
     text = "estimated from 400 orders drawn at random (seed 3), with the standard error of the mean"
@@ -56,7 +56,7 @@ def test_the_error_of_the_estimate_is_said() -> None:
     assert float(note.split()[-1]) == pytest.approx(seen, rel=0.5)
 
 
-def test_every_order_is_alike_likely() -> None:
+def test_every_order_is_equally_likely() -> None:
     """Three judged and two other documents: 60 places for the three."""
     scores = dict.fromkeys("abcde", 0.5)
     found = joined({"q": {"a": 1, "b": 2, "c": 3}}, {"q": scores}, "mean")
@@ -73,7 +73,7 @@ def test_every_order_is_alike_likely() -> None:
     assert (np.diff(orders.rank, axis=1) > 0).all()
 
 
-def test_draws_are_those_of_the_query_whatever_stands_beside_it() -> None:
+def test_draws_of_a_query_do_not_depend_on_other_queries() -> None:
     measures = ["ERR@3", "infAP"]
     whole = evaluate(JUDGED, RUN, measures, ties="mean", draws=50)
     for query, grades in JUDGED.items():

@@ -58,13 +58,13 @@ def differing(qrels, run, names, policies):
     return wrong
 
 
-def test_every_measure_with_a_working_is_among_those_held_against_the_kernels():
+def test_every_step_by_step_calculation_is_compared_with_the_kernels():
     assert {parse(name).name for name in NAMES} == set(CALCULATIONS)
 
 
 @pytest.mark.parametrize("ties", ["trec", "input", "best", "worst"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_value_worked_out_by_hand_is_that_of_the_kernel(name, ties):
+def test_a_step_by_step_value_is_that_of_the_kernel(name, ties):
     drawn = batch(11, queries=60)
     assert differing(drawn.qrels, drawn.run, [name], Policies(ties=ties)) == []
 
@@ -87,7 +87,7 @@ def test_a_mean_over_all_orders_of_ties_is_shown_as_one_ranking(name):
 
 
 @pytest.mark.parametrize("name", AVERAGED)
-def test_it_is_the_mean_of_the_workings_of_all_orders(name):
+def test_it_is_the_mean_of_the_calculations_of_all_orders(name):
     qrels = {"q": {"a": 2, "b": 1, "c": 3, "e": 1, "g": 0}}
     first, second = "abc", "def"
     run = {"q": {**dict.fromkeys(first, 2.0), **dict.fromkeys(second, 1.0)}}
@@ -102,7 +102,7 @@ def test_it_is_the_mean_of_the_workings_of_all_orders(name):
     assert f"the mean over all {orders} orders of tied documents" in worked.notes[0]
 
 
-def test_where_no_ranking_shows_a_mean_over_orders_it_is_said():
+def test_means_over_orders_without_an_equivalent_ranking_are_noted():
     run = {"q": {f"d{n}": 1.0 for n in range(20)}}
     found = explain({"q": {"d1": 1, "d2": 1}}, run, "AP", "q", ties="mean")
     assert not found.by_hand
@@ -169,7 +169,7 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
     ],
     ids=str,
 )  # fmt: skip
-def test_what_a_person_gets_on_paper(name, ranking, grades, value):
+def test_the_calculation_agrees_with_a_manual_one(name, ranking, grades, value):
     found = explain({"q": grades}, {"q": ranking.split()}, name, "q")
     assert found.value == pytest.approx(value, abs=5e-4 if value in {0.972, 0.566} else 5.1e-5)
     assert found.agrees()
@@ -198,7 +198,7 @@ def test_the_best_grade_is_that_of_the_query_and_of_none_above_0_none():
     assert "the best grade, but none is above 0" in render(none)
 
 
-def test_a_reader_who_looks_below_the_ranking_gets_nothing_there():
+def test_ranks_below_the_ranking_have_no_gain():
     found = explain({"q": {"a": 1}}, {"q": ["u", "a"]}, "SDCG@3", "q")
     assert found.steps[3:] == (
         "below the ranking: rank 3 holds nothing, and gets 0.2346 of it",
@@ -231,7 +231,7 @@ def test_a_long_sum_is_cut_short_with_its_last_term():
     assert "... (23 more terms) ... + 0.5000^29" in found.steps[1]
 
 
-def test_ties_and_what_nobody_judged_are_marked():
+def test_ties_and_unjudged_documents_are_marked():
     run = {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}
     found = explain({"q": {"a": 1, "c": -1}}, run, "P@2", "q")
     first, second = (row.ranked for row in found.rows)
@@ -247,13 +247,13 @@ def test_ties_and_what_nobody_judged_are_marked():
 
 
 @pytest.mark.parametrize(("ties", "order"), [("trec", "b10 b1 a"), ("input", "b1 a b10")])
-def test_equal_scores_stand_by_the_policy(ties, order):
+def test_ties_are_ordered_by_the_policy(ties, order):
     run = {"q": {"b1": 1.0, "a": 1.0, "b10": 1.0}}
     found = explain({"q": {"a": 1}}, run, "RR", "q", ties=ties)
     assert [listed.document for listed in found.ranking.documents] == order.split()
 
 
-def test_an_undefined_value_says_why():
+def test_an_undefined_value_has_a_reason():
     found = explain({"q": {"a": 0}, "p": {"a": 1}}, {"q": ["a"], "p": ["a"]}, "AP", "q")
     assert math.isnan(found.value)
     assert found.agrees()

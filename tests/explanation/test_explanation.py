@@ -21,7 +21,7 @@ def found():
     return explain(QRELS, BM25, "nDCG@10")
 
 
-def test_without_a_query_one_is_chosen_that_teaches_and_it_is_said_why(found):
+def test_without_a_query_an_instructive_one_is_chosen_with_a_reason(found):
     evaluation = rankgauge.evaluate(QRELS, BM25, ["nDCG@10", "NumRelRet@10"])
     hits = evaluation.value(found.query, "NumRelRet@10")
     assert 2 <= hits <= 5
@@ -43,7 +43,7 @@ def test_others_are_named_the_lowest_the_middle_and_the_highest(found):
     assert by_name["highest"] == values.max()
 
 
-def test_where_no_query_teaches_any_is_taken():
+def test_without_an_instructive_query_any_is_chosen():
     assert explain({"q": {"a": 0}}, {"q": ["a"]}, "AP").query == "q"
     assert explain({"q": {"a": 1}}, {"q": ["a"]}, "AP").why.startswith("of the only query")
 
@@ -57,7 +57,7 @@ def test_a_query_that_the_run_lacks_has_an_empty_ranking():
     assert text.startswith("AP = 0 of query q")
 
 
-def test_what_the_measure_does_not_look_at_is_cut_short():
+def test_ranks_that_the_measure_ignores_are_omitted():
     ranking = [f"d{n:02}" for n in range(40)]
     found = explain({"q": {"d00", "d30"}}, {"q": ranking}, "P@5", "q")
     assert "39 more documents, 1 relevant below the cut-off, at 31" in render(found)
@@ -66,7 +66,7 @@ def test_what_the_measure_does_not_look_at_is_cut_short():
     assert "d05" not in text
 
 
-def test_between_the_first_ranks_and_what_counts_stands_one_line():
+def test_omitted_ranks_are_one_line():
     ranking = [f"d{n:02}" for n in range(40)]
     found = explain({"q": {"d00", "d30"}}, {"q": ranking}, "AP", "q")
     assert "29 more documents, none relevant" in render(found)
@@ -85,14 +85,14 @@ def test_a_long_id_is_cut_in_the_middle_so_that_a_line_has_80_columns():
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_every_form_says_the_same(form, found):
+def test_every_form_has_the_same_content(form, found):
     text = render(found, form)
     assert found.steps[-1] in text
     assert "was chosen" in text
     assert "\x1b" not in text
 
 
-def test_what_stands_in_html_is_escaped():
+def test_html_is_escaped():
     found = explain({"q": {"<b>": 1}}, {"q": ["<b>"]}, "RR", "q")
     assert "<b>" not in render(found, "html").replace("<strong>", "")
     assert "&lt;b&gt;" in found._repr_html_()
@@ -125,7 +125,7 @@ def test_a_query_that_is_left_out_is_refused():
         explain({"q": {"a"}, "p": {"a"}}, {"p": ["a"]}, "AP", "q", queries="intersection")
 
 
-def test_a_query_that_nobody_judged_is_refused_with_some_that_are():
+def test_an_unjudged_query_is_refused_with_judged_ones_listed():
     with pytest.raises(InputError, match="judged are, among others: 'q01'"):
         explain(QRELS, BM25, "AP", "q99")
 

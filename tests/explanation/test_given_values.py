@@ -35,7 +35,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("shape", FILES)
-def test_a_file_of_every_shape_says_the_same(shape, tmp_path):
+def test_files_of_every_layout_give_the_same_values(shape, tmp_path):
     path = tmp_path / "values.txt"
     path.write_text(FILES[shape], encoding="utf-8")
     given = GivenValues.of(path, "nDCG@10")
@@ -54,7 +54,7 @@ def test_our_own_evaluation_and_its_file_are_read(tmp_path):
         assert given.values["q2"] == evaluation.value("q2", "nDCG@10")
 
 
-def test_what_is_in_memory_needs_no_file():
+def test_values_in_memory_need_no_file():
     assert GivenValues.of(VALUES, "AP").values == VALUES
     assert GivenValues.of({q: {"map": v} for q, v in VALUES.items()}, "AP").values == VALUES
     assert GivenValues.of([("q1", 0.5), ("q2", 0.25)], "AP").values == VALUES
@@ -79,14 +79,14 @@ def test_a_mean_alone_has_no_values(tmp_path):
     assert GivenValues.of(path, "AP") == GivenValues("means.txt", {}, 0.41, 0.005, 2)
 
 
-def test_the_only_measure_is_taken_and_that_is_said(tmp_path):
+def test_the_only_measure_is_chosen_with_a_note(tmp_path):
     path = tmp_path / "theirs.tsv"
     path.write_text("q1\tnDCG@10\t0.5\n", encoding="utf-8")
     given = GivenValues.of(path, "nDCG(gain=exp)@10")
     assert given.notes == ("theirs.tsv says nDCG@10; it is taken for nDCG(gain=exp)@10",)
 
 
-def test_undefined_values_are_passed_over_aloud(tmp_path):
+def test_undefined_values_are_skipped_with_a_note(tmp_path):
     path = tmp_path / "theirs.csv"
     path.write_text("query_id,AP\nq1,0.5\nq2,nan\n", encoding="utf-8")
     given = GivenValues.of(path, "AP")
@@ -107,14 +107,14 @@ def test_undefined_values_are_passed_over_aloud(tmp_path):
     ],
     ids=["empty", "word", "fields", "twice", "another", "json", "nothing"],
 )
-def test_what_cannot_be_read_says_where(text, said, tmp_path):
+def test_unreadable_values_are_reported_with_their_position(text, said, tmp_path):
     path = tmp_path / "values.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said.replace("(", r"\(")):
         GivenValues.of(path, "nDCG@10")
 
 
-def test_what_is_no_text_and_what_is_no_source_is_refused(tmp_path):
+def test_binary_files_and_other_objects_are_refused(tmp_path):
     path = tmp_path / "values.txt"
     path.write_bytes(b"q1 0.5\nq\xff 1\n")
     with pytest.raises(FormatError, match="no UTF-8"):

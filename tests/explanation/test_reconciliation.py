@@ -126,7 +126,7 @@ def test_a_query_that_leaves_the_mean_is_no_query_that_moved():
     assert "(-1 +0)" in render(found)
 
 
-def test_the_query_that_moved_most_stands_on_both_sides():
+def test_the_query_that_changed_most_is_shown_on_both_sides():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[3]))
     ours, theirs = found.sides
     assert ours.query == theirs.query == found.moved[0].query == "q2"
@@ -137,7 +137,7 @@ def test_the_query_that_moved_most_stands_on_both_sides():
     assert "here nDCG@3, there nDCG(ideal=retrieved)@3" in " ".join(text.split())
 
 
-def test_where_rankings_part_the_rank_is_told_and_whether_it_is_a_tie():
+def test_the_first_different_rank_is_reported_with_its_ties():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[0]), query="q1")
     text = render(found, "table", Options(full=True))
     assert "they part at rank 1: another document is there (a tie here)" in text
@@ -153,7 +153,7 @@ def test_where_rankings_part_the_rank_is_told_and_whether_it_is_a_tie():
     ],
     ids=["level", "grades"],
 )
-def test_where_worth_or_grades_part(deviations, said):
+def test_differences_in_gain_or_grades_are_reported(deviations, said):
     name = "RR" if deviations[0].of == "measure" else "nDCG@3"
     qrels = {"q": {"a": 1, "b": 2}} if deviations[0].of == "measure" else {"q": {"a": 2, "b": 1}}
     found = reconcile(qrels, {"q": ["a", "b"]}, name, profile(*deviations), query="q")
@@ -185,7 +185,7 @@ def test_json_is_by_the_published_schema():
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])
-def test_every_form_says_the_same(form):
+def test_every_form_has_the_same_content(form):
     text = render(reconcile(QRELS, RUN, "nDCG@5", profile(*DEVIATIONS)), form)
     for one in DEVIATIONS:
         assert one.name in text
@@ -198,7 +198,7 @@ def test_an_unknown_profile_or_form_is_refused():
         render(reconcile(QRELS, Run.of(RUN), "AP", profile()), "text")
 
 
-def test_what_one_must_beware_of_a_tool_is_told_and_its_rounding_is_a_step():
+def test_caveats_of_a_tool_are_reported_and_its_rounding_is_a_step():
     qrels, run = {"q1": {"a": 1, "b": 2, "c": 1}}, {"q1": ["c", "x", "a"]}
     found = reconcile(qrels, run, "nDCG@10", "beir")
     assert found.theirs == round(found.ours, 5) != found.ours

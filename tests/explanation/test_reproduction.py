@@ -47,7 +47,7 @@ def values(evaluation, digits=None):
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("digits", [None, 4])
-def test_what_made_the_values_is_found(asked, made, ties, found, digits, data):
+def test_the_source_of_the_values_is_found(asked, made, ties, found, digits, data):
     there = evaluate(*data, made, ties=ties)
     result = reproduce(*data, asked, values(there, digits))
     assert result.best.name == found
@@ -67,7 +67,7 @@ def test_what_made_the_values_is_found(asked, made, ties, found, digits, data):
     ],
     ids=["binary", "reversed"],
 )
-def test_judgments_that_were_read_otherwise_are_found(change, found, data):
+def test_judgments_read_in_another_way_are_found(change, found, data):
     qrels, run = data
     theirs = {q: {d: change(grade) for d, grade in docs.items()} for q, docs in qrels.items()}
     result = reproduce(qrels, run, "nDCG@10", values(evaluate(theirs, run, "nDCG@10"), 4))
@@ -116,7 +116,7 @@ def test_equal_numbers_say_that_there_is_nothing_to_explain(data):
     assert found.reconciliation.left_over() == "rounding"
 
 
-def test_what_no_query_tells_apart_is_undecided():
+def test_deviations_that_no_query_distinguishes_are_undecided():
     qrels, run = {"q1": {"a": 1, "b": 0}}, {"q1": ["a", "b"]}
     found = reproduce(qrels, run, "nDCG@10", {"q1": 1.0})
     assert found.sure in {"likely", "undecided"}
@@ -132,7 +132,7 @@ def test_a_rival_that_reproduces_everything_too_makes_it_undecided_and_is_named(
     assert "no query tells them apart to 1 digit" in found.why
 
 
-def test_of_two_ways_alike_to_the_digits_given_neither_is_sure():
+def test_of_two_equal_explanations_neither_is_certain():
     qrels = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"a": 1}}
     run = {"q1": ["a", "b", "x"], "q2": ["a"]}
     found = reproduce(qrels, run, "nDCG@3", {"q1": 1.0, "q2": 1.0})
@@ -140,7 +140,7 @@ def test_of_two_ways_alike_to_the_digits_given_neither_is_sure():
     assert "1 query tells this way from the next best" in found.why
 
 
-def test_what_a_sort_without_a_rule_made_is_told_from_what_ties_cannot_make(data):
+def test_an_unstable_sort_is_distinguished_from_impossible_tie_orders(data):
     qrels, run = data
     given = values(evaluate(qrels, run, "nDCG@10"))
     high = values(evaluate(qrels, run, "nDCG@10", ties="best"))
@@ -166,7 +166,7 @@ def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
     assert "found:" not in text.replace("not found:", "")
 
 
-def test_a_mean_alone_finds_what_is_the_only_one_and_says_the_chance(data):
+def test_a_mean_alone_finds_a_unique_explanation_with_its_chance(data):
     there = evaluate(*data, "nDCG(ideal=retrieved)@10").mean()["nDCG(ideal=retrieved)@10"]
     found = reproduce(*data, "nDCG@10", f"{there:.8f}")
     assert (found.best.name, found.sure) == ("ideal of what was retrieved", "sure")
@@ -185,7 +185,7 @@ def test_it_is_the_same_each_time(data):
     assert len(first.reconciliation.contributions) == 3
 
 
-def test_values_of_half_of_the_queries_are_held_against_these_queries(data):
+def test_values_of_half_of_the_queries_are_compared_with_these_queries(data):
     whole = values(evaluate(*data, "nDCG(gain=exp)@10"), 4)
     half = dict(list(whole.items())[: len(whole) // 2])
     found = reproduce(*data, "nDCG@10", half)
@@ -196,13 +196,13 @@ def test_values_of_half_of_the_queries_are_held_against_these_queries(data):
 
 
 @pytest.mark.parametrize("given", ["1.7", {"q1": 0.5, "q2": 61.2}], ids=["mean", "values"])
-def test_what_the_measure_cannot_be_is_told(given, data):
+def test_impossible_values_of_the_measure_are_reported(given, data):
     found = reproduce(*data, "nDCG@10", given)
     assert "beyond what nDCG@10 can be (0 to 1)" in found.given.notes[0]
     assert found.sure == "not found"
 
 
-def test_a_mean_that_three_deviations_hit_is_not_called_sure(data):
+def test_a_mean_that_three_deviations_explain_is_not_certain(data):
     made = evaluate(*data, "nDCG(gain=exp,ideal=topk)@10", ties="input").mean()
     found = reproduce(*data, "nDCG@10", f"{next(iter(made.values())):.8f}")
     assert found.sure in {"likely", "undecided"}
@@ -224,7 +224,7 @@ def test_values_of_other_queries_are_refused(data):
         reproduce(*data, "AP", {"nobody": 0.5})
 
 
-def test_a_way_that_cannot_be_is_passed_over():
+def test_an_impossible_deviation_is_skipped():
     qrels = {"q1": {"a": 1000, "b": 2}, "q2": {"b": 5}}
     found = reproduce(qrels, {"q1": ["b", "a"], "q2": ["b"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
     assert found.tried > 10

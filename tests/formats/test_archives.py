@@ -60,7 +60,7 @@ def test_a_file_in_an_archive_may_be_packed_or_a_table(tmp_path: Path) -> None:
     assert read_qrels(zipped(tmp_path / "q.zip", {"a.tsv": JUDGED}))["q1"] == {"d1": 2.0}
 
 
-def test_an_archive_comes_through_standard_input(
+def test_an_archive_is_read_from_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for texts, read in (({"a.run": RUN}, read_run), (beir("test"), read_qrels)):
@@ -69,7 +69,7 @@ def test_an_archive_comes_through_standard_input(
         assert read("-")["q1"] == read(path)["q1"]
 
 
-def test_of_several_files_one_must_be_named(tmp_path: Path) -> None:
+def test_an_archive_of_several_files_needs_the_name_of_one(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", {f"{n}.run": RUN for n in range(10)})
     for read in (read_run, read_qrels, read_ids):
         with pytest.raises(FormatError, match=r"10 files in this archive: '0\.run'") as caught:
@@ -112,7 +112,7 @@ def test_judgments_are_those_of_the_split(place: str, tmp_path: Path) -> None:
         read_run(path)
 
 
-def test_the_only_split_is_taken_and_said(tmp_path: Path) -> None:
+def test_the_only_split_is_chosen_with_a_note(tmp_path: Path) -> None:
     path = zipped(tmp_path / "mini.zip", beir("dev"))
     assert read_qrels(path).table.notes[-1] == f"{path}: judgments from qrels/dev.tsv"
     two = zipped(tmp_path / "two.zip", beir("dev", "train"))
@@ -122,7 +122,7 @@ def test_the_only_split_is_taken_and_said(tmp_path: Path) -> None:
     assert read_qrels(zipped(tmp_path / "bare.zip", bare))["q2"] == {"test": 1.0}
 
 
-def test_the_folder_of_judgments_itself_will_do(tmp_path: Path) -> None:
+def test_the_folder_of_judgments_itself_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "test.tsv").write_text(JUDGED)
     assert read_qrels(tmp_path / "qrels") == read_qrels(tmp_path)
@@ -183,7 +183,7 @@ def test_a_member_that_claims_too_much_or_too_little_is_refused(tmp_path: Path) 
         read_run(path)
 
 
-def test_a_member_that_packs_well_but_is_small_is_read(tmp_path: Path) -> None:
+def test_a_small_member_with_a_high_compression_ratio_is_read(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", {"a.run": RUN + " " * (4 << 20)})
     assert path.stat().st_size * 200 < 4 << 20
     assert len(read_run(path)) == 1
@@ -197,7 +197,7 @@ def test_a_packed_member_may_not_explode_either(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
-def test_what_follows_excuses_no_explosion(
+def test_data_after_a_compression_bomb_does_not_admit_it(
     packing: Packing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rankgauge.formats.compression._HARMLESS", 1 << 20)
@@ -217,7 +217,7 @@ def test_what_follows_excuses_no_explosion(
         read_run(path)
 
 
-def test_other_strange_archives_are_refused_in_words(tmp_path: Path) -> None:
+def test_other_malformed_archives_are_refused_with_a_message(tmp_path: Path) -> None:
     inner = zipped(tmp_path / "inner.zip", {"a.run": RUN}).read_bytes()
     lzma = zipped(tmp_path / "lzma.zip", {"a.run": RUN}, zipfile.ZIP_LZMA)
     with warnings.catch_warnings():

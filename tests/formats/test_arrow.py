@@ -160,7 +160,7 @@ def test_columns_of_text_are_the_list_of_their_values(column: Any, values: list[
     values=st.lists(st.sampled_from(TEXT) | st.sampled_from(TEXT + ODD), max_size=5),
     sizes=st.lists(st.integers(1, 9), min_size=5, max_size=5),
 )
-def test_values_that_stand_together_are_those_of_the_list(
+def test_contiguous_values_are_those_of_the_list(
     column: Any, values: list[Any], sizes: list[int]
 ) -> None:
     made = column([value for value, size in zip(values, sizes, strict=False) for _ in range(size)])
@@ -264,7 +264,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-def test_ir_measures_says_the_same_of_the_same_frame(frame: Any) -> None:
+def test_ir_measures_agrees_on_the_same_frame(frame: Any) -> None:
     names = ["nDCG@10", "AP", "RR", "P@5", "R@20", "Success@5"]
     made = batch(11, queries=300, grades=(0, 0, 1, 1, 2, 3), missing=False)
     qrels, run = (
@@ -304,7 +304,7 @@ def test_a_slice_keeps_no_more_than_its_bytes() -> None:
     assert len(ids.data) <= 4 + 8
 
 
-def test_text_of_arrow_that_is_no_utf8_is_left_to_the_plain_way() -> None:
+def test_text_of_arrow_that_is_not_utf8_uses_the_slow_path() -> None:
     wrong = pa.array([b"a", b"\xc3", b"\xa9"], pa.binary()).view(pa.string())
     assert packed(wrong) is None
     assert packed(wrong.slice(0, 1)) == Ids.of(["a"])
@@ -359,7 +359,7 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
-def test_everything_else_is_left_to_the_plain_way(values: Any) -> None:
+def test_all_other_types_use_the_slow_path(values: Any) -> None:
     assert packed(values) is None
 
 

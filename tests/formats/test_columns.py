@@ -78,7 +78,7 @@ def test_a_score_decides_beside_a_rank_which_decides_alone(rank: str, tmp_path: 
         ("query_id,doc_id,score,rating", ("query_id", "doc_id", "rating"), "'score'"),
     ],
 )
-def test_of_two_names_of_one_thing_the_order_decides_and_it_is_said(
+def test_the_first_of_two_column_names_is_used_with_a_note(
     header: str, chosen: tuple[str, str, str], beside: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"

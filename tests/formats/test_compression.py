@@ -73,7 +73,7 @@ def test_what_is_packed_here_is_unpacked_by_its_own_library(name: str) -> None:
 
 
 @EACH
-def test_what_is_cut_off_or_followed_by_something_else_is_broken(name: str) -> None:
+def test_truncated_data_and_trailing_data_are_errors(name: str) -> None:
     whole = PACK[name](LINES)
     for size in (len(PACKING[name].starts[0]) + 1, 20, len(whole) // 2, len(whole) - 1):
         with pytest.raises(BrokenPackError):
@@ -87,7 +87,7 @@ def test_what_is_cut_off_or_followed_by_something_else_is_broken(name: str) -> N
 
 
 @EACH
-def test_a_fault_stays_a_fault_however_often_it_is_read(name: str) -> None:
+def test_a_faulty_file_is_refused_each_time_it_is_read(name: str) -> None:
     for size in (2, -3):
         stream = unpacking(io.BytesIO(PACK[name](LINES)[:size]), PACKING[name], "a")
         for _ in range(3):
@@ -102,7 +102,7 @@ def test_zeros_behind_xz_and_gzip_are_filling() -> None:
 
 
 @EACH
-def test_a_run_reads_the_same_however_it_is_packed_and_called(name: str, tmp_path: Path) -> None:
+def test_a_run_reads_the_same_under_any_compression_and_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "plain.run").write_bytes(LINES)
     (tmp_path / "qrels").write_bytes(b"q1 0 d0 1\nq2 0 d7 1\n")
     path = tmp_path / f"a.run{PACKING[name].suffix}"
@@ -136,7 +136,7 @@ def test_texts_ids_and_tables_are_unpacked_too(name: str, tmp_path: Path) -> Non
 
 
 @EACH
-def test_a_broken_file_is_told_with_the_last_good_line(name: str, tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_with_the_last_good_line(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(PACK[name](LINES)[:-9])
     seen = []
@@ -185,7 +185,7 @@ def test_a_small_file_that_becomes_huge_is_stopped(name: str) -> None:
     assert f"{PACKING[name].program} -d FILE" in caught.value.fix
 
 
-def test_what_packs_well_but_is_small_is_read() -> None:
+def test_small_data_with_a_high_compression_ratio_are_read() -> None:
     assert unpacked("xz", bomb("xz", 60 << 20)) == bytes(60 << 20)
 
 
@@ -216,7 +216,7 @@ def test_xz_that_wants_much_memory_is_refused(tmp_path: Path) -> None:
 
 
 @EACH
-def test_what_is_packed_twice_is_unpacked_once(name: str, tmp_path: Path) -> None:
+def test_data_compressed_twice_are_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(PACK[name](LINES)))
     with pytest.raises(FormatError, match=f"{name} data in packed data"):
@@ -239,7 +239,9 @@ def test_a_library_that_is_missing_is_named(
 
 @EACH
 @given(cut=st.integers(0, 200), junk=st.binary(max_size=40))
-def test_whatever_follows_the_first_bytes_there_is_an_end(name: str, cut: int, junk: bytes) -> None:
+def test_any_bytes_after_the_signature_are_read_or_refused(
+    name: str, cut: int, junk: bytes
+) -> None:
     packing: Packing = PACKING[name]
     data = PACK[name](LINES[:400])
     for start in (packing.starts[0], data[:cut]):

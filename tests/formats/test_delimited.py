@@ -64,7 +64,7 @@ def test_a_row_that_would_lose_cells_is_refused(
     assert fix in caught.value.fix
 
 
-def test_what_loses_nothing_is_read(tmp_path: Path) -> None:
+def test_rows_that_lose_nothing_are_read(tmp_path: Path) -> None:
     for name, text, wanted in (
         ("a.csv", 'qid,query\n1,"fees,\nfines ""now"""\n', {"1": 'fees,\nfines "now"'}),
         ("b.csv", "qid,query\n1,fees,\n2,fines\n", {"1": "fees", "2": "fines"}),
@@ -78,7 +78,7 @@ def test_what_loses_nothing_is_read(tmp_path: Path) -> None:
         assert {query.id: query.text for query in found.values()} == wanted
 
 
-def test_rows_of_another_width_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_rows_of_another_width_are_skipped_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("qid,query\n1,fees\n2,fines, loans\n3,books\n", encoding="utf-8")
     faults = Faults()
@@ -93,7 +93,7 @@ def test_an_open_quote_hides_no_judgment(tmp_path: Path) -> None:
         read_subtopic_qrels(path)
 
 
-def test_a_value_beside_those_of_the_header_is_refused(tmp_path: Path) -> None:
+def test_a_value_without_a_header_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "values.csv"
     path.write_text("query,P@5\nq1,0.2,0.4\n", encoding="utf-8")
     with pytest.raises(FormatError, match="line 2: got 3 columns, wanted 2"):

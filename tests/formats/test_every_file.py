@@ -147,7 +147,7 @@ def looked_at(path: Path, kind: str, how: str | bytes) -> list[str]:
 
 
 @pytest.mark.slow
-def test_every_file_is_read_or_refused_as_the_page_says(data_folder: Path) -> None:
+def test_every_file_is_read_or_refused_as_documented(data_folder: Path) -> None:
     known = said_in_the_page()
     assert len(known) > 20
     unsaid = []

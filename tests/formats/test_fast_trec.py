@@ -195,9 +195,7 @@ def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_
 
 @pytest.mark.parametrize("bits", [0, 2, 64])
 @pytest.mark.parametrize("count", [3, 700, 5000])
-def test_ids_get_their_numbers_by_first_appearance_whatever_a_hash_is_worth(
-    monkeypatch, bits, count
-):
+def test_ids_are_numbered_by_first_appearance_for_any_hash(monkeypatch, bits, count):
     hashes = Ids.hashes
     keep = np.uint64((1 << bits) - 1)
     monkeypatch.setattr(Ids, "hashes", lambda self: hashes(self) & keep)
@@ -296,9 +294,7 @@ AWRY = {
 
 @pytest.mark.parametrize("awry", AWRY)
 @pytest.mark.parametrize("score", [b"0.5", b"0.125", b"7"], ids=bytes.decode)
-def test_a_line_that_is_awry_is_read_alike_wherever_it_stands(
-    monkeypatch, line_by_line, awry, score
-):
+def test_a_malformed_line_is_read_alike_at_any_position(monkeypatch, line_by_line, awry, score):
     rows = [(LINE % n).replace(b"0.5", score) for n in range(9)]
     for piece in (1 << 20, 60):
         monkeypatch.setattr(fast_trec, "_PIECE", piece)
@@ -343,7 +339,7 @@ def whole(stream, start):
     return Text(data, len(body), fault)
 
 
-def test_queries_that_stand_apart_are_gathered(line_by_line):
+def test_interleaved_queries_are_grouped(line_by_line):
     text = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 7, n, n) for n in range(100))
     assert outcome(text, RUN) == line_by_line(text, RUN)
 
@@ -415,7 +411,7 @@ def nearest(places):
                     yield f"{digits[:-places]}.{digits[-places:]}".encode()
 
 
-def test_numbers_hard_by_the_middle_of_two_floats_are_those_of_python():
+def test_numbers_near_the_midpoint_of_two_floats_are_those_of_python():
     tokens = [token for places in range(1, 20) for token in nearest(places)]
     assert len(tokens) > 200
     for token, value, sure in zip(tokens, *read(tokens), strict=True):
@@ -424,7 +420,7 @@ def test_numbers_hard_by_the_middle_of_two_floats_are_those_of_python():
 
 @pytest.mark.parametrize("write", [lambda v: f"{v:.6f}", repr, lambda v: repr(v * 1e8), str],
                          ids=["six places", "all digits", "large", "of any length"])  # fmt: skip
-def test_what_retrievers_write_is_hardly_ever_left_to_python(write):
+def test_typical_numbers_rarely_use_the_python_parser(write):
     rng = random.Random(4)
     numbers = [rng.uniform(-5, 30) for _ in range(20_000)]
     if write is str:
@@ -441,7 +437,7 @@ def test_what_retrievers_write_is_hardly_ever_left_to_python(write):
 @pytest.mark.parametrize(
     "last", [b"q", b"q" * 31, b"q" * 9001, b"q" * 8999 + b"r"], ids=["1", "31", "9001", "another"]
 )
-def test_a_query_of_any_length_is_read_alike_wherever_it_stands(line_by_line, last):
+def test_a_query_of_any_length_is_read_alike_at_any_position(line_by_line, last):
     long = [b"q" * 9000, b"q" * 8999 + b"r", b"q" * 9000, last]
     text = b"".join(b"%s Q0 d%d 1 2.5 t\n" % (query, n) for n, query in enumerate(long))
     assert outcome(text, RUN) == line_by_line(text, RUN)

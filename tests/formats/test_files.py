@@ -55,7 +55,7 @@ def sorted_by_score(data: dict[str, dict[str, float]]) -> dict[str, dict[str, fl
     ],
     ids=str,
 )  # fmt: skip
-def test_the_suffix_of_a_name_says_its_format(name: str, form: str | None) -> None:
+def test_the_suffix_of_a_name_determines_its_format(name: str, form: str | None) -> None:
     assert format_of(name) == form
 
 
@@ -153,7 +153,7 @@ def test_the_same_judgments_in_two_formats_are_equal(data_folder: Path) -> None:
         assert read_qrels(folder / "qrels/test.tsv") == read_qrels(folder / "trec/qrels.txt")
 
 
-def test_a_file_that_says_nothing_for_long_takes_no_memory_for_each_line(tmp_path: Path) -> None:
+def test_blank_lines_take_no_memory(tmp_path: Path) -> None:
     def most(empty: int) -> int:
         (tmp_path / "a.run").write_bytes(b"\n" * empty + b"q1 Q0 d1 1 2.5 t\n")
         tracemalloc.start()

@@ -100,7 +100,7 @@ def test_a_run_is_read_from_duckdb() -> None:
 
 
 @EVERY_LIBRARY
-def test_columns_are_known_by_many_names_and_the_choice_is_said(library: Any) -> None:
+def test_columns_have_many_names_and_the_choice_is_noted(library: Any) -> None:
     frame = library({"query": ["text"], "qid": ["q1"], "docno": ["d1"], "label": [2]})
     qrels = Qrels.of(frame)
     assert qrels == Qrels.of({"q1": {"d1": 2}})
@@ -111,7 +111,7 @@ def test_columns_are_known_by_many_names_and_the_choice_is_said(library: Any) ->
     assert Run.of(PANDAS).table.notes == ()
 
 
-def test_a_rank_stands_in_for_missing_scores() -> None:
+def test_a_rank_replaces_missing_scores() -> None:
     frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["b", "a"], "rank": [2, 1]})
     run = Run.of(frame)
     assert run["q"] == {"b": -2.0, "a": -1.0}
@@ -153,7 +153,7 @@ def test_an_empty_frame_holds_nothing(library: Any) -> None:
         ("score", ["1", "2"], "run, row 1: score '1' is text, not a number"),
     ],
 )
-def test_what_a_column_must_not_hold_is_told_with_its_row(
+def test_invalid_cells_are_reported_with_their_row(
     library: Any, column: str, values: list[Any], message: str
 ) -> None:
     data = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [1.0, 2.0], column: values}
@@ -161,7 +161,7 @@ def test_what_a_column_must_not_hold_is_told_with_its_row(
         Run.of(library(data))
 
 
-def test_whole_numbers_that_pandas_made_decimal_are_told_with_the_way_back() -> None:
+def test_ids_that_pandas_converted_to_floats_are_refused_with_a_fix() -> None:
     frame = pd.DataFrame({"query_id": [1, None], "doc_id": [1, 2], "score": [1, 2]})
     with pytest.raises(
         InputError, match=r"query id 1\.0 is a decimal number(.|\n)*astype\('int64'\)"
@@ -177,7 +177,7 @@ def test_mixed_ids_in_a_column_of_objects_are_refused() -> None:
         Run.of(frame)
 
 
-def test_a_frame_without_the_columns_is_told_what_they_are() -> None:
+def test_a_frame_without_the_columns_is_refused_with_their_names() -> None:
     for frame in (PANDAS.set_index("query_id"), POLARS.drop("query_id").lazy()):
         with pytest.raises(InputError, match="run: the columns are 'doc_id', 'score'; a run needs"):
             Run.of(frame)
@@ -216,7 +216,7 @@ def test_an_inner_series_without_labels_is_the_list_of_its_values() -> None:
     assert Run.of({"q1": pl.Series(["d1"])}) == Run.of({"q1": pa.array(["d1"])})
 
 
-def test_labels_that_repeat_are_documents_that_stand_twice() -> None:
+def test_repeated_labels_are_duplicate_documents() -> None:
     twice = pd.Series([2.0, 1.0], index=["d1", "d1"])
     with pytest.raises(InputError, match="document 'd1' occurs twice for query 'q1'"):
         Qrels.of({"q1": twice})

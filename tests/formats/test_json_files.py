@@ -39,7 +39,7 @@ def rows(inner: str, held: list[Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("inner", "held", "names"), SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.json"])
-def test_the_documents_of_a_query_may_stand_in_one_row(
+def test_the_documents_of_a_query_can_be_in_one_row(
     inner: str, held: list[Any], names: str, name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -59,7 +59,7 @@ def test_ranks_alone_give_the_order(tmp_path: Path) -> None:
     assert list(read_run(path)["1"].values()) == [-1, -2]
 
 
-def test_judgments_stand_under_names_of_their_own(tmp_path: Path) -> None:
+def test_judgments_have_separate_names(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"qid": "q", "ratings": [{"doc_id": "d", "grade": 2}]}\n'
                     '{"qid": "p", "ratings": [{"doc_id": "d", "grade": 0}]}\n')  # fmt: skip

@@ -51,7 +51,7 @@ def test_a_packed_file_is_known_by_its_bytes_not_by_its_name(tmp_path: Path) -> 
         assert list(stream) == [b"a\n"]
 
 
-def test_a_broken_pack_is_told_with_the_last_good_line(tmp_path: Path) -> None:
+def test_broken_compressed_data_are_reported_with_the_last_good_line(tmp_path: Path) -> None:
     data = b"".join(b"%d %d\n" % (n, n * n) for n in range(20_000))
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(data)[:-5000])
@@ -64,7 +64,7 @@ def test_a_broken_pack_is_told_with_the_last_good_line(tmp_path: Path) -> None:
     assert caught.value.text == f"{seen[-1] - 1} {(seen[-1] - 1) ** 2}"
 
 
-def test_a_fault_of_the_disk_is_told_with_its_line() -> None:
+def test_a_disk_error_is_reported_with_its_line() -> None:
     class Disk(io.RawIOBase):
         def readable(self) -> bool:
             return True
@@ -104,7 +104,7 @@ def test_standard_input_is_read_and_left_open(
         (b"PAR1\x15", "a Parquet file"),
     ],
 )
-def test_what_is_no_text_is_known_by_its_first_bytes(
+def test_binary_files_are_recognized_by_their_first_bytes(
     start: bytes, what: str, tmp_path: Path
 ) -> None:
     assert mistaken_for(start) == what

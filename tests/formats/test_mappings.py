@@ -258,7 +258,7 @@ def test_a_wrong_number_far_down_is_named() -> None:
     assert caught.value.where == "run, query 'q33', document 'd33-5'"
 
 
-def test_queries_without_documents_stand_between_many_rows() -> None:
+def test_queries_without_documents_can_be_between_many_rows() -> None:
     data: dict[str, Any] = {}
     for query, docs in _many().items():
         data |= {query: docs, f"{query}-empty": {}}

@@ -137,7 +137,7 @@ def test_dicts_of_large_floats_are_joined_as_they_are_or_as_a_table() -> None:
 
 
 @given(st.lists(st.integers(-(2**64), 2**64) | st.integers(LOW - 3, LOW + 3), min_size=1))
-def test_exactly_what_a_float_does_not_hold_is_refused(values: list[int]) -> None:
+def test_exactly_the_numbers_that_a_float_cannot_represent_are_refused(values: list[int]) -> None:
     lost = [value for value in values if int(float(value)) != value]
     assert [value for value in values if is_lost(value, float(value))] == lost
 

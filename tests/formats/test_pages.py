@@ -131,7 +131,7 @@ def test_fields_of_queries_with_ids_are_not_taken_for_documents(tmp_path):
     assert (found.qrels, found.queries["q"].fields) == (None, {"source": "web"})
 
 
-def test_an_id_may_hold_the_sign_between_ids(tmp_path):
+def test_an_id_can_contain_the_separator_of_ids(tmp_path):
     documents = tmp_path / "documents.csv"
     documents.write_text("id,text\na;b,one\na,two\nb,three\n")
     path = tmp_path / "questions.csv"

@@ -93,7 +93,7 @@ def test_every_kind_of_file_reads_by_name_or_not(
 
 
 @EACH
-def test_other_names_and_types_of_columns_are_said(
+def test_other_names_and_types_of_columns_are_noted(
     writer: Callable[[pa.Table], bytes], tmp_path: Path
 ) -> None:
     table = pa.table({
@@ -132,7 +132,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("columns", "message"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
-def test_columns_that_do_not_fit_are_refused_in_words(
+def test_columns_of_the_wrong_type_are_refused_with_a_message(
     columns: dict[str, Any], message: str, library: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -158,7 +158,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 @EACH
-def test_polars_will_do_where_pyarrow_is_missing(
+def test_polars_replaces_a_missing_pyarrow(
     writer: Callable[[pa.Table], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a"

@@ -52,7 +52,7 @@ def test_ids_are_no_questions(tmp_path, text):
         read_qrels(tmp_path / "a.csv")
 
 
-def test_a_document_that_is_not_there_is_refused(notes):
+def test_a_missing_document_is_refused(notes):
     (notes / "questions.csv").write_text("question,relevant\nlong?,refund.md\n")
     with pytest.raises(FormatError, match=r"there is no document 'refund\.md'"):
         read_qrels(notes)
@@ -74,7 +74,7 @@ def test_every_function_takes_questions_and_their_folder(notes):
     ("target", "kind"),
     [("qrels.txt", "qrels"), ("queries.jsonl", "queries"), ("corpus.jsonl", "documents")],
 )
-def test_the_name_of_a_file_says_which_part_is_written(notes, tmp_path, target, kind):
+def test_the_name_of_a_file_determines_the_part_written(notes, tmp_path, target, kind):
     assert convert(notes, tmp_path / target).kind == kind
     assert (tmp_path / target).is_file()
     if kind != "documents":
@@ -82,7 +82,7 @@ def test_the_name_of_a_file_says_which_part_is_written(notes, tmp_path, target, 
         assert (done.kind, done.queries) == (kind, 2)
 
 
-def test_a_file_that_could_hold_several_parts_is_asked_for(notes, tmp_path):
+def test_an_ambiguous_part_must_be_named(notes, tmp_path):
     with pytest.raises(InputError, match="this names one file"):
         convert(notes, tmp_path / "out.csv")
     with pytest.raises(InputError, match="judgments or queries"):

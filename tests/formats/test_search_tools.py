@@ -181,7 +181,7 @@ def test_a_response_of_rank_eval_is_a_run(wrapped: bool, tmp_path: Path) -> None
     assert run.table.notes == ()
 
 
-def test_hits_without_scores_stand_in_their_order(tmp_path: Path) -> None:
+def test_hits_without_scores_keep_their_order(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", response(scores=False))
     run = read_run(path)
     assert run["red dress"] == {"B99": -1.0, "B07": -2.0}
@@ -208,7 +208,7 @@ def test_queries_that_failed_are_a_warning(tmp_path: Path) -> None:
     assert "'shoes'" in said
 
 
-def test_documents_of_two_indices_are_two_unless_ids_tell_them_apart(tmp_path: Path) -> None:
+def test_documents_of_two_indices_are_different_unless_ids_are_unique(tmp_path: Path) -> None:
     value = rank_eval_request()
     value["requests"][1]["ratings"] = [{"_index": "old", "_id": "B55", "rating": 1}]
     qrels = read_qrels(written(tmp_path / "a.json", value))
@@ -227,7 +227,7 @@ def test_what_has_no_rating_is_not_judged(tmp_path: Path) -> None:
     assert read_qrels(path).table.notes == (f"{path}: 1 documents without a rating: not judged",)
 
 
-def test_a_document_rated_twice_is_told(tmp_path: Path) -> None:
+def test_a_document_rated_twice_is_reported(tmp_path: Path) -> None:
     value = rank_eval_request()
     value["requests"][0]["ratings"].append({"_index": "shop", "_id": "B07", "rating": 1})
     with pytest.raises(RankgaugeError, match="document 'B07' occurs twice for query 'red dress'"):

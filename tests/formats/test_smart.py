@@ -34,7 +34,7 @@ def test_a_pair_that_is_there_is_relevant(form: str, text: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", LETOR.values(), ids=LETOR)
-def test_the_document_of_a_line_of_letor_stands_behind_a_sign(text: str, tmp_path: Path) -> None:
+def test_the_document_of_a_letor_line_is_in_its_comment(text: str, tmp_path: Path) -> None:
     path = tmp_path / "ratings.txt"
     path.write_text(text)
     expected = Qrels.of({"1": {"d1": 3, "d2": 0}, "2": {"d1": 1}})
@@ -69,7 +69,7 @@ def test_texts_of_smart_have_sections(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"), [(".I 1\n.T\n.W\n", "no text"), (".I \n.W\nmore\n", "no id")]
 )
-def test_a_text_of_smart_without_id_or_text_is_told(
+def test_a_smart_text_without_id_or_text_is_reported(
     text: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.qry"
@@ -78,7 +78,7 @@ def test_a_text_of_smart_without_id_or_text_is_told(
         read_queries(path)
 
 
-def test_a_text_of_smart_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_smart_text_that_is_not_utf8_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.qry"
     path.write_bytes(b".I 1\n.W\nok\n.I 2\n.W\ncaf\xe9\n")
     with pytest.raises(FormatError, match="line 6: byte 0xe9 is not UTF-8"):

@@ -34,7 +34,7 @@ def test_a_header_names_the_columns(
     assert read_qrels(path) == JUDGED
 
 
-def test_columns_may_stand_in_any_order_among_others(tmp_path: Path) -> None:
+def test_columns_can_be_in_any_order_among_others(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('text,grade,doc_id,query_id\n"a, ""b""\nc",2,d1,q1\n,0,d2,q1\nx,1,d1,q2\n')
     qrels = read_qrels(path)
@@ -55,7 +55,7 @@ def test_a_run_without_scores_is_read_by_its_rank(tmp_path: Path) -> None:
     )
 
 
-def test_an_unknown_header_of_a_tsv_is_told_as_one(tmp_path: Path) -> None:
+def test_an_unknown_header_of_a_tsv_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("one\ttwo\tthree\nq1\td1\t1\n")
     with pytest.raises(FormatError, match="line 1: the columns are 'one', 'two', 'three'"):
@@ -91,7 +91,7 @@ def test_json_is_a_mapping_of_queries_or_of_columns(text: str, suffix: str, tmp_
     assert read_qrels(path) == JUDGED
 
 
-def test_a_comma_before_the_decimals_is_told(tmp_path: Path) -> None:
+def test_a_decimal_comma_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("qid;docno;score\nq1;d1;0,5\n")
     with pytest.raises(FormatError, match=r"line 2, column 3: score '0,5' .*\nfix: .*with a point"):
@@ -121,14 +121,14 @@ def test_a_repeated_key_among_many_is_found_at_once(tmp_path: Path) -> None:
     assert time.process_time() - start < 5
 
 
-def test_a_cell_beyond_the_limit_is_told(tmp_path: Path) -> None:
+def test_a_cell_beyond_the_limit_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"qid,docno,score\nq1,{'d' * 200_000},1\n")
     with pytest.raises(FormatError, match=r"(?s)more than 131072 characters.*JSON lines"):
         read_run(path)
 
 
-def test_ids_of_a_table_are_taken_as_they_stand(tmp_path: Path) -> None:
+def test_ids_of_a_table_are_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('qid,docno,score\n01, d1,1\n1,"d,2",1\n', encoding="utf-8")
     assert read_run(path) == Run.of({"01": {" d1": 1.0}, "1": {"d,2": 1.0}}, name="a")

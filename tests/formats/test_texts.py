@@ -68,7 +68,7 @@ def test_what_stays_in_a_file_is_what_is_read_into_memory(tmp_path, name, data):
             texts["D1"]
 
 
-def test_an_id_that_stands_twice_is_refused_with_both_lines(tmp_path):
+def test_a_duplicate_id_is_refused_with_both_lines(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(JSONL + '\n\n{"_id": "d7", "text": "again"}')
     with pytest.raises(FormatError, match="'d7' is also in line 8") as caught:
@@ -77,7 +77,7 @@ def test_an_id_that_stands_twice_is_refused_with_both_lines(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
-def test_what_does_not_fit_is_passed_over_each_time(tmp_path, ending):
+def test_invalid_texts_are_skipped_each_time(tmp_path, ending):
     path = tmp_path / f"a.jsonl{ending}"
     lines = [
         "no",
@@ -111,14 +111,14 @@ def test_an_empty_file_is_refused(tmp_path):
         stored(tmp_path / "a.jsonl")
 
 
-def test_an_index_tells_where_an_id_may_stand():
+def test_an_index_gives_the_candidate_positions_of_an_id():
     index = HashIndex(["b", "a", "c", "a"])
     assert [index.places(key) for key in ("a", "b", "c", "d")] == [[1, 3], [0], [2], []]
     assert index.suspects() == {1, 3}
     assert (len(index), HashIndex([]).places("a"), HashIndex([]).suspects()) == (4, [], frozenset())
 
 
-def test_short_texts_are_held_and_long_ones_stay(tmp_path):
+def test_short_texts_are_kept_in_memory_and_long_ones_on_disk(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(JSONL)
     assert isinstance(kept(TextReader(TextSource.of(path))), dict)

@@ -96,7 +96,7 @@ def test_a_run_of_three_columns_is_evaluated_as_it_is_read(tmp_path: Path) -> No
     assert upside_down.mean()["RR"] == 1.0
 
 
-def test_a_path_with_its_format_may_stand_for_a_path(tmp_path: Path) -> None:
+def test_a_path_with_its_format_replaces_a_path(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n")
     run = Run.of(InFormat(path, "trec"))
@@ -123,9 +123,7 @@ def test_cells_between_tabs_may_hold_blanks_and_be_few(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read", [read_run, read_qrels], ids=["run", "judgments"])
-def test_a_blank_parts_no_cells_where_the_tabs_are_as_many_as_they_should_be(
-    read: Any, tmp_path: Path
-) -> None:
+def test_blanks_do_not_split_cells_if_tabs_do(read: Any, tmp_path: Path) -> None:
     """Three fields, two tabs: only the blank says that they are no three cells."""
     path = tmp_path / "a.tsv"
     path.write_text("q1\td1\t1\nq1 d2\t2\t\n")
@@ -142,7 +140,7 @@ def test_five_fields_are_a_run_without_a_tag(tmp_path: Path) -> None:
         read_run(path)
 
 
-def test_words_behind_the_tag_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_words_after_the_tag_are_skipped_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 2.5 my tag\nq1 Q0 d2 2 1.5 tag\nq1 Q0 d3 3 1 my other tag\n")
     run = read_run(path)

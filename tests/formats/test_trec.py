@@ -29,7 +29,7 @@ TEXT = b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1 t\nq2 Q0 d1 1 -3e0 t\n"
         TEXT.replace(b"q1 Q0 d1 1", b"  q1 Q0 d1 99"),
     ],
 )
-def test_a_run_is_read_whatever_stands_between(data: bytes, tmp_path: Path) -> None:
+def test_a_run_is_read_with_any_separators(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_bytes(data)
     assert read_run(path) == Run.of(RUN, name="a")
@@ -64,7 +64,7 @@ def test_ids_that_are_not_utf8_are_kept_as_bytes_with_a_note(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", ["1_0", "0x10", "--1", "1,5", "1.5.2", "٣", "one", "1e", "+-1"])
-def test_what_others_do_not_read_as_a_number_is_refused(number: str, tmp_path: Path) -> None:
+def test_numbers_that_other_tools_cannot_read_are_refused(number: str, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text(f"q1 Q0 d1 1 {number} t\n", encoding="utf-8")
     with pytest.raises(FormatError, match="is not a number") as caught:
@@ -113,7 +113,7 @@ def test_a_broken_line_among_many_is_found_by_its_number(tmp_path: Path) -> None
     ids=["word", "words", "tabs", "returns", "comment", "braces", "id", "number", "quotes"],
 )
 @pytest.mark.parametrize("suffix", ["run", "csv", "tsv", "json", "jsonl"])
-def test_a_line_of_a_megabyte_is_refused_without_a_hang_and_in_few_words(
+def test_a_line_of_a_megabyte_is_refused_quickly_with_a_short_message(
     data: bytes, suffix: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"a.{suffix}"

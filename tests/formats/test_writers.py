@@ -224,7 +224,7 @@ UNPACKERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("end", UNPACKERS)
 @pytest.mark.parametrize("form", ["trec", "csv", "tsv", "json", "jsonl"])
-def test_the_last_ending_packs_and_the_one_before_it_says_the_format(end, form, tmp_path):
+def test_the_last_suffix_compresses_and_the_one_before_it_is_the_format(end, form, tmp_path):
     table = Qrels.of(sample_path("qrels.txt")).table
     write_table(table, tmp_path / f"plain.{form}", JUDGMENTS)
     for name in ("one", "two"):
@@ -299,13 +299,13 @@ def test_a_run_is_no_judgments(form, tmp_path):
         write_table(Run.of({"q": ["d"]}).table, tmp_path / "a", RUN, form=form)
 
 
-def test_a_document_that_stands_twice_cannot_be_an_object(tmp_path):
+def test_a_duplicate_document_cannot_be_an_object(tmp_path):
     run = Run.of([("q", "d", 1.0), ("q", "d", 2.0)])
     with pytest.raises(InputError, match="document 'd' occurs twice for query 'q'"):
         write_table(run.table, tmp_path / "a.json", RUN)
 
 
-def test_an_elasticsearch_request_says_what_a_server_wants(tmp_path):
+def test_an_elasticsearch_request_has_the_fields_of_the_api(tmp_path):
     write_table(Qrels.of({"q": {"d": 1}}).table, tmp_path / "a", JUDGMENTS, form="rank-eval")
     assert json.loads((tmp_path / "a").read_text()) == {
         "requests": [
@@ -319,7 +319,7 @@ def test_an_elasticsearch_request_says_what_a_server_wants(tmp_path):
     }
 
 
-def test_an_opensearch_list_says_what_a_server_wants(tmp_path):
+def test_an_opensearch_list_has_the_fields_of_the_api(tmp_path):
     table = Qrels.of({"q": {"d": 1, "e": 0.5}}).table
     write_table(table, tmp_path / "a.json", JUDGMENTS, form="opensearch")
     assert json.loads((tmp_path / "a.json").read_text()) == {

@@ -258,7 +258,7 @@ def test_it_is_written_in_rank_order_and_equal_scores_by_id_descending(task):
 
 
 @given(tasks())
-def test_each_query_stands_alone(task):
+def test_queries_are_independent(task):
     runs, method, words = task
     whole = fuse(runs, method, **words)
     for query in whole:
@@ -301,7 +301,7 @@ def test_a_run_of_weight_0_takes_no_part(task):
 
 
 @given(several())
-def test_by_condorcet_a_set_that_beats_all_others_stands_above_them(runs):
+def test_a_condorcet_winning_set_ranks_above_all_others(runs):
     """The strongly connected components of the majority graph, ties both ways, stay in order."""
     for query, found in fuse(runs, "condorcet").items():
         docs, beats = majority([run.get(query, {}) for run in runs], [1.0] * len(runs))
@@ -327,7 +327,7 @@ def test_bounds_of_the_methods(runs):
 # ---- examples that can be followed by hand
 
 
-def test_a_cycle_of_majorities_is_a_tie_and_its_followers_stand_below():
+def test_a_cycle_of_majorities_is_a_tie_above_its_followers():
     runs = [{"q": ["a", "b", "c", "z"]}, {"q": ["b", "c", "a", "z"]}, {"q": ["c", "a", "b", "z"]}]
     assert dict(fuse(runs, "condorcet")["q"]) == {"c": 1.0, "b": 1.0, "a": 1.0, "z": -3.0}
     assert list(fuse(runs, "condorcet")["q"]) == ["c", "b", "a", "z"]
@@ -387,7 +387,7 @@ def test_a_score_beyond_all_scales_is_refused_where_scores_are_read():
     assert fuse(runs)["q"] == {"a": 2 / 61}
 
 
-def test_ids_of_one_hash_are_told_apart():
+def test_ids_with_equal_hashes_are_distinguished():
     """Ids beyond 128 bytes are hashed by CRC-32 and their first 128 bytes: two can be found."""
     seen, start = {}, b"x" * 140
     rng = random.Random(1)
@@ -421,7 +421,7 @@ def test_many_queries_come_out_as_one_by_one():
         assert list(alone[query].items()) == list(whole[query].items())
 
 
-def test_the_run_says_what_made_it():
+def test_the_run_records_its_method_and_sources():
     runs = {"bm25": {"q": ["a"]}, "dense": {"q": ["b"]}}
     found = fuse(runs, "CombSUM", norm="zmuv", name="both")
     assert found.name == "both"
@@ -465,12 +465,12 @@ A, B = {"q": ["a", "b"]}, {"q": ["b", "c"]}
         ([[("q", "d", 1.0), ("q", "d", 2.0)], B], {}, InputError, "occurs twice for query 'q'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_fused_is_said(runs, words, error, said):
+def test_impossible_fusions_are_refused(runs, words, error, said):
     with pytest.raises(error, match=said.replace("(", r"\(")):
         fuse(runs, **words)
 
 
-def test_runs_without_a_common_query_or_document_are_put_beside_each_other():
+def test_runs_without_common_queries_or_documents_are_combined():
     found = fuse([{"q1": ["a"]}, {"q2": ["b"]}])
     assert plain(found) == {"q1": {"a": 1 / 61}, "q2": {"b": 1 / 61}}
 

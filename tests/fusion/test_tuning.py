@@ -95,7 +95,7 @@ def test_the_values_are_those_of_evaluate():
     assert FOUND.others["untuned wsum(norm=min-max, weights=0.5/0.5)"] == untuned
 
 
-def test_it_says_in_words_how_the_parameters_were_chosen():
+def test_it_describes_how_the_parameters_were_chosen():
     message = "\n".join(FOUND.sentences)
     assert "11 choices for wsum: norm min-max; weights 0.5/0.5, 0.6/0.4" in message
     assert "5 folds of the 30 judged queries, seed 0" in message
@@ -137,7 +137,7 @@ def test_a_run_without_judged_queries_may_still_be_fused():
     assert found.run["zz"] == fuse([BM25, other], "wsum", weights=(0.5, 0.5))["zz"]
 
 
-def test_two_runs_of_one_name_are_told_apart():
+def test_two_runs_with_the_same_name_are_distinguished():
     found = tune_fusion(QRELS, [BM25, Run.of(KEYWORD, name="bm25")])
     assert list(found.others) == ["untuned rrf(k=60)", "bm25 (1)", "bm25 (2)"]
 
@@ -177,7 +177,7 @@ def test_the_order_of_everything_changes_nothing():
     assert [fold.chosen for fold in again.folds] == [fold.chosen for fold in FOUND.folds]
 
 
-def test_two_calls_say_the_same_and_it_survives_a_pickle():
+def test_two_calls_give_equal_results_that_can_be_pickled():
     assert tune_fusion(QRELS, RUNS, method="wsum") == FOUND
     assert pickle.loads(pickle.dumps(FOUND)) == FOUND
 
@@ -225,7 +225,7 @@ def test_weight_grids_are_complete(runs, step):
         ({"measure": "NumRel"}, InputError, "neither better high nor low"),
     ],
 )
-def test_what_cannot_be_tuned_is_said(words, error, said):
+def test_impossible_tuning_is_refused(words, error, said):
     with pytest.raises(error, match=said):
         tune_fusion(QRELS, RUNS, **words)
 
@@ -240,7 +240,7 @@ def test_too_many_runs_for_a_grid_of_weights():
         weight_grid(1)
 
 
-def test_one_judged_query_or_none_in_common_is_said():
+def test_one_judged_query_or_none_in_common_is_refused():
     with pytest.raises(InputError, match="judge more queries"):
         tune_fusion({"q01": {"d"}}, RUNS)
     with pytest.raises(MismatchError, match="no query in common"):

@@ -114,7 +114,7 @@ def _without(key):
         (MADE.to_json()[:3000], "not a baseline"),
     ],
 )
-def test_a_damaged_file_is_refused_and_told_how_to_renew_it(tmp_path, text, said):
+def test_a_damaged_file_is_refused_with_the_command_to_renew_it(tmp_path, text, said):
     path = tmp_path / "base.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises((FormatError, InputError)) as raised:
@@ -148,7 +148,7 @@ def test_whatever_is_edited_by_hand_is_refused(tmp_path, path):
     assert raised.value.fix == "write it anew: rankgauge gate QRELS RUN --update-baseline"
 
 
-def test_a_file_that_is_not_there_or_cannot_be_read_is_told(tmp_path):
+def test_a_missing_or_unreadable_file_is_reported(tmp_path):
     with pytest.raises(InputError, match="there is no baseline yet"):
         Baseline.read(tmp_path / "none.json")
     with pytest.raises(InputError, match="cannot be read"):
@@ -159,7 +159,7 @@ def test_a_file_that_is_not_there_or_cannot_be_read_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["a\0b", "", "."])
-def test_a_path_that_cannot_be_is_told(path):
+def test_an_impossible_path_is_reported(path):
     with pytest.raises(InputError, match="cannot be"):
         Baseline.read(path)
     with pytest.raises(InputError, match="cannot be"):
@@ -168,7 +168,7 @@ def test_a_path_that_cannot_be_is_told(path):
         gate(QRELS, RUN, {"latency": {"p50": 1.1}}, baseline=MADE, latency=(path, path))
 
 
-def test_a_mean_of_what_is_not_there_is_told():
+def test_a_mean_of_a_missing_measure_is_reported():
     with pytest.raises(InputError, match="the baseline has no AP"):
         MADE.mean("AP")
     with pytest.raises(InputError, match="the baseline has no query 'zz'"):
@@ -190,7 +190,7 @@ def test_writing_leaves_the_old_file_whole_if_it_fails(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_what_is_given_as_a_baseline_and_is_none_is_told():
+def test_an_object_that_is_no_baseline_is_refused():
     with pytest.raises(InputError, match="got int where a baseline was wanted"):
         gate(QRELS, RUN, baseline=3)
 

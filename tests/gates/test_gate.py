@@ -111,7 +111,7 @@ def test_values_that_are_the_same_pass_whatever_the_margin():
     assert found.checks[0].numbers.p_worse == 1.0
 
 
-def test_a_wide_interval_is_inconclusive_and_says_what_would_decide():
+def test_a_wide_interval_is_inconclusive_with_the_queries_needed():
     qrels = {f"q{n}": {"d"} for n in range(40)}
     old = Baseline.from_run(qrels, {q: ["d", "x"] for q in qrels}, RR)
     new = {q: ["x", "d"] if n < 2 else ["d", "x"] for n, q in enumerate(qrels)}
@@ -142,7 +142,7 @@ def test_the_number_of_queries_that_would_decide_is_the_smallest():
     assert queries_to_decide(bounds, 5) == next(n for n in range(2, 10_000) if enough(n))
 
 
-def test_so_many_queries_without_any_change_decide_as_is_said():
+def test_the_queries_needed_without_a_change_decide_the_gate():
     """Second opinion: Clopper and Pearson's bound of 0 losses in n queries, from SciPy."""
     needed = queries_to_decide(non_inferiority(np.zeros(30), 0.02, lowest=-1.0), 30)
     assert needed == next(n for n in range(2, 10_000) if scipy_stats.beta.ppf(0.95, 1, n) <= 0.02)
@@ -161,7 +161,7 @@ def test_a_loss_at_which_more_queries_would_fail_is_counted_by_the_upper_bound()
     assert queries_to_decide(bounds, 6) == next(n for n in range(2, 10_000) if enough(n))
 
 
-def test_a_loss_above_the_margin_that_is_not_sure_is_suspect():
+def test_a_loss_above_the_margin_that_is_not_significant_is_suspect():
     qrels = {f"q{n}": {"d"} for n in range(30)}
     old = Baseline.from_run(qrels, {q: ["d"] for q in qrels}, _with(depth="any"))
     new = {q: ["d"] if n > 1 else ["x"] for n, q in enumerate(qrels)}
@@ -276,7 +276,7 @@ def _against(qrels, run, **rules):
     return gate(qrels, run, _with(**rules), baseline=OLD)
 
 
-def test_queries_that_came_or_went_are_not_comparable():
+def test_added_or_removed_queries_are_not_comparable():
     fewer = {query: QRELS[query] for query in list(QRELS)[:50]}
     found = _against(fewer, RUNS["s1"])
     assert (found.verdict, found.exit_code()) == ("NOT COMPARABLE", 4)
@@ -365,7 +365,7 @@ def test_too_many_queries_without_a_ranking_are_not_comparable():
         ({"forbidden": ["c"], "k": 3}, "document 'c' is at rank 3, where it is forbidden"),
     ],
 )
-def test_contracts_hold_single_queries(contract, said):
+def test_contracts_check_single_queries(contract, said):
     rules = {"contracts": [{"query": "q1", **contract}]}
     found = gate({"q1": {"a"}}, {"q1": ["a", "b", "c"]}, rules, baseline=None)
     assert found.verdict == ("PASS" if said is None else "FAIL")
@@ -379,13 +379,13 @@ def test_a_contract_looks_at_ranks_by_the_policy_of_ties():
     assert gate({"q1": {"a"}}, tied, rules, baseline=None).verdict == "PASS"
 
 
-def test_a_contract_about_a_query_that_is_nowhere_is_an_error():
+def test_a_contract_on_an_unknown_query_is_an_error():
     rules = {"contracts": [{"query": "q9", "must_include": ["a"]}]}
     with pytest.raises(InputError, match="'q9' is neither judged nor in the run"):
         gate({"q1": {"a"}}, {"q1": ["a"]}, rules, baseline=None)
 
 
-def test_a_floor_holds_a_mean():
+def test_a_floor_limits_a_mean():
     mean = evaluate(QRELS, RUNS["s1"], "nDCG@10").mean()["nDCG@10"]
     for floor, verdict in ((mean, "IDENTICAL"), (mean + 0.001, "FAIL")):
         rules = {"measures": {"nDCG@10": {"floor": floor}}}
@@ -407,7 +407,7 @@ def test_a_floor_for_what_is_undefined_everywhere_is_not_reached():
     assert "undefined in every query" in found.checks[0].sentence
 
 
-def test_nothing_to_hold_a_run_against_is_an_error():
+def test_a_gate_without_baseline_or_floor_is_an_error():
     with pytest.raises(InputError, match="nothing to compare the run with"):
         gate(QRELS, RUNS["s1"], baseline=None)
 
@@ -425,7 +425,7 @@ def test_the_worst_verdict_is_the_verdict_and_gives_the_exit_code():
     assert (latent.exit_code(), latent.exit_code(strict=True)) == (0, 3)
 
 
-def test_a_result_shows_itself_and_travels():
+def test_a_result_is_printed_and_pickled():
     found = gate(QRELS, RUNS["s0"], baseline=OLD)
     assert "FAIL" in repr(found)
     assert found._repr_html_().count("<table") == 2
@@ -501,7 +501,7 @@ def test_other_policies_are_another_definition():
     assert found.verdict == "NOT COMPARABLE"
 
 
-def test_what_an_evaluation_cannot_be_gated_by_is_told():
+def test_rules_that_need_a_run_are_refused_for_evaluations():
     evaluation = _two()[1]
     contracts = {"contracts": [{"query": "q00", "must_include": ["d"]}]}
     with pytest.raises(InputError, match="contracts and an evaluation"):
@@ -520,7 +520,7 @@ def test_failed_queries_of_an_evaluation_are_counted():
     assert "have no ranking" in found.checks[0].sentence
 
 
-def test_values_made_elsewhere_are_gated():
+def test_external_values_are_gated():
     ids = [f"q{n}" for n in range(40)]
     old = Evaluation.from_values("old", ids, {"RR": [0.5 + n % 5 / 10 for n in range(40)]})
     new = Evaluation.from_values("new", ids, {"RR": [0.2 + n % 5 / 10 for n in range(40)]})
@@ -544,7 +544,7 @@ def test_a_run_without_a_loss_passes_the_testable_margin_with_a_power_of_80_perc
 
 
 @pytest.mark.parametrize(("queries", "few"), [(25, True), (140, True), (160, False)])
-def test_margins_that_even_an_unchanged_run_cannot_pass_are_said_with_the_baseline(queries, few):
+def test_margins_that_an_unchanged_run_cannot_pass_are_noted_with_the_baseline(queries, few):
     qrels = {f"q{n}": {"d1": 1} for n in range(queries)}
     run = {query: ["d1"] for query in qrels}
     rules = GateRules.of(_with())

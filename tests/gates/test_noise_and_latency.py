@@ -47,7 +47,7 @@ def test_differences_within_the_jitter_count_as_ties():
     assert (found.lower, found.gain) == (plain.lower, plain.gain)
 
 
-def test_the_margin_is_held_against_the_whole_band():
+def test_the_margin_is_compared_with_the_whole_band():
     runs = jittered(range(4))
     band = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise.bands["nDCG@10"]
     for share, refused in ((0.99, True), (1.01, False)):

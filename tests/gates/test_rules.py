@@ -45,7 +45,7 @@ def test_a_file_is_read_whole(tmp_path):
     assert rules.anchor == str(tmp_path / "release.json")
 
 
-def test_pyproject_holds_the_same_keys_in_its_table(tmp_path):
+def test_pyproject_has_the_same_keys_in_its_table(tmp_path):
     inner = WHOLE.replace("[measures]", "[tool.rankgauge.gate.measures]")
     inner = inner.replace("[[contracts]]", "[[tool.rankgauge.gate.contracts]]")
     inner = inner.replace("[latency]", "[tool.rankgauge.gate.latency]")
@@ -124,7 +124,7 @@ def test_without_rules_one_measure_is_gated(tmp_path):
         (7, InputError, "got int for the rules"),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_mends_it(given, error, said):
+def test_a_mistake_is_reported_with_its_position_and_a_fix(given, error, said):
     with pytest.raises(error) as raised:
         GateRules.of(given)
     assert said in str(raised.value)
@@ -147,7 +147,7 @@ def test_a_mistake_is_told_with_its_place_and_what_mends_it(given, error, said):
         ("missing.toml", None, "there is no such file"),
     ],
 )
-def test_a_file_that_holds_no_rules_is_told(tmp_path, name, text, said):
+def test_a_file_without_rules_is_reported(tmp_path, name, text, said):
     path = tmp_path / name
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -156,7 +156,7 @@ def test_a_file_that_holds_no_rules_is_told(tmp_path, name, text, said):
     assert said in str(raised.value)
 
 
-def test_rules_under_a_name_nobody_knows_are_not_taken_for_none(tmp_path):
+def test_rules_under_an_unknown_name_are_not_ignored(tmp_path):
     path = tmp_path / "pyproject.toml"
     path.write_text("[tool.rankgauge.gates.measures]\n'RR' = { margin = 0.05 }\n")
     with pytest.raises(

@@ -64,7 +64,7 @@ def bits(evaluation: Evaluation) -> bytes:
     return np.ascontiguousarray(evaluation.per_query).tobytes()
 
 
-def test_what_is_saved_comes_back_to_the_last_bit(where):
+def test_an_evaluation_round_trips_bit_for_bit(where):
     with History.open(where) as history:
         for evaluation in (made(), full()):
             entry = history.add(evaluation, QRELS, run=RUN)
@@ -140,7 +140,7 @@ def test_scores_that_are_not_those_of_the_values_are_damage(tmp_path, body):
             history.load(entry)
 
 
-def test_what_is_known_of_an_evaluation_is_what_was_said(where):
+def test_metadata_of_an_evaluation_are_those_given(where):
     moment = datetime(2026, 1, 5, 12, 30, tzinfo=timezone(timedelta(hours=2)))
     with History.open(where) as history:
         entry = history.add(
@@ -216,7 +216,7 @@ def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
 @pytest.mark.parametrize(
     "given", ["yesterday", 1767571200, "2026-13-01", "", "0001-01-01T00:00:00+02:00"]
 )
-def test_what_is_no_time_is_refused_and_told_what_is(tmp_path, given):
+def test_an_invalid_time_is_refused_with_valid_forms(tmp_path, given):
     with (
         History.open(tmp_path / "history.db") as history,
         pytest.raises(
@@ -226,7 +226,7 @@ def test_what_is_no_time_is_refused_and_told_what_is(tmp_path, given):
         history.add(made(), QRELS, time=given)
 
 
-def test_entries_can_be_asked_for_by_run_and_measure(where):
+def test_entries_can_be_filtered_by_run_and_measure(where):
     with History.open(where) as history:
         history.add(replace(made(), run_name="a\x00\udcff'; --"), QRELS)
         history.add(evaluate(QRELS, RUN, "AP"), QRELS)
@@ -236,7 +236,7 @@ def test_entries_can_be_asked_for_by_run_and_measure(where):
         assert history.entries(run="nobody") == ()
 
 
-def test_queries_are_kept_once_for_all_evaluations_of_them(tmp_path):
+def test_queries_are_stored_once_for_all_their_evaluations(tmp_path):
     path = tmp_path / "history.db"
     with History.open(path) as history:
         first, second = (history.add(made(), QRELS) for _ in range(2))
@@ -293,7 +293,7 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
     [{"a": (1, 2)}, {1: "a"}, {"a": float("nan")}, {"a": {1, 2}}, {"a": object()}],
     ids=["a tuple", "a key that is a number", "NaN", "a set", "an object"],
 )
-def test_settings_that_would_come_back_otherwise_are_refused(settings, tmp_path):
+def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
     with History.open(tmp_path / "history.db") as history:
         with pytest.raises(InputError, match="the settings cannot be kept as they are"):
             history.add(made(), QRELS, settings=settings)
@@ -316,7 +316,7 @@ def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):
         history.add(made(), QRELS, **choices)
 
 
-def test_only_evaluations_are_kept(tmp_path):
+def test_only_evaluations_are_saved(tmp_path):
     with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match="got dict"):
         history.add(made().mean(), QRELS)
 
@@ -334,7 +334,7 @@ def test_a_place_is_a_path_or_a_url(where):
         History.open(where)
 
 
-def test_a_measure_that_this_version_does_not_know_speaks_for_itself(tmp_path):
+def test_a_measure_unknown_to_this_version_keeps_its_stored_definition(tmp_path):
     path = tmp_path / "h.db"
     with History.open(path) as history:
         entry = history.add(evaluate(QRELS, RUN, "RR"), QRELS)
@@ -374,7 +374,7 @@ def test_records_are_judgments_and_run_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "1", 1.0, None])
-def test_a_number_that_is_none_is_told(which, tmp_path):
+def test_an_invalid_number_is_reported(which, tmp_path):
     with History.open(tmp_path / "h.db") as history:
         history.add(made(), QRELS)
         with pytest.raises(InputError, match="evaluation"):

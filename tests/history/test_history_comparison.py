@@ -86,7 +86,7 @@ def test_ndcg_at_10_comes_first_if_both_have_it(history):
 
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=12), st.permutations(range(12)))
-def test_turned_round_the_sign_turns_and_order_of_queries_is_nothing(tmp_path_factory, to, order):
+def test_swapping_the_evaluations_flips_the_sign(tmp_path_factory, to, order):
     with History.open(tmp_path_factory.mktemp("h") / "h.db") as history:
         one, other = keep(history, at(BEFORE)), keep(history, at(to))
         names = list(QRELS)
@@ -120,7 +120,7 @@ def test_an_evaluation_is_identical_with_itself(history):
         ([1] * 12, "identical"),
     ],
 )
-def test_verdicts_say_what_interval_and_test_agree_on(to, verdict, history):
+def test_verdicts_need_agreement_of_interval_and_test(to, verdict, history):
     change = history.compare(keep(history, at([1] * 12)), keep(history, at(to)))
     assert change.differences[0].verdict == verdict
     assert verdict in change.sentence
@@ -189,14 +189,14 @@ def test_what_has_no_better_side_is_higher_or_lower(history):
     assert "NumRet: means are sums, differences are per query" in change.notes
 
 
-def test_queries_without_a_value_in_both_are_left_out_and_that_is_said(history):
+def test_queries_without_a_value_in_both_are_left_out_with_a_note(history):
     ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
     change = history.compare(*ids)
     assert change.differences[0].queries == 10
     assert any("compared are: FirstRel 10" in note for note in change.notes)
 
 
-def test_two_definitions_of_one_name_are_each_held_against_their_own(history):
+def test_equal_names_with_different_definitions_are_compared_separately(history):
     graded = {query: {"d1": 3, "d2": 1} for query in QRELS}
     one = keep(history, at(BEFORE), ("nDCG@10",), qrels=graded)
     other = keep(history, at(AFTER), ("nDCG@10", "nDCG(gain=exp)@10"), qrels=graded)
@@ -216,7 +216,7 @@ def refused(history, *which, **choices) -> str:
     return str(caught.value)
 
 
-def test_other_judgments_are_refused_unless_asked_for_and_then_said_aloud(history):
+def test_different_judgments_are_refused_or_compared_with_a_warning(history):
     more = {query: {**docs, "d2": 1} for query, docs in QRELS.items()}
     one, other = keep(history, at(BEFORE)), keep(history, at(BEFORE), qrels=more)
     said = refused(history, one, other)
@@ -245,7 +245,7 @@ def test_other_policies_are_refused(history):
     assert "undefined=zero in 1, undefined=skip in 3" in refused(history, one, third)
 
 
-def test_weights_are_left_out_and_that_is_said(history):
+def test_weights_are_left_out_with_a_note(history):
     weights = {query: n + 1.0 for n, query in enumerate(QRELS)}
     one, other = (keep(history, at(r), weights=weights) for r in (BEFORE, AFTER))
     change = history.compare(one, other)
@@ -264,7 +264,7 @@ def test_another_definition_of_a_measure_is_refused(history):
         history.compare(one, other)
 
 
-def test_a_measure_that_one_of_them_lacks_is_told(history):
+def test_a_measure_that_one_of_them_lacks_is_reported(history):
     one, other = keep(history, at(BEFORE)), keep(history, at(AFTER), ("RR",))
     with pytest.raises(InputError, match=r"P@1 was not evaluated in 2\nfix: evaluated: RR"):
         history.compare(one, other, ["RR", "P@1"])
@@ -272,7 +272,7 @@ def test_a_measure_that_one_of_them_lacks_is_told(history):
         history.compare(one, other, [])
 
 
-def test_only_shared_queries_are_compared_and_that_is_said(history):
+def test_only_shared_queries_are_compared_with_a_note(history):
     ids = list(QRELS)
     one = keep(history, at(BEFORE), queries=ids[:8])
     other = keep(history, at(AFTER), queries=ids[3:])
@@ -285,7 +285,7 @@ def test_only_shared_queries_are_compared_and_that_is_said(history):
 
 
 @pytest.mark.parametrize("shared", [0, 1])
-def test_fewer_than_two_shared_queries_are_told(shared, history):
+def test_fewer_than_two_shared_queries_are_refused(shared, history):
     ids = list(QRELS)
     one = keep(history, at(BEFORE), queries=ids[:4])
     other = keep(history, at(AFTER), queries=ids[4 - shared :])
@@ -293,13 +293,13 @@ def test_fewer_than_two_shared_queries_are_told(shared, history):
         history.compare(one, other)
 
 
-def test_two_evaluations_of_one_ranking_are_said_to_be(history):
+def test_two_evaluations_of_one_ranking_are_reported_as_such(history):
     evaluation = evaluate(QRELS, at(BEFORE), "RR")
     ids = [history.add(evaluation, QRELS, run=at(BEFORE)) for _ in range(2)]
     assert "both are evaluations of the same ranking" in history.compare(*ids).notes
 
 
-def test_it_shows_itself_in_a_notebook_with_every_text_escaped(history):
+def test_its_notebook_table_escapes_every_text(history):
     for label in ("<b>", "&"):
         history.add(evaluate(QRELS, at(BEFORE), "RR"), QRELS, label=label)
     page = history.compare(1, 2)._repr_html_()

@@ -49,26 +49,26 @@ BOTH = pytest.mark.parametrize("act", [save, read])
 # ---- files
 
 
-def test_reading_what_is_not_there_makes_nothing(tmp_path):
+def test_reading_a_missing_history_creates_no_file(tmp_path):
     refused(read, tmp_path / "no.db", "there is no history yet")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_file_is_a_history_that_holds_nothing_yet(tmp_path):
+def test_an_empty_file_is_an_empty_history(tmp_path):
     (tmp_path / "h.db").touch()
     refused(read, tmp_path / "h.db", "there is no history yet")
     assert save(tmp_path / "h.db").id == 1
 
 
 @BOTH
-def test_a_file_that_is_no_database_is_left_alone(act, tmp_path):
+def test_a_file_that_is_no_database_is_not_changed(act, tmp_path):
     path = tmp_path / "run.txt"
     path.write_text("q1 Q0 d1 1 2.5 bm25\n" * 100, encoding="utf-8")
     refused(act, path, "this is no database of SQLite")
 
 
 @BOTH
-def test_a_database_of_something_else_is_left_alone(act, tmp_path):
+def test_a_database_of_another_application_is_not_changed(act, tmp_path):
     path = tmp_path / "shop.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE customers (name TEXT)")
@@ -79,7 +79,7 @@ def test_a_database_of_something_else_is_left_alone(act, tmp_path):
 
 
 @BOTH
-def test_a_newer_version_is_left_alone(act, tmp_path):
+def test_a_newer_version_is_not_changed(act, tmp_path):
     path = tmp_path / "h.db"
     save(path)
     change(path, "UPDATE rankgauge_history_version SET version_num = '0002'")
@@ -89,7 +89,7 @@ def test_a_newer_version_is_left_alone(act, tmp_path):
 
 
 @BOTH
-def test_missing_tables_are_told(act, tmp_path):
+def test_missing_tables_are_reported(act, tmp_path):
     path = tmp_path / "h.db"
     save(path)
     change(path, "DROP TABLE rankgauge_values")
@@ -105,7 +105,7 @@ def change(path, statement: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_a_truncated_file_is_told_and_left_alone(act, share, tmp_path):
+def test_a_truncated_file_is_reported_and_not_changed(act, share, tmp_path):
     path = tmp_path / "h.db"
     for _ in range(3):
         save(path)
@@ -129,7 +129,7 @@ def test_a_truncated_file_is_told_and_left_alone(act, share, tmp_path):
         "UPDATE rankgauge_history_version SET version_num = 'one'",
     ],
 )
-def test_a_row_that_is_not_what_was_kept_is_told(statement, tmp_path):
+def test_a_changed_row_is_reported(statement, tmp_path):
     path = tmp_path / "h.db"
     save(path)
     change(path, statement)
@@ -137,7 +137,7 @@ def test_a_row_that_is_not_what_was_kept_is_told(statement, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_single_flipped_byte_is_told_or_harmless(tmp_path):
+def test_every_single_flipped_byte_is_reported_or_harmless(tmp_path):
     """Whatever happens to a byte, values never come back changed, and nothing crashes."""
     path = tmp_path / "h.db"
     save(path)
@@ -161,14 +161,14 @@ def test_a_folder_is_no_store(act, tmp_path):
     refused(act, tmp_path, "this is a folder")
 
 
-def test_a_missing_folder_is_told_and_not_made(tmp_path):
+def test_a_missing_folder_is_reported_and_not_created(tmp_path):
     refused(save, tmp_path / "gone" / "h.db", "there is no folder")
     refused(read, tmp_path / "gone" / "h.db", "there is no history yet")
     assert list(tmp_path.iterdir()) == []
 
 
 @BOTH
-def test_a_path_that_cannot_be_one_is_told(act, tmp_path):
+def test_an_impossible_path_is_reported(act, tmp_path):
     for where in ("", "a\0b", str(tmp_path / ("x" * 5000))):
         with pytest.raises(InputError):
             act(where)
@@ -186,7 +186,7 @@ def test_a_url_of_a_file_is_the_file(tmp_path):
     assert read(tmp_path / "h.db") == [EVALUATION]
 
 
-def test_a_lock_is_waited_for_and_then_told(tmp_path):
+def test_a_lock_is_waited_for_and_then_reported(tmp_path):
     path = tmp_path / "h.db"
     save(path)
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -204,7 +204,7 @@ def test_a_lock_is_waited_for_and_then_told(tmp_path):
     other.close()
 
 
-def test_a_lock_on_everything_is_told_to_a_reader_too(tmp_path):
+def test_an_exclusive_lock_is_reported_to_readers_too(tmp_path):
     path = tmp_path / "h.db"
     save(path)
     other = sqlite3.connect(path, isolation_level=None)
@@ -273,7 +273,7 @@ def as_nobody(act):
         ("sqlite:///:memory:", "this URL names no file"),
     ],
 )
-def test_a_wrong_url_is_told_without_its_password(url, said):
+def test_a_wrong_url_is_reported_without_its_password(url, said):
     with pytest.raises(InputError) as caught:
         History.open(url)
     text = str(caught.value)
@@ -284,7 +284,7 @@ def test_a_wrong_url_is_told_without_its_password(url, said):
 
 
 @BOTH
-def test_a_url_with_a_slash_too_few_is_told_without_its_password(act):
+def test_a_url_with_a_missing_slash_is_reported_without_its_password(act):
     with pytest.raises(InputError) as caught:
         act("postgresql:/me:secret@host/db")
     assert "secret" not in str(caught.value) + History.open("postgresql:/me:secret@host/db").where
@@ -318,7 +318,7 @@ def test_a_password_ends_at_the_last_at_sign(written, wanted):
         "postgresql+psycopg://me:s3cr3t@/db?host=/no/such/folder",
     ],
 )
-def test_a_server_that_cannot_be_reached_is_told_without_the_password(act, url):
+def test_an_unreachable_server_is_reported_without_the_password(act, url):
     pytest.importorskip("psycopg")
     with pytest.raises(InputError) as caught:
         act(url)
@@ -331,7 +331,7 @@ def test_a_server_that_cannot_be_reached_is_told_without_the_password(act, url):
 
 
 @BOTH
-def test_a_database_that_the_server_does_not_have_is_told(act, postgres):
+def test_a_database_missing_on_the_server_is_reported(act, postgres):
     url = postgres.replace("/t", "/nosuch", 1)
     with pytest.raises(InputError, match=r"cannot be reached: .*nosuch.* does not exist"):
         act(url)
@@ -350,7 +350,7 @@ def test_a_server_without_a_history_has_none_yet_and_keeps_its_other_tables(post
 
 
 @BOTH
-def test_a_newer_version_on_a_server_is_left_alone(act, postgres):
+def test_a_newer_version_on_a_server_is_not_changed(act, postgres):
     import psycopg
 
     save(postgres)
@@ -360,7 +360,7 @@ def test_a_newer_version_on_a_server_is_left_alone(act, postgres):
         act(postgres)
 
 
-def test_a_lock_on_a_server_is_waited_for_and_then_told(postgres):
+def test_a_lock_on_a_server_is_waited_for_and_then_reported(postgres):
     import psycopg
 
     save(postgres)
@@ -371,7 +371,7 @@ def test_a_lock_on_a_server_is_waited_for_and_then_told(postgres):
     assert save(postgres).id > 1
 
 
-def test_one_who_may_not_make_tables_is_told(postgres):
+def test_missing_rights_to_create_tables_are_reported(postgres):
     import psycopg
 
     with psycopg.connect(postgres) as connection:

@@ -168,7 +168,7 @@ def test_alembic_is_loaded_only_to_migrate(tmp_path):
 # ---- evaluations without judgments and runs
 
 
-def test_an_evaluation_is_kept_without_judgments_and_nothing_is_claimed_of_them(where):
+def test_an_evaluation_saved_without_judgments_claims_nothing_about_them(where):
     other = evaluate(QRELS, {"q1": ["x", "d1"], "q2": ["d1"]}, "RR")
     with History.open(where) as history:
         first, second = history.add(EVALUATION), history.add(other)
@@ -182,7 +182,7 @@ def test_an_evaluation_is_kept_without_judgments_and_nothing_is_claimed_of_them(
         assert history.trend("RR").breaks == ()
 
 
-def test_values_made_elsewhere_are_kept_and_compared(where):
+def test_external_values_are_saved_and_compared(where):
     ids = [f"q{n}" for n in range(30)]
     one = Evaluation.from_values("one", ids, {"RR": [0.5] * 30})
     other = Evaluation.from_values("other", ids, {"RR": [0.5 + n % 3 / 10 for n in range(30)]})

@@ -103,7 +103,7 @@ def vars_of(evaluation):
     return {name: getattr(evaluation, name) for name in type(evaluation).__dataclass_fields__}
 
 
-def test_a_measure_that_nobody_has_is_told(history):
+def test_a_measure_that_no_entry_has_is_reported(history):
     keep(history, lost())
     with pytest.raises(InputError, match=r"no evaluation that is kept has AP\nfix: kept are: RR"):
         history.trend("AP")
@@ -129,7 +129,7 @@ def test_other_judgments_policies_and_queries_break_the_line(history):
     assert sum("not comparable" in str(row) for row in trend.table().rows) == 3
 
 
-def test_nothing_is_said_across_a_break(history):
+def test_no_decline_is_reported_across_a_break(history):
     graded = {query: {"d1": 2} for query in QRELS}
     keep(history, lost())
     keep(history, lost(*range(40)), qrels=graded)
@@ -151,7 +151,7 @@ def test_a_slow_decline_is_seen_though_no_step_shows_it(history):
     )
 
 
-def test_a_decline_from_the_best_is_held_against_how_many_there_were_to_choose_from(history):
+def test_a_decline_from_the_best_is_corrected_for_the_number_of_entries(history):
     first = lost(*range(20))
     trend = follow(history, first, lost(), lost(30), lost(*range(10)))
     (warning,) = trend.warnings
@@ -162,7 +162,7 @@ def test_a_decline_from_the_best_is_held_against_how_many_there_were_to_choose_f
     )
 
 
-def test_a_step_that_is_sure_by_itself_is_named(history):
+def test_a_significant_step_is_named(history):
     trend = follow(history, lost(), lost(1), lost(*range(20)), lost(*range(19)))
     (warning,) = trend.warnings
     assert "slow decline" not in warning
@@ -245,7 +245,7 @@ def test_the_commits_between_are_named(tmp_path, monkeypatch):
 # ---- what is shown
 
 
-def test_the_plot_stands_in_one_scale(history):
+def test_the_plot_has_one_scale(history):
     trend = follow(history, lost(*range(20)), lost(*range(10)))
     table = trend.table()
     place = next(n for n, name in enumerate(table.columns) if "  " in name)
@@ -273,7 +273,7 @@ def test_one_evaluation_and_equal_values_can_be_shown(history):
     assert trend._repr_html_().startswith("<table")
 
 
-def test_steps_that_are_sure_only_by_themselves_are_not_named(history):
+def test_steps_that_are_significant_only_without_correction_are_not_named(history):
     # Eight of forty fall by 1/2, one rises: t = 2.3, beyond the mark of 5%, not that of 5% / 4.
     steps = [lost(*range(max(0, n - 1), 8 * n)) for n in range(1, 5)]
     trend = follow(history, lost(39), *steps)

@@ -300,7 +300,7 @@ def test_judgments_beside_questions_are_not_kept_for_other_questions(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["questions.csv", "other.csv"])
-def test_columns_with_other_signs_between_them_are_told_what_to_do(tmp_path, name):
+def test_columns_with_other_separators_are_refused_with_a_fix(tmp_path, name):
     (tmp_path / "a.md").write_text("x")
     path = tmp_path / name
     path.write_text("question;relevant\nwhat;a.md\n")
