@@ -84,7 +84,7 @@ class StoreContract:
         with contextlib.closing(self.make(place, **options)) as store:
             yield store
 
-    def test_the_contract_of_retrievers_is_kept(self, place):
+    def test_the_retriever_contract_is_satisfied(self, place):
         with self.made(place) as store:
             checks = check_retriever(store)
         assert {check.name for check in checks if not check.passed} <= {"size"}
@@ -136,7 +136,7 @@ class StoreContract:
         with self.made(place, existing=True) as unasked:
             same(unasked.search(QUERIES[:2], K), before[:2])
 
-    def test_a_collection_of_another_is_dropped_only_when_told(self, place):
+    def test_an_existing_collection_is_dropped_only_on_request(self, place):
         if not self.lasting:
             pytest.skip("nothing outlives the object here")
         with self.made(place) as store:

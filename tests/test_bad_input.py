@@ -350,7 +350,7 @@ def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> N
         rg.read_run("-")
 
 
-def test_closed_standard_input_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_standard_input_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(rg.InputError, match=r"^<stdin>: there is no standard input"):
         rg.read_run("-")
@@ -361,7 +361,7 @@ def test_a_negative_grade_is_no_error_but_a_note() -> None:
     assert "1 judgment with a negative grade: pooled but not judged" in evaluation.notes
 
 
-def test_documents_that_meet_nowhere_are_a_warning_since_the_zero_may_be_true() -> None:
+def test_no_document_in_common_is_a_warning_because_zero_can_be_correct() -> None:
     evaluation = rg.evaluate({"q1": {"a": 1}}, {"q1": ["b"]}, "P@1")
     assert evaluation.mean() == {"P@1": 0.0}
     assert (

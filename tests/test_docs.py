@@ -133,7 +133,7 @@ def commands(group: click.Command, path: str = "rankgauge"):
 
 
 @pytest.mark.parametrize(("path", "command"), list(commands(cli)), ids=str)
-def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, command):
+def test_every_command_and_option_is_on_the_page_of_the_command_line(path, command):
     page = text("reference", "cli.md")
     assert f"## {path}\n" in page
     assert f"$ {path} --help\n" in page
@@ -143,7 +143,7 @@ def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, c
             assert name in page
 
 
-def test_every_public_name_stands_on_the_page_of_python():
+def test_every_public_name_is_on_the_page_of_python():
     page = text("reference", "api.md")
     kinds = ("", "verdicts", "answers")
     measures = {measure.name for kind in kinds for measure in rankgauge.list_measures(kind)}
@@ -156,7 +156,7 @@ def test_every_public_name_stands_on_the_page_of_python():
         assert not hidden, package
 
 
-def test_every_error_stands_on_the_page_of_errors():
+def test_every_error_is_on_the_page_of_errors():
     page = text("reference", "errors.md")
     for name in rankgauge.__all__:
         value = getattr(rankgauge, name)
@@ -164,7 +164,7 @@ def test_every_error_stands_on_the_page_of_errors():
             assert name in page
 
 
-def test_every_use_case_stands_on_its_page_with_its_measures():
+def test_every_use_case_is_on_its_page_with_its_measures():
     page = text("howto", "choose-measures.md")
     for name, case in rankgauge.core.USE_CASES.items():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
@@ -172,7 +172,7 @@ def test_every_use_case_stands_on_its_page_with_its_measures():
             assert f"`{measure}`" in row
 
 
-def test_every_key_of_the_result_file_stands_on_its_page():
+def test_every_key_of_the_result_file_is_on_its_page():
     page = text("reference", "result-file.md")
     schema = json.loads((Path(rankgauge.__file__).parent / "schemas/evaluation-1.json").read_text())
     assert set(re.findall(r"(?m)^(\w+): ", page)) >= set(schema["required"])
@@ -180,7 +180,7 @@ def test_every_key_of_the_result_file_stands_on_its_page():
         assert f"`{key}`" in page or f'"{key}"' in page
 
 
-def test_every_key_of_the_schema_of_benchmarks_stands_on_the_page_of_files():
+def test_every_key_of_the_schema_of_benchmarks_is_on_the_page_of_files():
     page = text("reference", "result-file.md")
     folder = Path(rankgauge.__file__).parent / "schemas"
     schema = json.loads((folder / "benchmark-1.json").read_text())
@@ -198,7 +198,7 @@ def required(schema):
             yield from required(inner)
 
 
-def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
+def test_every_key_of_the_schema_of_checks_is_on_the_page_of_files():
     part = text("reference", "result-file.md").split("\n## The check file\n")[1].split("\n## ")[0]
     folder = Path(rankgauge.__file__).parent / "schemas"
     for keys in required(json.loads((folder / "check-1.json").read_text())):
@@ -206,14 +206,14 @@ def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
             assert f"`{key}`" in part or key in {"code", "name", "level", "what", "mend", "fix"}
 
 
-def test_every_kind_of_problem_stands_on_its_page_with_all_that_is_known():
+def test_every_kind_of_problem_is_on_its_page_in_full():
     page = text("reference", "checks.md")
     assert page.endswith(f"{checks.BEGIN}\n" + "\n".join(checks.lines()))
     for kind in rankgauge.checks.FINDING_KINDS.values():
         assert f"\n### {kind.code} {kind.name}\n" in page
 
 
-def test_every_name_of_another_tool_stands_on_its_page():
+def test_every_name_of_another_tool_is_on_its_page():
     page = text("reference", "names.md")
     assert page.endswith(f"{names.BEGIN}\n" + "\n".join(names.lines()))
     for dialect in DIALECTS:
@@ -247,7 +247,7 @@ def test_the_page_of_different_numbers_has_what_its_script_prints(data_folder, m
 # ---- the plan
 
 
-def test_the_types_of_a_plan_stand_on_its_page_with_all_their_options():
+def test_the_types_of_a_plan_are_on_its_page_with_all_their_options():
     page, types = text("reference", "plan.md"), docs_script("plan_types")
     assert "\n".join(types.lines()) in page
     for word, name in rankgauge.retrievers.TYPES.items():
@@ -257,7 +257,7 @@ def test_the_types_of_a_plan_stand_on_its_page_with_all_their_options():
         assert re.findall(r"(?m)^\| `(\w+)` \| .+ \| .+ \|$", part) == list(options)
 
 
-def test_every_retriever_that_comes_along_stands_on_a_page_that_shows_it():
+def test_every_included_retriever_is_on_a_page_with_an_example():
     pages = [text("howto", f"{name}.md") for name in ("retrievers", "adapters", "vector-stores")]
     shown = "".join([*pages, text("howto", "configurations.md")])
     for name in rankgauge.retrievers.TYPES.values():
@@ -271,7 +271,7 @@ def keys_on(page: str, title: str) -> dict[str, str]:
     return {key: said for names, said in rows for key in re.findall(r"`(\w+)`", names)}
 
 
-def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
+def test_every_key_of_a_plan_is_on_its_page_with_its_default():
     page = text("reference", "plan.md")
     plan = keys_on(page, "Keys of the plan")
     assert set(plan) == set(planning._TOP)  # noqa: SLF001 - no other list has them

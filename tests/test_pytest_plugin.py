@@ -45,7 +45,7 @@ def baseline(tried, pytester):
 
 
 @pytest.mark.usefixtures("baseline")
-def test_a_pass_passes_and_is_said(tried):
+def test_a_pass_is_reported(tried):
     done = tried(GATE.format(run="GOOD"))
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(["*= rankgauge =*", "IDENTICAL: run (*test_retrieval)"])
@@ -93,7 +93,7 @@ def test_rules_come_from_pyproject_and_paths_from_the_root(tried, pytester):
 
 
 @pytest.mark.parametrize(("floor", "how"), [(0.5, "passed"), (0.51, "failed")])
-def test_means_are_held_against_floors(tried, floor, how):
+def test_means_are_compared_with_floors(tried, floor, how):
     code = f"""
 def test_floor(rankgauge):
     rankgauge.at_least(QRELS, BAD, {{"RR": {floor}, "P@1": 0.0}})

@@ -195,7 +195,7 @@ def _ask(retriever):
 @pytest.mark.parametrize("status", [200, 400, 503])
 @pytest.mark.parametrize("form", [*FORMS, "echo"])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_no_message_tells_a_secret(client, form, status, monkeypatch):
+def test_no_message_contains_a_secret(client, form, status, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda _: None)
     with serving(talking(form, status, CLIENTS[client])) as url:
         retriever = client(url)
@@ -332,7 +332,7 @@ def test_keys_that_nobody_registered_are_not_stored_with_errors(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:Api key is used")
 @pytest.mark.parametrize("make", [Qdrant, Chroma])
-def test_client_libraries_tell_no_secret(make):
+def test_client_libraries_show_no_secret(make):
     pytest.importorskip({Qdrant: "qdrant_client", Chroma: "chromadb"}[make])
     given = ("key", "password", "token")
     for form in FORMS:
@@ -349,7 +349,7 @@ def test_client_libraries_tell_no_secret(make):
     ["qx@vexilla", "qx/vexilla", "qx#vexilla", "qx?vexilla", "qx@vex@illa", "qx@vex:illa"],
 )
 @pytest.mark.parametrize("name", ["me", "me@corp"])
-def test_no_part_of_a_database_password_is_told(name, password):
+def test_no_part_of_a_database_password_is_shown(name, password):
     pytest.importorskip("psycopg")
     url = f"postgresql://{name}:{password}@127.0.0.1:1/db?connect_timeout=2"
     said = []

@@ -144,7 +144,7 @@ print(*sys.modules)
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no such terminal there")
 @pytest.mark.parametrize(("seconds", "shown"), [(0, False), (1.5, True)], ids=["quick", "slow"])
-def test_work_shows_a_sign_of_life_on_a_terminal_once_it_is_slow(seconds, shown):
+def test_slow_work_shows_a_spinner_on_a_terminal(seconds, shown):
     reader, writer = os.openpty()
     done = subprocess.run(
         [sys.executable, "-c", WORK.format(seconds=seconds)],
@@ -166,13 +166,13 @@ def test_help_lists_the_commands_in_the_order_in_which_they_are_needed():
     assert [cli.get_command(None, name).name for name in names] == names
 
 
-def test_of_a_command_nobody_knows_all_are_there_to_be_meant():
+def test_an_unknown_command_is_matched_with_all_commands():
     fresh = type(cli)("fresh")
     assert fresh.get_command(None, "evalute") is None
     assert list(fresh.commands) == fresh.list_commands(None)
 
 
-def test_help_says_of_each_command_what_its_own_help_says_first():
+def test_the_summary_of_a_command_is_the_first_line_of_its_help():
     found, said = command("--help")
     assert not {name for name in ours(found) if name.startswith("cli.")} & {
         f"cli.{name}" for name in cli.list_commands(None)
@@ -181,7 +181,7 @@ def test_help_says_of_each_command_what_its_own_help_says_first():
         assert cli.get_command(None, name).get_short_help_str(80) in " ".join(said.split())
 
 
-def test_words_that_stand_in_help_are_those_that_are_known():
+def test_names_listed_in_help_are_the_known_ones():
     """They are written out there: to ask for them would load NumPy."""
     formats = next(option for option in evaluate.params if option.name == "format")
     assert tuple(formats.type.choices) == (*rankgauge.reports.FORMATS, "trec")

@@ -94,7 +94,7 @@ def test_an_async_retriever_passes():
     assert not named(check(Later()), passed=False)
 
 
-def test_a_callable_passes_and_what_does_not_apply_is_said():
+def test_a_callable_passes_and_skipped_checks_are_listed():
     words = Words()
     words.index(Document(name, text=text) for name, text in [("d1", "nine"), ("d9", "five")])
     checks = check_retriever(lambda text, k: words.ranking(Query("", text), k), None, QUERIES)
@@ -110,7 +110,7 @@ def test_a_callable_passes_and_what_does_not_apply_is_said():
     }
 
 
-def test_the_ids_of_a_callable_are_held_against_documents_that_are_given():
+def test_the_ids_of_a_callable_are_compared_with_given_documents():
     with pytest.raises(InputError, match="document 'd9' was returned, which is not in the index"):
         check(lambda text: ["d9"] if text else [])
 

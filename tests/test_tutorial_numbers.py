@@ -238,7 +238,7 @@ def test_the_benchmark_class_has_these_numbers_too():
         assert f"{result['ndcg']:.3f}" == ndcg
 
 
-def test_tied_scores_stand_by_document_id_for_every_measure_alike():
+def test_tied_scores_are_ordered_by_document_id_for_every_measure():
     ir_measures = pytest.importorskip("ir_measures")
     run = {"q": {"D0": 1.0, "D1": 0.4, "D2": 1.0}}
     assert evaluate({"q": {"D2": 1}}, run, ["RR@1", "RR@2", "nDCG@1"]).mean() == {

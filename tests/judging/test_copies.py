@@ -121,7 +121,7 @@ def test_a_copy_taken_while_judges_write_is_one_state(tmp_path):
     assert counts[0] >= 2
 
 
-def test_what_is_there_already_is_never_replaced(tmp_path):
+def test_existing_files_are_never_replaced(tmp_path):
     project = small(tmp_path / "a.db")
     (tmp_path / "other.txt").write_text("mine")
     for name in ("a.db", "other.txt"):

@@ -115,7 +115,7 @@ def test_a_broken_row_stores_nothing_and_may_be_left_out(project, tmp_path):
         ({"query": "q", "document": "d", "grade": "x"}, "there is no column 'x'"),
     ],
 )
-def test_columns_that_are_not_there_are_told(columns, said, project, tmp_path):
+def test_missing_columns_are_reported(columns, said, project, tmp_path):
     (tmp_path / "r.csv").write_text("q,d,g\nq1,a,1\n")
     with pytest.raises((UnknownName, InputError), match=said):
         import_judgments(project, tmp_path / "r.csv", columns=columns)

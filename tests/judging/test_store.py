@@ -54,7 +54,7 @@ def choices_of(project):
 # ---- what is stored
 
 
-def test_what_is_stored_comes_back(where):
+def test_stored_records_round_trip(where):
     project = small(where)
     question = Question(
         "q\u00fc 1", "Wie? \u202e", "need", "me", "log", "2026-01-01T00:00:00+00:00", 0.25, ("a",)
@@ -150,14 +150,14 @@ def test_an_oversized_document_is_refused_and_nothing_of_the_call_is_stored(wher
 # ---- databases that cannot be used
 
 
-def test_a_missing_project_is_told_and_nothing_is_made(tmp_path):
+def test_a_missing_project_is_reported_and_nothing_is_created(tmp_path):
     with pytest.raises(InputError, match="there is no judging project yet") as caught:
         JudgingProject(tmp_path / "no.db").judgments()
     assert "rankgauge judge create" in caught.value.fix
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_without_a_project_says_so(postgres):
+def test_a_server_without_a_project_is_reported(postgres):
     with pytest.raises(InputError, match="there is no judging project yet"):
         JudgingProject(postgres).judgments()
 
@@ -169,7 +169,7 @@ def test_a_project_is_created_once(where):
     assert len(JudgingProject(where).questions) == 9
 
 
-def test_a_database_of_something_else_is_left_alone(tmp_path):
+def test_a_database_of_another_application_is_not_changed(tmp_path):
     with sqlite3.connect(tmp_path / "a.db") as raw:
         raw.execute("CREATE TABLE mine (x)")
     raw.close()
@@ -180,7 +180,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path):
     assert (tmp_path / "a.db").read_bytes() == before
 
 
-def test_a_locked_database_is_told_and_what_comes_after_is_stored(tmp_path):
+def test_a_locked_database_is_reported_and_later_events_are_stored(tmp_path):
     project = small(tmp_path / "a.db")
     first = judge_one(project)
     impatient = JudgingProject(tmp_path / "a.db", wait=0.1)
@@ -199,7 +199,7 @@ def test_a_locked_database_is_told_and_what_comes_after_is_stored(tmp_path):
     assert choices_of(project) == [first, "late"]
 
 
-def test_a_lock_on_a_server_is_told(postgres):
+def test_a_lock_on_a_server_is_reported(postgres):
     import psycopg
 
     project = small(postgres)
@@ -315,7 +315,7 @@ def test_a_kill_at_any_statement_loses_no_recorded_choice(where):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
-def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
     small(tmp_path / "a.db").close()
     code = """
 import json, resource, signal, sys
@@ -353,6 +353,6 @@ print(json.dumps({"recorded": recorded, "said": said}))
     assert {*told["recorded"], "after"} <= set(held)
 
 
-def test_a_folder_that_is_missing_is_told(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
         JudgingStore(tmp_path / "no" / "a.db").writing().__enter__()

@@ -75,7 +75,7 @@ def test_win_rate_counts_wins_and_losses_and_reports_the_rest():
     assert (pair.low, pair.high) == pytest.approx(wilson(1, 4), abs=1e-9)
 
 
-def test_votes_of_people_applications_and_models_are_apart():
+def test_votes_of_people_applications_and_models_are_separate():
     votes = [vote(1, "old", "new", "new", "ann"), vote(2, "new", "old", "old", "shop")]
     kinds = {"ann": "person", "shop": "application"}
     report = summarize_votes(votes, answers_of(OLD, NEW), kinds)

@@ -61,7 +61,7 @@ def test_a_reply_is_paid_once(make):
     ],
     ids=str,
 )  # fmt: skip
-def test_whatever_decides_a_reply_asks_again(make, change):
+def test_options_that_change_a_reply_send_a_new_request(make, change):
     """A key without the model or its parameters would give one model the reply of another."""
     with serving(counting) as server:
         make(server).complete("a", schema=SCHEMA)
@@ -75,7 +75,7 @@ def test_whatever_decides_a_reply_asks_again(make, change):
         assert make(server).complete("a", schema=SCHEMA).data == {"n": 0}
 
 
-def test_what_decides_no_reply_does_not_ask_again(make):
+def test_options_that_change_no_reply_reuse_the_cache(make):
     with serving(counting) as server:
         make(server).complete("a", schema=SCHEMA)
         others = {"concurrency": 1, "timeout": 5, "retries": 0, "repairs": 3, "max_cost": 1}

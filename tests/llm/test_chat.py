@@ -176,7 +176,7 @@ def test_an_empty_account_is_not_asked_again(waits):
     assert (error.status, len(server.bodies), waits) == (429, 1, [])
 
 
-def test_a_slow_server_is_left():
+def test_a_slow_server_times_out():
     def slow(_body, _before):
         time.sleep(0.6)
         return completion("x")
@@ -419,7 +419,7 @@ def test_the_cost_stops_before_the_call_that_could_exceed_it():
     assert "raise max_cost" in missing[0].fix
 
 
-def test_tokens_that_a_server_does_not_report_are_estimated_and_said_to_be():
+def test_unreported_tokens_are_estimated_with_a_note():
     reply, _, model = ask(in_order(completion("x" * 300, usage=None)), **PRICES)
     assert reply.usage.estimated == 1
     assert reply.usage.output_tokens >= 100
@@ -451,7 +451,7 @@ def test_an_error_of_the_progress_ends_the_run():
     ],
     ids=str,
 )  # fmt: skip
-def test_options_that_are_not_possible_are_named(options):
+def test_invalid_options_are_named(options):
     with pytest.raises(InputError) as caught:
         ChatModel("http://localhost", "small", **options)
     assert caught.value.fix
@@ -467,7 +467,7 @@ def test_options_that_are_not_possible_are_named(options):
     ],
     ids=str,
 )  # fmt: skip
-def test_requests_that_are_none_are_named_before_any_call(messages, schema):
+def test_invalid_requests_are_named_before_any_call(messages, schema):
     with serving(in_order(completion("x"))) as server:
         model = ChatModel(server.url, "small")
         with pytest.raises(InputError):
@@ -476,7 +476,7 @@ def test_requests_that_are_none_are_named_before_any_call(messages, schema):
     assert server.bodies == []
 
 
-def test_settings_tell_what_decides_a_reply():
+def test_settings_contain_all_options_that_change_a_reply():
     def settings(**options):
         model = ChatModel(**{"url": "http://localhost", "model": "small", **options})
         model.close()

@@ -45,7 +45,7 @@ def test_vectors_come_in_the_order_of_the_texts(monkeypatch):
     assert "secret-key" not in json.dumps(dict(encoder.settings))
 
 
-def test_dense_retrieval_runs_on_it_and_tells_what_it_used():
+def test_dense_retrieval_with_an_endpoint_reports_its_usage():
     with serving(vectors) as server:
         dense = Dense(EmbeddingEndpoint(server.url, "small"))
         dense.index([Document("d1", text="a" * 50), Document("d2", text="b"), Document("d3")])
@@ -139,7 +139,7 @@ def test_a_server_that_stays_busy_is_given_up(monkeypatch):
     assert caught.value.retryable
 
 
-def test_a_single_query_is_sent_once_and_the_wait_is_told():
+def test_a_single_query_is_sent_once_and_its_retry_time_reported():
     with serving(failing(1, 429, {"Retry-After": "3"})) as server:
         encoder = EmbeddingEndpoint(server.url, "small")
         with pytest.raises(EndpointError) as caught:
@@ -169,7 +169,7 @@ def test_a_single_query_is_sent_once_and_the_wait_is_told():
     ],
     ids=lambda answer: str(answer)[:60],
 )
-def test_an_answer_that_is_none_is_named(answer):
+def test_an_invalid_answer_is_named(answer):
     with serving(lambda *_: (200, {}, answer)) as server:
         encoder = EmbeddingEndpoint(server.url, "small")
         with pytest.raises(EndpointError) as caught:
@@ -224,6 +224,6 @@ def test_another_deployment_has_other_settings(kind, one, other):
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"dimensions": 0}, {"timeout": -1}], ids=str)
-def test_options_that_are_not_possible_are_named(options):
+def test_invalid_options_are_named(options):
     with pytest.raises(InputError):
         EmbeddingEndpoint("http://localhost", "small", **options)

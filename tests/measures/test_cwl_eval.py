@@ -71,7 +71,7 @@ def test_a_model_of_a_reader_agrees_with_cwl_eval(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["INST", "INSQ", "NERR10", "NERR11"])
-def test_a_reader_looks_at_1000_ranks_unless_he_is_told_otherwise(name: str) -> None:
+def test_a_user_model_reads_1000_ranks_by_default(name: str) -> None:
     found = evaluate({"q": {"d": 1}}, {"q": ["d"]}, [name, f"{name}@2000"])
     usual, deeper = found.per_query[0]
     assert deeper == pytest.approx(usual, rel=2e-2)

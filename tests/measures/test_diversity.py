@@ -146,7 +146,7 @@ _PAPER = {
 }  # fmt: skip
 
 
-def test_values_worked_by_hand() -> None:
+def test_values_agree_with_manual_calculations() -> None:
     """Gains of b a g e: 3, 1/2 + 1/2, 3, 1/2 + 1/2; of the ideal g b e a: 3, 3, 1/2 + 1/2, 1."""
     judged = {"q": {doc: own for doc, own in _PAPER.items() if own}}
     asked = ["alpha_nDCG@2", "alpha_DCG@2", "P_IA@4", "StRecall@2", "StRecall@3", "ERR_IA@2",
@@ -187,7 +187,7 @@ def test_a_ranking_may_beat_the_ideal_one_and_no_more_than_the_bound_says() -> N
 
 
 @pytest.mark.parametrize(("seed", "alpha"), [(21, 0.7), (19, 0.9)])
-def test_the_ideal_ranking_does_not_hang_on_rounding(seed: int, alpha: float) -> None:
+def test_the_ideal_ranking_does_not_depend_on_rounding(seed: int, alpha: float) -> None:
     """Gains that are equal as fractions are equal, whatever their sums in floats are."""
     judged, run = diverse.batch(seed, queries=80)
     measure = Measure("alpha_nDCG")(alpha=alpha, k=10)

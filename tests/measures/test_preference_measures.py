@@ -74,7 +74,7 @@ def test_every_number_that_comes_with_trec_eval(
             assert value == pytest.approx(theirs, abs=5.1e-5), (name, query)
 
 
-def test_equal_scores_stand_as_everywhere_here_and_the_note_says_so(data_folder: Path) -> None:
+def test_ties_are_ordered_as_by_other_measures_with_a_note(data_folder: Path) -> None:
     """The one exception: trec_eval puts ids ascending in these measures, descending in others."""
     folder = data_folder / "trec-eval-sample"
     asked = ["prefs_num_prefs_ful_ret", "prefs_simp"]
@@ -163,7 +163,7 @@ def test_values_stay_in_their_bounds_and_a_perfect_ranking_keeps_all() -> None:
     assert set(turned.values()) == {0.0}
 
 
-def test_values_worked_by_hand() -> None:
+def test_values_agree_with_manual_calculations() -> None:
     """Ann: a over b, a over c; Bob: b over a. The run has b, then a; c is missing."""
     judged: Mapping[str, Any] = {"q": {"ann": {"a": 1, "b": 0, "c": 0}, "bob": {"b": 2, "a": 1}}}
     values = evaluate(PreferenceQrels.of(judged), {"q": ["b", "a"]}, NAMES).per_query[0]
@@ -195,7 +195,7 @@ def test_a_tie_counts_where_it_could_change_a_value() -> None:
         assert evaluate(judged, run, "prefs_simp").counts["tied"] == tied
 
 
-def test_ordinary_measures_stand_beside_them() -> None:
+def test_ordinary_measures_can_be_combined_with_them() -> None:
     judged = {"q": {"ann": {"a": 1, "b": 0}, "bob": {"b": 2, "c": 1}}}
     found = evaluate(PreferenceQrels.of(judged), {"q": ["a", "c"]}, ["prefs_simp", "AP", "nDCG@2"])
     alone = evaluate(Qrels.of({"q": {"a": 1, "b": 2, "c": 1}}), {"q": ["a", "c"]}, ["AP", "nDCG@2"])

@@ -187,7 +187,7 @@ def test_an_unjudged_document_is_relevant_with_one_third() -> None:
     assert found == pytest.approx(2 / 3)
 
 
-def test_values_worked_by_hand() -> None:
+def test_values_agree_with_manual_calculations() -> None:
     """Of "deep" two of four were judged, so each relevant one is two in the pool."""
     judged = {"q": {"top": {"a": 1}, "deep": {"b": 1, "c": 0, "d": -1, "e": -1}}}
     mean = evaluate(judged_of(judged), {"q": ["a", "d", "b"]}, ["xinfAP", "infNDCG"]).mean()
@@ -244,7 +244,7 @@ LINES = "q1 0 d1 a 1\nq1 0 d2 b 0\nq1 0 d3 b -1\n"
 JUDGED = {"q1": {"a": {"d1": 1.0}, "b": {"d2": 0.0, "d3": -1.0}}}
 
 
-def test_files_and_mappings_say_the_same(tmp_path: Path) -> None:
+def test_files_and_mappings_give_the_same_values(tmp_path: Path) -> None:
     path = tmp_path / "prels"
     path.write_text(LINES, encoding="utf-8")
     found = read_sampled_qrels(path)

@@ -187,7 +187,7 @@ def test_what_a_name_of_trec_eval_stands_for(text: str, ours: str) -> None:
     assert parse_all(text) == wanted
 
 
-def test_a_bare_family_is_all_of_it_only_where_trec_eval_is_meant() -> None:
+def test_a_bare_family_name_means_all_its_measures_only_in_trec_eval() -> None:
     assert "P needs k" in refusal("P")
     assert [measure.k for measure in parse_all("P", "trec_eval")] == [
         5, 10, 15, 20, 30, 100, 200, 500, 1000,
@@ -354,7 +354,7 @@ def test_no_name_of_ours_is_a_clash() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_is_no_measure_says_why_and_what_to_do(tool: str) -> None:
+def test_an_invalid_measure_is_refused_with_a_reason_and_a_fix(tool: str) -> None:
     for spelling in TOOLS[tool].spellings:
         if not spelling.means:
             said = refusal(spelling.name, None if tool == "people" else tool)
@@ -423,7 +423,7 @@ def test_a_near_miss_is_answered_with_the_name(text: str, near: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["xyz", "foo@10", "", "@10", "((", "cosine_", "P." * 99])
-def test_what_is_near_nothing_says_how_to_write(text: str) -> None:
+def test_an_unrecognizable_name_is_refused_with_the_syntax(text: str) -> None:
     assert "write Name@k" in refusal(text)
 
 
@@ -441,7 +441,7 @@ _WORDS = st.sampled_from(
 @settings(max_examples=400)
 @given(st.lists(_WORDS, max_size=6).map("".join) | st.text(max_size=30),
        st.sampled_from([None, *DIALECTS]))  # fmt: skip
-def test_any_text_is_read_or_refused_with_words(text: str, dialect: str | None) -> None:
+def test_any_text_is_parsed_or_refused_with_a_message(text: str, dialect: str | None) -> None:
     try:
         found = parse_all(text, dialect)
     except UnknownName as error:

@@ -61,7 +61,7 @@ def simulated(rng, path, questions=4000):
 
 
 @pytest.mark.parametrize("model", ["coec", "position"])
-def test_planted_relevance_is_graded_in_its_order(tmp_path, model):
+def test_simulated_relevance_is_graded_in_its_order(tmp_path, model):
     log, attraction = simulated(np.random.default_rng(3), tmp_path / "log.parquet")
     found = implicit_judgments(log, model=model)
     assert list(found.texts.values()) == ["late fees"]

@@ -154,7 +154,7 @@ def test_sessions_count_on_their_first_day_with_the_worst_of_their_questions(tmp
     assert len(found.days) == 5
 
 
-def test_a_planted_difference_is_found_and_dated(tmp_path):
+def test_a_simulated_difference_is_found_and_dated(tmp_path):
     log, _ = simulated(
         np.random.default_rng(2), tmp_path / "log.parquet", up=(0.5, 0.75), clicks=(0.3, 0.1)
     )

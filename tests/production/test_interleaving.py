@@ -218,7 +218,7 @@ def simulated(rng, path, *, method, relevant, users=150, kind="click"):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_planted_preference_is_found(tmp_path, method):
+def test_a_simulated_preference_is_found(tmp_path, method):
     rng = np.random.default_rng(5)
     log = simulated(rng, tmp_path / "log.parquet", method=method, relevant={"a": 0.1, "b": 0.5})
     found = analyze_interleaving(log)

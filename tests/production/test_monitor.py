@@ -63,7 +63,9 @@ CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {
     (HELD[:1], ANGRY, None, "USERS ONLY", "evaluate again"),
     (HELD[:1], CALM, None, "CANNOT TELL", "too few"),
 ])  # fmt: skip
-def test_the_verdict_is_that_of_the_planted_truth(tmp_path, offline, online, drift, verdict, says):
+def test_the_verdict_is_that_of_the_simulated_truth(
+    tmp_path, offline, online, drift, verdict, says
+):
     points = [(time, evaluation(values)) for time, values in offline]
     found = production_health(log(tmp_path / "log.parquet", **online), points, "RR", drift=drift)
     assert found.verdict == verdict, str(found)

@@ -401,7 +401,7 @@ def daily(rates, *, answers=60):
     ]  # fmt: skip
 
 
-def test_a_planted_change_is_found_on_its_day(folder):
+def test_a_simulated_change_is_found_on_its_day(folder):
     rates = [0.1, 0.15, 0.12, 0.1, 0.13, 0.11, 0.12, 0.3, 0.28, 0.33, 0.3, 0.31, 0.29]
     log = write_events(folder / "log.parquet", daily(rates))
     found = online_metrics(log, ["idk_rate", "latency_p50"], by="day")

@@ -62,7 +62,7 @@ def test_letters_stay_letters(shape):
             assert text in shown
 
 
-def test_bars_and_points_stand_where_the_numbers_say():
+def test_bars_and_points_are_at_their_values():
     """Read back from the paths: the second bar is twice as long as the first."""
     panel = Panel("bars", (Series("a", (0.25, 0.5)),), ticks=("x", "y"), limits=(0.0, 1.0))
     svg = Plot("bars", "t", "a", (panel,)).svg()
@@ -92,7 +92,7 @@ def test_on_a_page_colours_are_variables_and_nothing_leaks(shape):
     assert set(used) == set(ids)
 
 
-def test_nothing_is_told_by_colour_alone():
+def test_no_information_is_given_by_colour_alone():
     lines = plot("lines").svg()
     assert "stroke-dasharray" in lines
     assert len(set(re.findall(r'<use xlink:href="(#m\w+)"', lines))) > 2  # markers differ

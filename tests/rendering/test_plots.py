@@ -28,7 +28,7 @@ def series(shown, panel=0):
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_every_kind_is_drawn_and_says_what_is_seen(kind):
+def test_every_kind_is_drawn_with_a_description(kind):
     needed = plot_measures(kind)
     shown = [evaluate(QRELS, run, needed) for run in RUNS] if needed else COMPARISON
     drawn = plot(shown, kind)
@@ -62,7 +62,7 @@ def test_a_mean_that_is_no_plain_mean_has_no_interval():
         assert drawn.low == drawn.high == drawn.y
 
 
-def test_measures_of_another_scale_do_not_stand_beside_shares():
+def test_measures_on_another_scale_are_not_plotted_with_proportions():
     ev = evaluate(QRELS, RUNS[0], ["NumRet", "RR", "DCG@5"])
     assert plot(ev).panels[0].ticks == ("RR",)
     assert "Drawn are 1 of 3 measures." in plot(ev).caption
@@ -127,7 +127,7 @@ def interpolated(grades, name, query, recall):
     return best
 
 
-def test_cut_offs_stand_in_order_with_the_means():
+def test_cut_offs_are_in_order_with_the_means():
     ev = evaluate(QRELS, RUNS[0], ["nDCG@10", "R@20", "R@5", "nDCG@1", "P@5", "R@100", "RR"])
     drawn = plot(ev, "cutoffs")
     assert [panel.title for panel in drawn.panels] == ["R@k", "nDCG@k"]
@@ -218,7 +218,7 @@ def test_a_history_of_lists_that_do_not_fit_is_refused(dates, means, low, high):
         plot_history(dates, means, low, high)
 
 
-def test_troubles_are_told():
+def test_errors_are_reported():
     with pytest.raises(UnknownName, match="no plot is called 'mean'"):
         plot(COMPARISON, "mean")
     with pytest.raises(UnknownName, match="no plot is called 'nope'"):

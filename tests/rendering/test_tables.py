@@ -178,7 +178,7 @@ def test_no_text_is_a_command_of_latex(text, escaped):
     assert row == rf"    {escaped} \\"
 
 
-def test_marks_stand_behind_a_cell_and_decimals_stay_in_line():
+def test_marks_follow_a_cell_and_decimals_are_aligned():
     marked = replace(TABLE, rows=(("a", 0.5, 10), ("b", 0.25, 7)), marks={(1, 1): "*"})
     assert r"\textbf{0.5000} & 10" in to_latex(marked)
     assert r"0.2500\rlap{\textsuperscript{{*}}} & 7" in to_latex(marked)

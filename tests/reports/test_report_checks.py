@@ -38,7 +38,7 @@ FULL = problem(
 )  # fmt: skip
 
 
-def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
+def test_a_problem_has_a_message_a_location_an_effect_and_a_fix():
     lines = render(result(FULL), "table", Options(full=True)).splitlines()
     assert lines[:8] == [
         "a.run",
@@ -68,7 +68,7 @@ def test_a_warning_is_short_unless_everything_is_wanted():
     assert "fixes of warnings, and all effects: --full" in short
 
 
-def test_problems_stand_by_input_the_worst_first():
+def test_problems_are_sorted_by_input_and_severity():
     found = result(
         problem("P105"), problem("R101"), problem("J103", "qrels.txt"), problem("J101", "qrels.txt")
     )
@@ -80,7 +80,7 @@ def test_problems_stand_by_input_the_worst_first():
     assert heads[6] == "2 errors, 1 warning, 1 info in 2 inputs"
 
 
-def test_what_has_to_be_asked_for_is_told_apart():
+def test_fixes_on_request_are_distinguished():
     said = render(result(problem("R104"), problem("R101"), problem("R105")))
     assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is fixed, too" in said
     assert "writes a copy" not in said
@@ -91,7 +91,7 @@ def test_a_collection_has_its_own_heading():
     assert render(found).startswith("texts\n\n  warning  T101 empty-text\n")
 
 
-def test_nothing_wrong_says_so_and_what_was_looked_at():
+def test_a_report_without_problems_lists_what_was_checked():
     said = render(result(notes=("no collection was given",)))
     assert said == (
         "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
@@ -108,7 +108,7 @@ def test_effects_name_their_run_where_there_are_several():
     assert "and 4 more" in render(result(problem(effects=many)))
 
 
-def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
+def test_effects_on_measures_are_columns_without_unchanged_ones():
     effects = [
         Effect("a", name, 0.25, then, by)
         for by, values in (("this", (0.5, 0.25, 0.75)), ("that", (0.25, 0.25, 0.25)))
@@ -128,7 +128,7 @@ def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():
     assert json.loads(found.to_json())["findings"][0]["effects"][0]["now"] is None
 
 
-def test_what_is_mended_comes_from_the_kind_where_the_problem_does_not_say():
+def test_the_default_fix_is_that_of_the_kind():
     assert FINDING_KINDS["R106"].fix.split()[0] in render(result(problem("R106")))
 
 

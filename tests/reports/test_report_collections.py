@@ -32,7 +32,7 @@ def test_a_table_says_what_each_remark_does_to_numbers():
         assert f"{one.message}: {one.effect}" in text
 
 
-def test_where_nothing_was_found_it_says_so():
+def test_an_empty_report_has_a_sentence():
     assert "no quality problems found" in render(CLEAN)
     assert ("no quality problems found" in render(INFO, "markdown")) == (not INFO.findings)
 

@@ -25,7 +25,7 @@ HOSTILE = diagnose(
 )
 
 
-def test_every_section_stands_there_in_the_order_of_reading():
+def test_every_section_is_present_in_reading_order():
     text = render(SAMPLE, "table", Options(full=True))
     heads = (
         "Diagnosis of bm25: quality", "both are low:", "rule of thumb",
@@ -64,7 +64,7 @@ def test_means_by_a_field_are_shown_since_they_were_asked_for():
     assert rows[5] == []
 
 
-def test_bands_stand_beside_what_is_attainable():
+def test_bands_are_shown_with_attainable_values():
     (line,) = (x for x in render(SAMPLE).splitlines() if x.startswith("P@5  "))
     assert line.split() == ["P@5", "0.2800", "Poor", "0.5267", "Good"]
     assert "P@5 cannot pass 0.53 (Good) with these judgments" in render(
@@ -72,7 +72,7 @@ def test_bands_stand_beside_what_is_attainable():
     )
 
 
-def test_the_evidence_of_a_query_stands_under_it():
+def test_the_evidence_of_a_query_follows_it():
     block = render(SAMPLE, "table", Options(full=True)).split("q03 “")[1].split("\n\n")
     lines = block[0].splitlines()
     (at,) = (n for n, line in enumerate(lines) if line.startswith("ebooks-expiry"))

@@ -110,7 +110,7 @@ def test_json_is_one_document_with_all_queries_and_the_rankings_shown():
     assert len(data["shown"][0]["rankings"][0]) == 5
 
 
-def test_what_is_missing_is_said():
+def test_missing_parts_are_noted():
     found = diff(
         {"q1": {"d1": 1}, "q2": {"d1": 1}},
         Run.of({"q1": ["d1"], "q2": []}, name="old"),

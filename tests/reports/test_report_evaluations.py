@@ -16,7 +16,7 @@ ONE = evaluate(
 TWO = evaluate(QRELS, Run.of({"q1": ["a"], "q2": ["x"]}, name="two"), ["nDCG@5", "RR", "NumRet"])
 
 
-def test_runs_stand_under_each_other_with_the_policies_below():
+def test_runs_are_rows_with_the_policies_below():
     lines = render([ONE, TWO]).splitlines()
     assert lines[0].split() == ["run", "nDCG@5", "RR", "NumRet"]
     assert lines[2].split() == ["one", "0.8155*", "0.7500*", "3"]
@@ -24,7 +24,7 @@ def test_runs_stand_under_each_other_with_the_policies_below():
     assert "• 2 queries: all that are judged" in lines
 
 
-def test_cut_offs_stand_down_and_measures_across():
+def test_cut_offs_are_rows_and_measures_are_columns():
     ev = evaluate(QRELS, {"q1": ["b", "a"], "q2": ["c"]})
     lines = render(ev).splitlines()
     assert lines[1].split() == ["k", "P", "R", "F1", "Success", "nDCG"]

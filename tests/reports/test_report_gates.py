@@ -144,7 +144,7 @@ def test_json_is_that_of_the_result():
     assert render(WORSE, "json") == WORSE.to_json() + "\n"
 
 
-def test_an_unknown_form_is_told():
+def test_an_unknown_form_is_reported():
     with pytest.raises(UnknownName, match="did you mean junit"):
         render(WORSE, "junti")
 

@@ -53,7 +53,7 @@ def test_every_report_has_every_form(form, history):
             assert len(widths) == 1
 
 
-def test_another_form_is_told(history):
+def test_an_unknown_form_is_reported(history):
     for act in (
         lambda: rankgauge.reports.render(history.entries(), "xml"),
         lambda: rankgauge.reports.render(history.entry(1), "xml"),
@@ -93,7 +93,7 @@ def test_the_latest_are_shown_and_the_number_of_all(history):
     assert len([line for line in text.splitlines() if "2026-01" in line]) == 1
 
 
-def test_different_judgments_are_said_under_the_list(history):
+def test_different_judgments_are_noted_below_the_list(history):
     assert "different judgments" not in rankgauge.reports.render(history.entries())
     history.add(evaluate(QRELS, RUN, "RR"), {**QRELS, "q3": {"d2": 1}})
     assert "2 different judgments" in rankgauge.reports.render(history.entries())

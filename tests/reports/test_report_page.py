@@ -130,7 +130,7 @@ def test_two_runs_of_the_sample_take_little_room(whole):
 # ---- what is on it
 
 
-def test_it_says_what_the_comparison_says(whole):
+def test_it_has_the_sentences_of_the_comparison(whole):
     comparison = rankgauge.compare(QRELS, RUNS)
     text = Page(whole).text
     # Of two runs the difference says which one is better.
@@ -145,7 +145,7 @@ def test_it_says_what_the_comparison_says(whole):
         assert found.interval_text() in text
 
 
-def test_it_tells_how_it_was_made(whole):
+def test_it_records_how_it_was_made(whole):
     text = Page(whole).text
     assert hashlib.sha256(QRELS.read_bytes()).hexdigest() in text
     assert hashlib.sha256(RUNS[1].read_bytes()).hexdigest() in text
@@ -247,7 +247,7 @@ def test_what_was_made_by_other_choices_is_taken_as_it_is():
         html_report({"q01": {"d"}}, RUNS, result=result)
 
 
-def test_parts_of_others_stand_before_the_foot():
+def test_additional_sections_precede_the_footer():
     table = rankgauge.evaluate(QRELS, RUNS[0], "RR").table()
     plot = rankgauge.rendering.plot_history(["2024-01-01", "2024-02-01"], [0.5, 0.75])
     section = Section("Mine", ("A text.", table, Details("More", ("Folded.", plot))))
@@ -269,7 +269,7 @@ def test_plots_have_words_and_tables_have_captions(whole):
     assert "‡ worse than bm25: interval and corrected p agree" in page.text
 
 
-def test_differences_in_other_units_than_the_means_are_told():
+def test_differences_in_other_units_than_the_means_are_noted():
     text = Page(html_report(QRELS, RUNS, ["nDCG@10", "GMAP"], plots=False)).text
     assert "GMAP: differences are of natural logarithms" in text
 
@@ -315,7 +315,7 @@ def test_texts_of_documents_and_queries_cannot_become_markup():
     assert parsed.text.count("alert(") >= 3
 
 
-def test_troubles_are_told():
+def test_errors_are_reported():
     with pytest.raises(InputError, match="where runs were wanted"):
         html_report(QRELS, [])
     with pytest.raises(InputError, match="where runs were wanted"):
@@ -360,7 +360,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["light", "dark"])
-def test_letters_and_lines_stand_out_from_the_page(whole, number):
+def test_text_and_lines_have_enough_contrast(whole, number):
     """By the contrast formula of WCAG 2: 4.5 for letters, 3 for what is drawn."""
     style = re.search(r"(?s)<style>(.*?)</style>", whole)[1]
     colours = dict(re.findall(r"(--[\w-]+): (#\w{6})", style.split(":root {")[number + 1]))
@@ -549,7 +549,7 @@ def test_without_matplotlib_there_are_no_plots_and_it_says_so(monkeypatch):
         html_report(QRELS, RUNS, plots=True)
 
 
-def test_texts_of_another_collection_are_told():
+def test_texts_of_another_collection_are_reported():
     page = html_report(QRELS, RUNS, collection=Collection.of({"other": "x"}), plots=False)
     assert "is in the collection, such as" in page
 

@@ -38,7 +38,7 @@ def test_queries_are_those_that_could_change():
     assert {line.split(",")[0] for line in text.splitlines()[1:]} == {"q1"}
 
 
-def test_what_is_not_possible_is_told():
+def test_impossible_arguments_are_reported():
     with pytest.raises(UnknownName, match="no format is called 'trec'"):
         render(FOUND, "trec")
     with pytest.raises(InputError, match="there is no result"):

@@ -80,7 +80,7 @@ def test_no_ranking_is_better_than_the_oracle(fill):
     assert list(means.values()) == pytest.approx([solvable] * 3)
 
 
-def test_settings_tell_judgments_apart():
+def test_settings_distinguish_judgments():
     one, same, other = Oracle({"q": {"d": 1}}), Oracle({"q": {"d": 1.0}}), Oracle({"q": {"d": 2}})
     assert one.settings == same.settings != other.settings
     assert json.loads(json.dumps(one.settings)) == one.settings
@@ -90,7 +90,7 @@ def test_settings_tell_judgments_apart():
 @pytest.mark.parametrize(
     "retriever", [Random(), Oracle({"q1": {"d1": 1}})], ids=["random", "oracle"]
 )
-def test_both_want_documents_first_and_live_without_any(retriever):
+def test_both_need_indexing_and_accept_empty_collections(retriever):
     with pytest.raises(InputError, match="no documents yet"):
         retriever.search(QUERIES, 1)
     assert asked(retriever, documents=[]) == [[], [], []]

@@ -210,7 +210,7 @@ def test_nothing_is_printed(capfd):
     ],
     ids=str,
 )
-def test_options_that_are_not_possible_are_named(options, match):
+def test_invalid_options_are_named(options, match):
     with pytest.raises(RankgaugeError, match=match) as caught:
         BM25(**options)
     assert caught.value.fix

@@ -150,7 +150,7 @@ def test_an_index_that_failed_is_none():
         retriever.search(QUERY, 5)
 
 
-def test_a_callable_sync_or_async_may_stand_inside():
+def test_a_sync_or_async_callable_can_be_wrapped():
     async def waiting(_, k):
         return [("d2#0001", 0.9), ("d1#0001", 0.5)][:k]
 

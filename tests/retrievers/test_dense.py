@@ -254,7 +254,7 @@ def test_a_query_or_a_batch_of_another_width_is_refused():
     ],
     ids=str,
 )
-def test_options_that_are_not_possible_are_named(options, error):
+def test_invalid_options_are_named(options, error):
     with pytest.raises(error) as caught:
         Dense(**{"encoder": HashingEncoder(), **options})
     assert caught.value.fix

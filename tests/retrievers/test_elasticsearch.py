@@ -51,7 +51,7 @@ def calls(engine):
 
 
 @pytest.mark.parametrize("kind", [Elasticsearch, OpenSearch])
-def test_it_keeps_the_contract(make, kind):
+def test_it_satisfies_the_retriever_contract(make, kind):
     checks = check_retriever(make(kind))
     assert [one.name for one in checks if not one.passed] == []
 
@@ -181,7 +181,7 @@ def test_one_is_the_fewest_that_is_asked_for(engine, make):
     assert json.loads(engine.asked[-1].content.splitlines()[1])["size"] == 1
 
 
-def test_settings_tell_what_ranks_and_not_the_name(make):
+def test_settings_describe_the_ranking_and_not_the_name(make):
     told = make().settings
     assert told == make(index="other").settings
     assert told["type"] == "elasticsearch"
@@ -303,7 +303,7 @@ def part(key, value):
     ],
     ids=["timed out", "failed shard", "no hits", "no _score", "null score", "text", "null"],
 )
-def test_an_answer_that_is_none_is_named(engine, make, found, error, message):
+def test_an_invalid_answer_is_named(engine, make, found, error, message):
     retriever = make()
     retriever.index(DOCUMENTS)
     engine.found = found
@@ -335,7 +335,7 @@ def test_a_strange_answer_to_documents_is_noticed(engine, make, said):
         make().index(DOCUMENTS[:3])
 
 
-def test_a_server_that_hangs_is_left(engine, make):
+def test_a_hanging_server_times_out(engine, make):
     retriever = make(timeout=0.2)
     retriever.index(DOCUMENTS)
     engine.spoil = lambda _asked: time.sleep(0.6)
@@ -366,7 +366,7 @@ def test_searching_before_indexing_is_named(make):
         ({"create": False, "replace": True}, "cannot be replaced"),
     ],
 )
-def test_options_that_are_not_possible_are_named(options, message):
+def test_invalid_options_are_named(options, message):
     with pytest.raises(ValueError, match=message) as caught:
         Elasticsearch("http://localhost:9", "pages", **options)
     assert caught.value.fix

@@ -30,7 +30,7 @@ def test_vectors_are_the_same_on_every_machine():
     assert digest == "1302d850124ea89a862095e706f4dda46db9c34c3d71772d854bb149233d73b2"
 
 
-def test_a_text_has_one_vector_whatever_stands_beside_it():
+def test_the_vector_of_a_text_does_not_depend_on_its_batch():
     encoder = HashingEncoder()
     alone = [encoder.encode_queries([text])[0] for text in ("late fees", "hours", "late fees")]
     assert np.array_equal(
@@ -96,7 +96,7 @@ class Tokenizer:
         (Tokenizer(do_lower_case=True), Tokenizer(do_lower_case=False)),
     ],
 )
-def test_tokenizers_that_cut_otherwise_are_told_apart(one, other):
+def test_different_tokenizers_are_distinguished(one, other):
     assert tokenizer_digest(one) == tokenizer_digest(one)
     assert tokenizer_digest(one) != tokenizer_digest(other)
     assert None not in {tokenizer_digest(one), tokenizer_digest(other)}
@@ -109,7 +109,7 @@ def test_a_tokenizer_in_use_is_the_same_and_one_that_says_nothing_is_none():
 
 
 @pytest.mark.parametrize("name", ["cranfield", "cisi"])
-def test_hashing_stands_between_chance_and_bm25(data_folder, name):
+def test_hashing_is_better_than_chance_and_worse_than_bm25(data_folder, name):
     collection = Collection.read(data_folder / name)
     queries = list(collection.queries.values())
     means = []

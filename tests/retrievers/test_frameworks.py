@@ -54,7 +54,7 @@ class Mine(FrameworkRetriever):
     WANTED = "text"
 
 
-def test_settings_hold_what_was_told_the_options_and_a_version():
+def test_settings_have_the_declared_values_the_options_and_a_version():
     options = {"id_key": None}
     assert Mine("", settings=None, options=options, depth=5).settings is None
     assert Mine("", settings={"model": "m"}, options=options, depth=5).settings == {

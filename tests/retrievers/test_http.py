@@ -72,7 +72,7 @@ def sent(**options):
     ],
     ids=["as it is", "in the url", "params", "body"],
 )
-def test_an_engine_keeps_the_contract(path, options):
+def test_an_engine_satisfies_the_retriever_contract(path, options):
     with serving(engine) as url:
         retriever = HTTPRetriever(url + path, **options)
         checks = check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
@@ -189,7 +189,7 @@ def test_settings_are_those_of_a_version_or_none():
     ],
     ids=str,
 )
-def test_secrets_that_decide_answers_tell_settings_apart(one, other):
+def test_secrets_that_change_answers_distinguish_settings(one, other):
     def settings(options):
         return HTTPRetriever(**{"url": "http://localhost:9", "version": "1", **options}).settings
 
@@ -298,7 +298,7 @@ def test_a_server_that_fails_is_an_error_that_says_whether_to_wait(reply, status
     assert (error.status, error.retryable, error.retry_after) == (status, retryable, wait)
 
 
-def test_a_server_that_hangs_is_left():
+def test_a_hanging_server_times_out():
     def hang(_asked):
         time.sleep(0.6)
         return 200, {}, {"hits": []}

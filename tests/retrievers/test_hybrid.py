@@ -118,7 +118,7 @@ def test_size_usage_and_close_are_those_of_all():
     ],
     ids=lambda value: str(value)[:30] if isinstance(value, dict | str) else type(value).__name__,
 )
-def test_what_is_not_possible_is_said_when_it_is_made(of, options, error):
+def test_impossible_options_are_refused_by_the_constructor(of, options, error):
     with pytest.raises(error):
         Hybrid(of, **options)
 

@@ -75,7 +75,7 @@ def test_an_id_with_a_nul_is_refused_by_its_name(found):
         hits_of(found, 10)
 
 
-def test_a_class_is_no_retriever_and_told_to_be_made_an_object():
+def test_a_class_is_refused_with_the_advice_to_instantiate_it():
     with pytest.raises(InputError, match="the class BM25") as error:
         responses_of(BM25)
     assert "BM25(...)" in error.value.fix
@@ -104,13 +104,13 @@ class Half:
     ],
     ids=["a class of one's own of a framework", "invoke", "search only", "a number"],
 )  # fmt: skip
-def test_what_is_nearly_a_retriever_is_told_what_makes_it_one(thing, fix):
+def test_an_incomplete_retriever_is_refused_with_the_missing_method(thing, fix):
     with pytest.raises(InputError, match="for a retriever") as error:
         responses_of(thing)
     assert fix in error.value.fix
 
 
-def test_a_batch_with_too_few_rankings_is_told_in_words():
+def test_a_batch_with_too_few_rankings_is_reported():
     class Short:
         def index(self, documents):
             pass

@@ -44,7 +44,7 @@ def test_the_order_is_that_of_the_reranker_and_ties_keep_the_old_one():
     assert names(reranked(lengths, k=2)) == ["d4", "d5"]
 
 
-def test_what_stands_below_the_depth_stays_there():
+def test_documents_below_the_depth_stay_there():
     ranking = reranked(lengths, depth=2)
     assert ranking == [("d2", 5.0), ("d1", 3.0), ("d3", 2.0), ("d4", 1.0), ("d5", 0.0)]
     assert names(reranked(lengths, k=1, depth=2)) == ["d2"]
@@ -188,7 +188,7 @@ def test_a_server_that_scores_some_leaves_the_others_below():
     ],
     ids=lambda answer: str(answer)[:60],
 )
-def test_an_answer_that_is_none_is_named(answer):
+def test_an_invalid_answer_is_named(answer):
     with serving(lambda *_: (200, {}, answer)) as server:
         reranker = RerankEndpoint(server.url, "large")
         with pytest.raises(EndpointError) as caught:

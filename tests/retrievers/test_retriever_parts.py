@@ -106,7 +106,7 @@ def test_ids_alone_are_scored_from_their_number_down_to_1():
     [([1, 2, 3], True), ([1, 2], False), ([1, 3, 2], False), ([1, 1, 2], False), ([3], False)],
     ids=str,
 )
-def test_scores_that_rise_all_the_way_are_told(scores, told):
+def test_rising_scores_are_reported(scores, told):
     assert hits_of([(f"d{n}", s) for n, s in enumerate(scores)], 10).ascending is told
 
 

@@ -89,7 +89,7 @@ def test_another_server_has_other_settings_without_its_secrets(monkeypatch):
     assert store.settings != other.settings
 
 
-def test_the_contract_of_retrievers_is_kept():
+def test_the_retriever_contract_is_satisfied():
     checks = check_retriever(Listed(HashingEncoder(64)))
     assert {check.name for check in checks if not check.passed} == set()
 
@@ -109,7 +109,7 @@ def test_chunks_without_end_are_not_read_for_ever():
     assert store.limits[-1][1] == 128
 
 
-def test_equal_scores_stand_in_the_order_of_ids():
+def test_equal_scores_are_ordered_by_id():
     store = Listed(east)
     store.index([Document(name, text="x") for name in "cab"])
     assert [name for name, _ in store.search([Query("q", "x")], 3)[0]] == ["a", "b", "c"]

@@ -78,7 +78,7 @@ def test_a_run_is_measured_without_what_only_it_brought(depth: Any, groups: Any)
     assert seen or depth is None
 
 
-def test_the_order_of_the_runs_is_told_by_tau_and_the_largest_change() -> None:
+def test_tau_and_the_largest_change_describe_the_order_of_the_runs() -> None:
     qrels, runs = _collection(4)
     found = reliability(qrels, runs, MEASURES, k=6)
     for column, measure in enumerate(MEASURES):

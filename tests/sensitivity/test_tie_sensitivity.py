@@ -74,7 +74,7 @@ def test_a_measure_without_a_closed_form_has_ends_and_no_mean() -> None:
         FOUND.span("AP")
 
 
-def test_what_grades_do_not_order_is_said() -> None:
+def test_documents_that_grades_do_not_order_are_noted() -> None:
     found = tie_report(QRELS, RUN, ["infAP", "AP", "AP(norm=retrieved)@2", "nDCG(ideal=topk)@2"])
     assert [span.whole for span in found.spans] == [False, True, False, False]
     assert any(note.startswith("other orders may lie outside") for note in found.notes)
@@ -112,7 +112,7 @@ def test_records_are_taken_as_by_evaluate() -> None:
     assert tie_report(records, measures="RR").span("RR").value == 0.5
 
 
-def test_it_shows_itself() -> None:
+def test_it_has_a_short_repr_and_a_table() -> None:
     assert repr(FOUND) == "<TieReport of 'run': 1 of 4 queries>"
     assert "<table" in FOUND._repr_html_()
 
@@ -263,7 +263,7 @@ def constant(queries: int = 20, size: int = 100) -> tuple[Any, Any]:
     return qrels, run
 
 
-def test_a_constant_scorer_is_seen_through() -> None:
+def test_a_constant_scorer_is_detected() -> None:
     """Such a one was perfect in a task of a public leaderboard that kept the order given."""
     qrels, run = constant()
     said = {

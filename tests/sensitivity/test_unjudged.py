@@ -66,7 +66,7 @@ def test_removed_is_the_condensed_list_of_each_query(made: Batch, measure: Measu
     assert bool(changed) == condensed
 
 
-def test_removed_is_a_policy_that_is_said_and_kept(made: Batch) -> None:
+def test_removed_is_a_policy_that_is_noted_and_saved(made: Batch) -> None:
     found = evaluate(made.qrels, made.run, ["RR", "P@5"], unjudged="removed")
     assert found.policies == Policies(unjudged="removed")
     assert Evaluation.from_json(found.to_json()) == found
@@ -145,7 +145,7 @@ def test_the_report_holds_what_evaluations_say(made: Batch) -> None:
     assert isinstance(rows["nDCG@5"][4], float)
 
 
-def test_a_value_that_falls_when_all_are_relevant_is_said() -> None:
+def test_a_value_that_falls_when_all_are_relevant_is_noted() -> None:
     found = unjudged_report({"q": {"a": 1}}, {"q": ["a", "x", "y"]}, ["AP", "P@3"])
     assert found.all_relevant.tolist() == [[1.0, 1.0]]
     found = unjudged_report({"q": {"a": 1, "b": 0}}, {"q": ["a", "b", "x"]}, ["AP", "P@3"])
@@ -213,7 +213,7 @@ def test_without_unjudged_documents_nothing_is_left_open() -> None:
     assert found.condensed.mean()["nDCG@3"] == value
 
 
-def test_queries_are_drawn_apart_so_that_many_of_them_leave_less_open() -> None:
+def test_queries_are_drawn_independently_so_that_intervals_narrow_with_their_number() -> None:
     def width(queries: int) -> float:
         names = [f"q{number}" for number in range(queries)]
         found = unjudged_report(
@@ -235,7 +235,7 @@ def test_judgments_that_are_nearly_all_relevant_are_no_fair_prior() -> None:
     assert not warned({"a": 1, "b": 0})
 
 
-def test_draws_are_those_of_the_query_whatever_is_beside_it(made: Batch) -> None:
+def test_draws_of_a_query_do_not_depend_on_other_queries(made: Batch) -> None:
     how = Drawing(draws=50, seed=3)
     some = list(made.qrels)[:40]
     qrels = {query: made.qrels[query] for query in some}

@@ -109,7 +109,7 @@ def test_wilcoxon_is_scipys(differences):
     assert "not a test of the mean" in found.hypothesis
 
 
-def test_wilcoxon_takes_what_rounding_parts_for_a_tie():
+def test_wilcoxon_treats_rounding_differences_as_ties():
     rounded = stats.wilcoxon([0.3, -0.3, 0.5, 0.7])
     assert stats.wilcoxon([0.1 + 0.2, -0.3, 0.5, 0.7]) == rounded
     assert not rounded.exact
@@ -489,7 +489,7 @@ def test_a_seed_comes_from_numbers_and_shape():
         ([[[0.1]], [[0.2]]], "3 dimensions"),
     ],
 )
-def test_bad_differences_say_what_where_and_how_to_mend_it(function, column, message):
+def test_bad_differences_are_refused_with_position_and_fix(function, column, message):
     with pytest.raises(InputError, match=message) as caught:
         function(column)
     assert caught.value.where
@@ -530,7 +530,7 @@ def test_bad_differences_say_what_where_and_how_to_mend_it(function, column, mes
         (lambda: stats.student_t_quantile(0, 5), "probability=0"),
     ],
 )
-def test_bad_settings_say_what_where_and_how_to_mend_it(call, message):
+def test_bad_settings_are_refused_with_a_fix(call, message):
     with pytest.raises(InputError, match=message) as caught:
         call()
     assert caught.value.where

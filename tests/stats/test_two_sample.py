@@ -220,7 +220,7 @@ def test_samples_without_a_common_point_are_found_whatever_the_sizes():
         assert LabelScores(points).test(labels, 99).p == 0.01
 
 
-def test_a_difference_within_groups_is_seen_apart_from_one_between_them():
+def test_a_difference_within_groups_is_distinguished_from_one_between_them():
     rng = np.random.default_rng(3)
     groups = rng.integers(0, 2, 400)
     points = rng.normal(size=(400, 2)) + 6 * groups[:, None] * [1, 0]

@@ -92,7 +92,7 @@ def test_the_text_names_the_winner_and_the_measure():
     assert "noise" not in text
 
 
-def test_a_lead_that_may_be_chance_is_said_to_be():
+def test_a_lead_that_may_be_chance_is_noted():
     made = bench()
     made.run_evaluation("good", good)
     made.run_evaluation("nearly", lambda text: bad(text) if text.endswith("q3") else good(text))
@@ -108,7 +108,7 @@ def test_equal_retrievers_have_no_winner():
     assert "**No winner**: one and two have the same MRR." in made.compare_retrievers()
 
 
-def test_different_k_are_said_beside_the_names():
+def test_different_k_are_shown_with_the_names():
     made = bench()
     made.run_evaluation("one", good, k=3)
     made.run_evaluation("two", bad, k=5)
@@ -117,7 +117,7 @@ def test_different_k_are_said_beside_the_names():
     assert "P@k" in text
 
 
-def test_no_results_and_no_queries_are_told_apart():
+def test_no_results_and_no_queries_are_distinguished():
     assert RetrievalBenchmark().compare_retrievers() == "No results to compare."
     assert bench().compare_retrievers() == "No results to compare."
     with pytest.raises(InputError, match="no query with judgments"):

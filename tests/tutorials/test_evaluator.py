@@ -364,7 +364,7 @@ def test_a_cutoff_is_a_whole_number(k):
         RetrievalEvaluator([k])
 
 
-def test_no_grade_means_the_same_through_every_door():
+def test_no_grade_means_the_same_in_every_function():
     evaluator = RetrievalEvaluator([1])
     record = {"id": "q", "retrieved": ["a"], "relevant": ["a"], "relevance_scores": {}}
     assert evaluator.evaluate_single("q", ["a"], ["a"], {}).ndcg == 1.0

@@ -360,7 +360,7 @@ def test_times_that_no_clock_shows_are_unknown(project, client):
     assert [each.choice.seconds for each in project.judgments() if each.choice] == [None] * 4
 
 
-def test_a_locked_database_is_said_and_the_choice_can_be_sent_again(tmp_path):
+def test_a_locked_database_is_reported_and_the_choice_can_be_sent_again(tmp_path):
     where = tmp_path / "judging.db"
     filled(where).close()
     project = JudgingProject(where, wait=0.2)
@@ -378,7 +378,7 @@ def test_a_locked_database_is_said_and_the_choice_can_be_sent_again(tmp_path):
     assert len(judged(project)) == 1
 
 
-def test_a_full_disk_is_said_and_the_choice_can_be_sent_again(project, client):
+def test_a_full_disk_is_reported_and_the_choice_can_be_sent_again(project, client):
     sign_in(client, project)
     page = client.get("/judge")
     with full_disk():

@@ -80,7 +80,7 @@ def test_a_draw_that_is_not_possible_is_refused(lead, query):
     assert "draw 1 to 100 questions" in answer.text
 
 
-def test_no_question_ticked_is_said(lead):
+def test_selecting_no_question_is_reported(lead):
     page = lead.get("/production/sample?n=5")
     answer = lead.post("/production/questions", data=fields_of(page, "/production/questions"))
     assert answer.status_code == 400

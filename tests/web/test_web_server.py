@@ -36,7 +36,7 @@ def test_the_link_signs_in_and_an_interrupt_ends_the_server(tmp_path):
         assert "Traceback" not in server.stderr.read()
 
 
-def test_a_port_that_is_taken_is_said(tmp_path):
+def test_a_port_in_use_is_reported(tmp_path):
     import socket
 
     with (
@@ -47,7 +47,7 @@ def test_a_port_that_is_taken_is_said(tmp_path):
         serve(project, port=taken.getsockname()[1], echo=lambda link: None)
 
 
-def test_a_port_that_does_not_exist_is_said(tmp_path):
+def test_an_impossible_port_is_reported(tmp_path):
     with (
         filled(tmp_path / "judging.db", 1, 2) as project,
         pytest.raises(rankgauge.InputError, match="cannot listen"),

@@ -1,4 +1,4 @@
-"""``rankgauge answers``: evaluate generated answers, and tell which stage limits them."""
+"""``rankgauge answers``: evaluate generated answers and find the stage that limits them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _criteria = click.option(
 
 
 def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of answers and of who judges them, which `_judged` takes."""
+    """Add the options of answers and judges that `_judged` takes."""
     for option in reversed((
         click.option(
             "--reference", metavar="FILE",
@@ -111,7 +111,7 @@ def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _values(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of measures and of what is known of the judge."""
+    """Add the options of measures and of the calibration of the judge."""
     for option in reversed((
         click.option(
             "--person", is_flag=True, help="People gave the verdicts: no calibration is needed."
@@ -514,7 +514,7 @@ def _judged(
 
 
 def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
-    """The encoder; without a language model the cache is its own."""
+    """The encoder; without a language model it has its own cache."""
     cache = given["cache"]
     if given["url"] is None and given["model"] is None:
         given["cache"] = None
@@ -522,7 +522,7 @@ def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
 
 
 def _search(own: Mapping[str, Any]) -> Callable[[str], list[Context]] | None:
-    """What finds documents of the collection for a question; None if it is not wanted."""
+    """The search function over the collection; None without the option."""
     name = own["search"]
     if name is None:
         return None

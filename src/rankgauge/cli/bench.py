@@ -184,7 +184,7 @@ def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> Non
 def _check_names(
     plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed: str | None
 ) -> None:
-    """Refuse names that nobody knows before hours of asking, not after."""
+    """Refuse unknown names before any search."""
     known = [one.name for one in plan.retrievers]
     asked = {"--baseline": baseline, "--diagnose": None if diagnosed == "worst" else diagnosed}
     for option, given in asked.items():
@@ -225,7 +225,7 @@ def _ran(  # noqa: PLR0917 - the options of the command
 
 
 class _Shown:
-    """What is printed of the runs: a comparison, or of one run its evaluation."""
+    """The printed result: a comparison, or the evaluation of a single run."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class _Shown:
         runs = list(bench.runs.values())
         if len(runs) == 1:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
-        # A baseline that was left out this time (--only) is no fault.
+        # A baseline that --only leaves out is no error.
         chosen = baseline if baseline in bench.runs else None
         found = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
         return cls(runs, found.comparison.evaluations, found)

@@ -18,7 +18,7 @@ __all__ = ["check"]
 def _known_codes(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The codes that are meant, whatever their case, or the error before anything is read."""
+    """The codes in upper case; an unknown one is refused before any file is read."""
     known = rankgauge.checks.FINDING_KINDS
     for code in given:
         if code.upper() not in known:
@@ -153,7 +153,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _others(select: tuple[str, ...]) -> tuple[str, ...]:
-    """The codes that are not looked for, where some are asked for alone."""
+    """The codes to ignore if only some are selected."""
     if not select:
         return ()
     return tuple(code for code in rankgauge.checks.FINDING_KINDS if code not in select)

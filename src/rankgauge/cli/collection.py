@@ -1,4 +1,4 @@
-"""``rankgauge collection``: what is in a collection."""
+"""``rankgauge collection``: describe a collection."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     def evaluated(
         path: str | None,
     ) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
-        # To keep its fingerprint, or to evaluate it twice, it has to be read whole.
+        # Saving its fingerprint and evaluating it twice both need the whole run.
         whole = (save or questions) and memory is None
         run = rankgauge.read_run(path, format=run_format) if path and whole else None
         where = None if path is None else located(path, run_format)
@@ -222,12 +222,12 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             replace(one, run_name=f"{name} ({part})" if len(parts) > 1 else name)
             for part, one in parts.items()
         ]
-    # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
-    # cannot be written to must not cost the table.
+    # Saved before printing, because the reader may close the pipe early. Failures are reported
+    # after it, so that an unwritable store does not suppress the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
     print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query, full=full))
     for note in rankgauge.reports.notes_of(evaluations):
-        # What a program reads has no notes, and a warning must be seen.
+        # Formats for programs have no notes, but warnings must be visible.
         if format in {"trec", "csv"} or ((format == "json" or quiet()) and "WARNING" in note):
             print_message(note)
     if failure is not None:
@@ -235,7 +235,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _wanted(use: str | None, measures: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The measures of the use case, whose reason is printed, and those given; None for neither."""
+    """The measures of the use case (with its reason printed) and those given; None without both."""
     if use is None:
         return measures or None
     case = rankgauge.core.use_case(use)
@@ -262,7 +262,7 @@ class _Fields(NamedTuple):
 
     @classmethod
     def of(cls, questions: str | None, weights: str | None, group_by: str | None) -> _Fields:
-        """Read the files that the options name."""
+        """Read the files named by the options."""
         if questions is weights is group_by is None:
             return cls(None, None, None)
         from pathlib import Path
@@ -285,7 +285,7 @@ class _Fields(NamedTuple):
         *,
         mix_origins: bool,
     ) -> dict[str, rankgauge.Evaluation]:
-        """One evaluation; or one of the generated questions, and one of the others."""
+        """One evaluation; or two, of the generated and of the other questions."""
 
         def of(**more: Any) -> rankgauge.Evaluation:
             given = {**how, "questions": self.questions, "mix_origins": mix_origins, **more}
@@ -307,7 +307,7 @@ class _Fields(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """Where and with what to keep evaluations."""
+    """The history to save evaluations in, with their label and settings."""
 
     history: rankgauge.History
     label: str
@@ -324,7 +324,7 @@ class _Output(NamedTuple):
         *,
         save: bool,
     ) -> _Output | None:
-        """None if nothing is to be kept. What the store lacks is said before any work is done."""
+        """None without --save. An unusable store is reported before any work is done."""
         if not save:
             if store or label or pairs or date:
                 raise click.UsageError(
@@ -339,7 +339,7 @@ class _Output(NamedTuple):
         truth: object,
         runs: Sequence[rankgauge.Run | None],
     ) -> rankgauge.RankgaugeError | None:
-        """Keep them all; the first failure ends it."""
+        """Save all evaluations, up to the first failure."""
         try:
             for evaluation, run in zip(evaluations, runs, strict=True):
                 entry = self.history.add(

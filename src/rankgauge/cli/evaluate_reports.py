@@ -15,7 +15,7 @@ from rankgauge.cli.progress import working
 __all__ = ["Sources", "print_reports"]
 
 
-# The function behind each option, and the policies it takes.
+# The function of each option and the policies that it accepts.
 _REPORTS = {
     "--tie-report": ("tie_report", ("ties", "queries", "duplicates", "undefined")),
     "--unjudged-report": ("unjudged_report", ("ties", "queries", "duplicates")),
@@ -33,7 +33,7 @@ class Sources(NamedTuple):
     def read(
         self,
     ) -> tuple[rankgauge.Qrels | rankgauge.Records, Sequence[rankgauge.Run | None]]:
-        """Return the judgments and the runs; records, which have both, and None."""
+        """Return the judgments and the runs; for records, which have both, the records and None."""
         if not self.runs:
             return rankgauge.Records.of(self.qrels), [None]
         truth = rankgauge.read_qrels(self.qrels, format=self.qrels_format)
@@ -81,6 +81,6 @@ def print_reports(
                 found.append(getattr(rankgauge, name)(truth, run, measures, **chosen))
         print_result(found, format, rankgauge.reports.Options(per_query=per_query))
         for note in (note for one in found for note in one.table().notes):
-            # CSV has no notes, and a warning must be seen in any case.
+            # CSV has no notes, but warnings must always be visible.
             if format == "csv" or (format == "json" and "WARNING" in note):
                 print_message(note)

@@ -116,7 +116,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _refuse_tuning_options(tune: str | None) -> None:
-    """Refuse what says nothing without tuning."""
+    """Refuse options that have no effect without tuning."""
     context = click.get_current_context()
     for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):
         source = context.get_parameter_source(word)

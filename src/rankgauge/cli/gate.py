@@ -167,13 +167,13 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _is_plan(qrels: str, run: str) -> bool:
-    """Whether it is a file of a plan, or a folder and no file of a run."""
+    """Whether the path is a plan file or a folder, not a run file."""
     named = run != "-" and not Path(run).suffix and not Path(run).exists()
     return qrels.endswith(".toml") or (named and Path(qrels).is_dir())
 
 
 def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Run]:
-    """The judgments of a plan, and the run of one of its retrievers."""
+    """The judgments of a plan and the run of one of its retrievers."""
     if name is None and not (path.endswith(".toml") or Path(path).is_dir()):
         raise click.UsageError("name the run: rankgauge gate QRELS RUN")
     plan = rankgauge.BenchmarkPlan.read(path)
@@ -196,7 +196,7 @@ def _write(path: str, text: str) -> None:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Say which of the files cannot be written."""
+    """Name the file that cannot be written."""
     try:
         yield
     except OSError as error:
@@ -207,7 +207,7 @@ def _named(path: str) -> Iterator[None]:
 
 
 def _add_summary(result: rankgauge.gates.GateResult) -> None:
-    """Add to the summary of the step; above 1 MiB GitHub shows none at all."""
+    """Append to the step summary; GitHub drops summaries above 1 MiB."""
     named = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not named:
         return
@@ -220,7 +220,7 @@ def _add_summary(result: rankgauge.gates.GateResult) -> None:
 
 
 def shorten(text: str, room: int) -> str:
-    """Return as many whole lines as fit, so that no table and no escape is torn."""
+    """Return as many whole lines as fit, so that no table row or escape is split."""
     whole = text.encode()
     if len(whole) <= room:
         return text

@@ -1,4 +1,4 @@
-"""``rankgauge history``: what was kept with ``rankgauge evaluate --save``."""
+"""``rankgauge history``: evaluations saved with ``rankgauge evaluate --save``."""
 
 from __future__ import annotations
 

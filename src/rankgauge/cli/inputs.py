@@ -1,4 +1,4 @@
-"""What several commands read alike."""
+"""Inputs shared by several commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """The names of runs; those of files of the same name become their whole path."""
+    """The names of runs; files with the same name are named by their whole path."""
     return [
         path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)
     ]
@@ -39,7 +39,7 @@ def located(path: str, format: str | None) -> str | rankgauge.formats.InFormat:
 def read_runs(
     paths: Sequence[str], format: str | None = None, *, k: int | None = None
 ) -> list[rankgauge.Run]:
-    """The runs of these files, each with a name of its own; only the first k of each ranking."""
+    """The runs of these files with unique names; only the first k of each ranking."""
     runs = []
     for path in paths:
         source = located(path, format)
@@ -54,7 +54,7 @@ def read_runs(
 def named_paths(
     paths: Sequence[str], format: str | None = None
 ) -> dict[str, str | rankgauge.formats.InFormat]:
-    """These files by the names of their runs, not read yet."""
+    """Paths of runs by run name, without reading them."""
     names = unique_names([rankgauge.data.run_name(path) for path in paths], paths)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -65,7 +65,7 @@ def named_paths(
 
 
 def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
-    """The evaluations in these files, one a line of JSON; none if the first has something else."""
+    """The evaluations in these files, one per line of JSON; none if the first has other content."""
     from pathlib import Path
 
     if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
@@ -93,7 +93,7 @@ def _start(path: str) -> str:
 
 
 def queries_of(text: str) -> Literal["all", "intersection"] | Path:
-    """Which queries count, as the option has it."""
+    """The queries selected by the option."""
     if text == "all":
         return "all"
     if text == "intersection":
@@ -104,7 +104,7 @@ def queries_of(text: str) -> Literal["all", "intersection"] | Path:
 
 
 def read_drift(path: str) -> dict[str, Any]:
-    """Read what rankgauge logs drift wrote."""
+    """Read the output of ``rankgauge logs drift``."""
     import json
     from pathlib import Path
 
@@ -168,7 +168,7 @@ def encoder_of(
 
 
 def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:
-    """KEY=VALUE; what reads as a plain number, true or false is one."""
+    """Parse KEY=VALUE; plain numbers, true and false get their type."""
     found: dict[str, str | float | bool] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""``rankgauge judge``: people judge documents, models are compared with them."""
+"""``rankgauge judge``: people judge documents; models are compared with them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SETTINGS = (
 
 
 def _address(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of what serves pages."""
+    """The options of the web server."""
     for option in (
         click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
         click.option(

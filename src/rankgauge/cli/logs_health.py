@@ -12,7 +12,7 @@ from rankgauge.cli.progress import working
 
 __all__ = ["health"]
 
-# Whether a verdict on drift says that users ask other questions; what is not here does.
+# Whether a verdict on drift means that users ask other questions; verdicts not listed do.
 _DRIFT = {"mixed": False, "cannot tell": None}
 
 

@@ -1,4 +1,4 @@
-"""The group of commands, and the one place where an error becomes an exit code."""
+"""The command group, and the only place that turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-# The commands in the order in which they are needed, by what they are for, each with its short
-# help: written out, because asking the commands would load all of them.
+# The commands by purpose, in the order in which they are needed, with their short help: repeated
+# here, because reading it from the commands would load all of them.
 _GROUPS = {
     "Evaluate and compare": {
         "evaluate": "Evaluate runs against judgments.",
@@ -56,18 +56,18 @@ _GROUPS = {
     },
 }
 _COMMANDS = [name for group in _GROUPS.values() for name in group]
-# Those that are not in a module of their own name.
+# Commands whose module has another name.
 _MODULES = {"cut": "subsets", "sample": "subsets"}
 
 
 class _LazyGroup(click.Group):
-    """A group that loads a command when it is asked for, and lists commands by their purpose."""
+    """A group that loads commands on demand and lists them by purpose."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # An unknown name may be meant for any of them.
+        # An unknown name can be a misspelling of any command.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
             module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
             self.add_command(getattr(module, name))
@@ -96,21 +96,21 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; ends the process with its exit code."""
-    # The threads that NumPy starts, one a core, look out for work for some 30 ms before they sleep.
-    # No command has work for them that early: let them sleep at once.
+    # NumPy starts a thread per core, which spins for about 30 ms before it sleeps. No command has
+    # work for these threads that early: let them sleep at once.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     sys.exit(_run())
 
 
 def _run() -> int:
     for stream in (sys.stdout, sys.stderr):
-        # An id that the encoding of the terminal lacks must not cost the whole table.
+        # An id that the terminal cannot encode must not suppress the whole table.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         # A gate ends its command with a code, as does history compare; the others return nothing.
         code = cli.main(standalone_mode=False)
-        # What is still buffered may meet a closed pipe: find out here, not at shutdown.
+        # Flushing buffered output can hit a closed pipe: handle it here, not at shutdown.
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -123,7 +123,7 @@ def _run() -> int:
 def _print_error(error: Exception) -> int:
     """Print an error and return the exit code."""
     if isinstance(error, BrokenPipeError):
-        # The reader (head, less) has seen enough.
+        # The reader (head, less) closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, click.ClickException):
@@ -132,7 +132,7 @@ def _print_error(error: Exception) -> int:
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
-        # Faults of inputs are errors of ours; only the output is left.
+        # Input faults are our own errors, so this one is from the output.
         print_message(f"error: cannot write: {error.strerror or error}")
     else:
         import traceback

@@ -1,4 +1,4 @@
-"""Options that several commands have, each declared once."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ quiet = click.option(
 
 
 def output_format(*more: str) -> _Option:
-    """Return the options of what is printed: the output format, or only numbers.
+    """Return the options of the output: its format, or numbers only.
 
     Args:
         more: Formats that only this command has.
@@ -117,7 +117,7 @@ def measure(text: str) -> _Option:
 
 
 def full(text: str) -> _Option:
-    """Return the option that prints everything, where a report is short otherwise."""
+    """Return the option that prints the full report."""
     return click.option("--full", is_flag=True, help=text)
 
 
@@ -171,7 +171,7 @@ _POLICIES: tuple[_Option, ...] = (
 
 
 def policies(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all policies, which the command gets as one mapping, `policies`."""
+    """Add the options of all policies, passed to the command as one mapping, `policies`."""
 
     @functools.wraps(command)
     def with_policies(
@@ -192,7 +192,7 @@ def policies(command: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-# By the name of the argument of `ChatModel`.
+# Keys are arguments of `ChatModel`.
 _MODEL: tuple[_Option, ...] = (
     click.option(
         "--url", metavar="URL",

@@ -1,4 +1,4 @@
-"""What is printed, on whatever can be printed on."""
+"""Printing to terminals, pipes, and files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
         color: Whether it has colours.
         err: Whether it goes to standard error.
     """
-    # Where the encoding lacks our lines, plain ones.
+    # ASCII lines if the encoding lacks box-drawing characters.
     stream = sys.stderr if err else sys.stdout
     try:
         text.encode(stream.encoding or "utf-8")
@@ -84,12 +84,12 @@ def print_table(table: rankgauge.rendering.Table, format: str) -> None:
 
 
 def print_message(line: str) -> None:
-    """Print one line, which may hold any text, to standard error."""
+    """Print one line to standard error, with its text escaped."""
     click.echo(for_terminal(line), err=True)
 
 
 def counted(number: int) -> str:
-    """So many queries, in words."""
+    """The number of queries with its noun."""
     return "1 query" if number == 1 else f"{number} queries"
 
 

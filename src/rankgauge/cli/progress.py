@@ -1,4 +1,4 @@
-"""A sign of life on standard error for work that takes more than a second."""
+"""A spinner on standard error for work that takes more than a second."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _AFTER = 1.0
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner with `what` and the time gone by; nothing if it is quick or not a terminal."""
+    """Show a spinner with `what` and the elapsed time on a terminal; nothing for quick work."""
     if not sys.stderr.isatty():
         yield
         return
     started: list[Progress] = []
     began = time.monotonic()
-    # What is quick does not wait for rich to load, either.
+    # Quick work does not wait for rich to load.
     timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
     timer.start()
     try:

@@ -1,4 +1,4 @@
-/* The compiled core of rankgauge: what NumPy does in many passes, in one.
+/* The compiled core of rankgauge: one pass where NumPy needs many.
 
    Eight functions, each with a twin in Python that gives the same results to the last bit and is
    its oracle in the tests:
@@ -12,8 +12,8 @@
    measure_dicts, measure_grades
                  the usual measures of dicts and of one ranking         (measures/compiled.py)
 
-   What is unusual is declined (None), never an error: the twin then reads it, and says what is
-   wrong. Arrays come as buffers; every size is checked before it is used. Stable ABI of Python
+   Unusual input is declined (None), never an error: the twin then reads it and reports the
+   fault. Arrays come as buffers; every size is checked before it is used. Stable ABI of Python
    3.11; no other library. */
 
 #define Py_LIMITED_API 0x030B0000
@@ -75,13 +75,13 @@ close_arrays(Array *arrays, int count)
     }
 }
 
-/* Bytes that grow. */
+/* A growing byte buffer. */
 typedef struct {
     char *data;
     size_t used, room;
 } Bytes;
 
-/* Room for `more` bytes; NULL if there is no memory. It needs no lock of Python. */
+/* Reserve `more` bytes; NULL if there is no memory. It needs no GIL. */
 static void *
 grow(Bytes *bytes, size_t more)
 {
@@ -102,7 +102,7 @@ grow(Bytes *bytes, size_t more)
     return place;
 }
 
-/* The result of a function; where it has none for no other reason, there was no memory. */
+/* The result of a function; NULL without an exception means that there was no memory. */
 static PyObject *
 or_no_memory(PyObject *result)
 {
@@ -112,7 +112,7 @@ or_no_memory(PyObject *result)
     return result;
 }
 
-/* Let other threads run, if there is much to do; until `lock` nothing of Python is touched. */
+/* Release the GIL for large work; until `lock` no Python object is used. */
 static PyThreadState *
 unlock(Py_ssize_t size)
 {
@@ -176,7 +176,7 @@ hash_of(const uint8_t *id, int64_t length)
     return hash;
 }
 
-/* Below, equal, above 0 as the first id is, byte by byte. */
+/* Compare ids byte by byte: negative, 0 or positive, as memcmp. */
 static int
 compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_length)
 {
@@ -330,7 +330,7 @@ divided(uint64_t mantissa, int digits)
     for (int i = 0; i < digits; i++) {
         ten *= 10;
     }
-    /* Shifted to the left until the quotient has 64 bits or more: 53, and some to round by. */
+    /* Shift left until the quotient has at least 64 bits: 53, and more for rounding. */
     int shift = __builtin_clzll(mantissa) + 64 - 1;
     unsigned __int128 whole = (unsigned __int128)mantissa << shift; /* its highest bit is bit 126 */
     unsigned __int128 quotient = whole / ten;
@@ -440,7 +440,7 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
 /* ---- scan ---- */
 
 /* Where the field that begins here ends: at the first byte that is a blank or a control character.
-   Eight bytes may be read behind the end of the text. */
+   Eight bytes after the end of the text may be read. */
 static inline const uint8_t *
 field_end(const uint8_t *at)
 {
@@ -530,7 +530,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
             }
             const uint8_t *closed = field_end(at);
             if (closed == at) {
-                goto declined; /* the line ends, or what is here is no text */
+                goto declined; /* the line ends, or this is no text */
             }
             if (field == query_at) {
                 opened[0] = at;
@@ -615,7 +615,7 @@ done:
 
 /* ---- hash_ids ---- */
 
-/* Whether all ids are in their bytes. */
+/* Whether the ranges of all ids are within the bytes. */
 static int
 are_inside(const Array *data, const Array *starts, const Array *lengths)
 {
@@ -1116,7 +1116,7 @@ done:
 
 /* ---- join_dicts ---- */
 
-/* A score as a float; 0 if it is not surely one. */
+/* Read a score as a finite float; 0 if it may not be one. */
 static int
 score_of(PyObject *object, double *score)
 {
@@ -1494,7 +1494,7 @@ done:
 /* A query of a run: its number in the judgments (-1 without), its place in the run. */
 typedef struct {
     int64_t number, place;
-    PyObject *name, *ranking; /* owned: what collects garbage may change the run */
+    PyObject *name, *ranking; /* owned: garbage collection can change the run */
 } Asked;
 
 static int
@@ -1796,9 +1796,9 @@ write_decimal(char *at, double value)
     int shift = DBL_MANT_DIG - exponent; /* value = mantissa / 2**shift */
     unsigned __int128 one = (unsigned __int128)1 << (shift + 2);
     unsigned __int128 rest = (unsigned __int128)mantissa << 2;
-    /* How far to the middle between this double and the next ones. */
+    /* Distances to the midpoints between this double and its neighbors. */
     unsigned __int128 above = 2, below = mantissa << (65 - DBL_MANT_DIG) ? 2 : 1;
-    int middle = !(mantissa & 1); /* there, numbers are read as the even mantissa */
+    int middle = !(mantissa & 1); /* midpoints are read as the even mantissa */
     at = write_whole(at, (uint64_t)(rest >> (shift + 2)));
     *at++ = '.';
     rest &= one - 1;
