@@ -52,7 +52,7 @@ def started(tmp_path):
 
 @pytest.mark.slow
 def test_the_best_is_compared_with_today_including_failures(started):
-    out, err = started(PLAN).communicate(timeout=120)
+    out, err = started(PLAN, "--full").communicate(timeout=120)
     assert err == ""
     for said in ("before", "6 of 6 configurations tried", "best and before on 15 test queries",
                  "not retrieved: queries", "one setting changed at a time"):  # fmt: skip

@@ -95,10 +95,12 @@ def quick_pieces(
     lines = _Lines(data, layout, ranks=line is not None)
     rows = _Rows(len(data), ranks=lines.ranks)
     end = AROUND + len(start)
-    ended = False
+    ended = found = False
     while not ended:
         end, rest, ended = _filled(stream, lines, end, rows)
-        if end < 0 or not (rows.count or ended):
+        found = found or rows.count > 0
+        # A text without a line is for the reader that says so.
+        if end < 0 or not (rows.count or ended) or (ended and not found):
             raise UnevenLinesError
         if rows.count:
             # A view, since the table makes its arrays read-only.
