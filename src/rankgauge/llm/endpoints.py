@@ -73,7 +73,7 @@ class EmbeddingEndpoint(ModelEndpoint):
 
     Documents and batches of queries are retried if the server is busy. A single query is sent
     once: a benchmark times each call and repeats it itself. Blank texts are not sent, because many
-        servers refuse them: their vectors are 0.
+    servers refuse them: their vectors are 0.
 
     Arguments for server, model and key are described by ``ModelEndpoint``.
 
