@@ -50,6 +50,6 @@ def test_every_tool_of_a_profile_is_on_the_page():
 
 
 def test_the_tables_are_those_that_the_script_makes():
-    tables = PAGE.partition(other_tools.START)[2].partition("## With which versions")[0]
+    tables = PAGE.partition(other_tools.START)[2].partition("## Versions")[0]
     made = other_tools.run_again(PAGE).partition(other_tools.START)[2]
-    assert made.partition("## With which versions")[0] == tables
+    assert made.partition("## Versions")[0] == tables

@@ -109,7 +109,6 @@ def test_the_p_value_and_its_standardization_include_the_observed_labels(few):
     test = scores.test(labels, permutations=39, seed=2)
     areas, z, p = slow_test(scores, labels, 39, 2)
     assert test.p == pytest.approx(p)
-    assert (np.abs(z.max(axis=0) - z[:, 0].max()) < 1e-9).sum() == (8 if few else 1)
     assert test.z == pytest.approx(z[:, 0].tolist())
     assert test.decisive == z[:, 0].argmax()
     assert test.p_values(areas[:, :1]) == pytest.approx([test.p])
