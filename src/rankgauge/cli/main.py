@@ -27,7 +27,7 @@ _GROUPS = {
         "compare": "Compare runs with a baseline, query by query.",
         "diff": "Show the queries that changed between two runs.",
         "report": "Write an HTML report to one file.",
-        "sql": "Print a query that computes measures in a warehouse.",
+        "sql": "Print SQL that computes measures in a warehouse.",
     },
     "Understand": {
         "diagnose": "Find likely causes of errors of a run, and fixes.",

@@ -9,7 +9,7 @@ from rankgauge.distributed import DIALECTS, sql_checks, sql_query
 __all__ = ["sql"]
 
 
-@click.command(short_help="Print a query that computes measures in a warehouse.")
+@click.command(short_help="Print SQL that computes measures in a warehouse.")
 @click.argument("measures", metavar="MEASURE...", nargs=-1)
 @click.option(
     "--dialect", type=click.Choice(DIALECTS), default="duckdb", show_default=True,
@@ -37,11 +37,11 @@ def sql(  # noqa: PLR0917 - one parameter an option
     per_query: bool,  # noqa: FBT001 - click passes by name
     checks: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
-    """Print a query that computes MEASURE... where a run and judgments already are.
+    """Print a SQL query that computes MEASURE... in the database that has a run and judgments.
 
     All judged queries count; ties are broken by document id, descending; unjudged documents are
-    not relevant. The numbers agree with those of rankgauge evaluate but for the last digits. The
-    query does not notice duplicates or missing values: run the one of --checks first.
+    not relevant. The values agree with those of rankgauge evaluate except in the last digits. The
+    query does not detect duplicates or missing values: first run the query that --checks prints.
 
     \b
     Examples:

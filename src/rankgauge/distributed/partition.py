@@ -126,10 +126,9 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
         return
     rows = table.filter(pc.invert(table["judged"]))
     plan = make_plan(job.measures)
+    # Not `Qrels.of`, which takes narwhals: workers may lack it.
     try:
-        qrels = Qrels.of(judgments.select(["query_id", "doc_id", "value"]).rename_columns(
-            ["query_id", "doc_id", "grade"]
-        ))  # fmt: skip
+        qrels = Qrels.from_columns(*_columns(judgments))
     except RankgaugeError as error:
         raise InputError(error.what, where="judgments", fix=error.fix) from None
     context = make_context(qrels, plan, job.policies, None)
@@ -149,14 +148,17 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(columns, ["run", "query_id", *job.measures])
 
 
+def _columns(rows: Any) -> tuple[Any, Any, Any]:
+    return rows["query_id"], rows["doc_id"], rows["value"].to_numpy()
+
+
 def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
     """The values of a run; None if it has none of the queries and these do not count."""
     parts = []
     seen = np.zeros(len(context.qrels), dtype=bool)
     if rows.num_rows:
-        table = rows.select(["query_id", "doc_id", "value"])
         try:
-            block = Run.of(table.rename_columns(["query_id", "doc_id", "score"]), name=name)
+            block = Run.from_columns(*_columns(rows), name=name)
             partial = measure_block(block, context)
         except RankgaugeError as error:
             raise InputError(error.what, where=f"run {name}", fix=error.fix) from None

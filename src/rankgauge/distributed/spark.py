@@ -21,15 +21,14 @@ from typing import Any, Literal
 from rankgauge.core.libraries import library
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.distributed.partition import Job, Sum, mean_of
+from rankgauge.distributed.sql import column_names
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
 from rankgauge.evaluation.evaluation import make_plan
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
 
-_COLUMNS = {
-    "query_id": "query_id", "doc_id": "doc_id", "score": "score", "grade": "grade", "run": "run",
-}  # fmt: skip
+_ROLES = ("query_id", "doc_id", "score", "grade", "run")
 # What workers need of this package.
 _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles",
              "rendering", "stats")  # fmt: skip
@@ -251,16 +250,18 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark's rows do not have",
             fix="evaluate it with rankgauge.evaluate",
         )
-    for word, value, refused in (("ties", ties, "input"), ("duplicates", duplicates, "first")):
+    for word, value, refused, other in (
+        ("ties", ties, "input", "trec"), ("duplicates", duplicates, "first", "best")
+    ):  # fmt: skip
         if value == refused:
             raise UnknownName(
                 f"{word}={value} needs an order of rows, which Spark does not have",
-                fix=f"leave {word} out",
+                fix=f"use {word}={other}",
             )
     policies = Policies(ties=ties, queries=queries, duplicates=duplicates, unjudged=unjudged)
     if policies.ties == "mean":
         plan.refuse_open(0)
-    names = _columns(columns)
+    names = column_names(columns, _ROLES)
     with_runs = names["run"] in run.columns
     found = _names_of(run, names["run"], runs) if with_runs else ("run",)
     rows = _rows(functions, run, names, value="score", run=names["run"] if with_runs else None)
@@ -343,15 +344,6 @@ def to_evaluations(values: Any) -> dict[str, Evaluation]:
     }  # fmt: skip
 
 
-def _columns(given: Mapping[str, str] | None) -> dict[str, str]:
-    unknown = sorted(set(given or {}) - set(_COLUMNS))
-    if unknown:
-        raise UnknownName(
-            f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(_COLUMNS)}"
-        )
-    return {**_COLUMNS, **(given or {})}
-
-
 def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, ...]:
     """The names of the runs."""
     if given is not None:
@@ -359,7 +351,7 @@ def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, 
     names = [row[0] for row in run.select(run[column].cast("string")).distinct().collect()]
     if None in names:
         raise InputError(
-            "a row of the run has no name of a run", where=column,
+            "a row has no run name", where=column,
             fix="filter out rows without one",
         )  # fmt: skip
     if not names:
@@ -382,7 +374,7 @@ def _rows(
         if role != value and types[names[role]] in {"double", "float"}:
             raise InputError(
                 f"column {names[role]!r} has numbers with a fraction ({types[names[role]]}), which "
-                "are no ids", where=what, fix="cast it to a whole number or to text",
+                "cannot be ids", where=what, fix="cast it to a whole number or to text",
             )  # fmt: skip
     column = functions.col
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")

@@ -7,7 +7,7 @@ explicit: numbers are doubles, ids are text, ties are broken by document id byte
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankgauge.core.libraries import library
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DIALECTS = ("bigquery", "duckdb", "postgres", "snowflake", "spark")
 
-_COLUMNS = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "grade": "grade"}
+_ROLES = ("query_id", "doc_id", "score", "grade")
 # A rank below all others, for judged documents that were not retrieved.
 _NOT_RETRIEVED = 2**31 - 1
 _ONE, _ZERO = "CAST(1 AS DOUBLE)", "CAST(0 AS DOUBLE)"
@@ -40,7 +40,7 @@ def sql_query(
     has the value 0; unjudged documents are not relevant; equal scores are ordered by document id,
     descending; undefined values are NULL per query and 0 in the mean. Sums of an engine differ in
     the last digits from `evaluate`'s, which are exact. Duplicates and missing values are not
-    noticed: run the query of `sql_checks` first.
+    detected: run the query of `sql_checks` first.
 
     Args:
         measures: P, R, RelP, F, Success, RR, AP, Rprec, DCG, nDCG and RBP, with ``k``, a number as
@@ -97,7 +97,7 @@ def sql_checks(
     qrels: str = "qrels",
     columns: Mapping[str, str] | None = None,
 ) -> str:
-    """Write a query that counts what `evaluate` refuses and `sql_query` does not notice.
+    """Write a query that counts what `evaluate` refuses and `sql_query` does not detect.
 
     Args:
         dialect: As of `sql_query`.
@@ -119,7 +119,14 @@ def sql_checks(
         True
     """
     tables = _tables(dialect, run, qrels, columns)
-    return _translated(_CHECKS.format(**tables), dialect)
+    of_run, of_qrels = (
+        _CHECKS_OF_TABLE.format(
+            name=name, table=tables[name], value=tables[value], values=f"{value}s",
+            query_id=tables["query_id"], doc_id=tables["doc_id"],
+        )
+        for name, value in (("run", "score"), ("qrels", "grade"))
+    )  # fmt: skip
+    return _translated(_CHECKS.format(**tables, of_run=of_run, of_qrels=of_qrels), dialect)
 
 
 _PER_QUERY = """
@@ -164,25 +171,23 @@ _LEVEL = """,
 
 _CHECKS = """
 SELECT
-  (SELECT COUNT(*) FROM {run} WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_run,
-  (SELECT COUNT(*) FROM {run} WHERE {score} IS NULL
-    OR CAST({score} AS DOUBLE) <> CAST({score} AS DOUBLE)
-    OR CAST({score} AS DOUBLE) = CAST('NaN' AS DOUBLE)) AS scores_missing,
-  (SELECT COUNT(*) FROM (SELECT 1 AS one FROM {run}
-    GROUP BY CAST({query_id} AS TEXT), CAST({doc_id} AS TEXT) HAVING COUNT(*) > 1
-  ) AS repeated) AS duplicates_in_run,
-  (SELECT COUNT(*) FROM {qrels}
-    WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_qrels,
-  (SELECT COUNT(*) FROM {qrels} WHERE {grade} IS NULL
-    OR CAST({grade} AS DOUBLE) <> CAST({grade} AS DOUBLE)
-    OR CAST({grade} AS DOUBLE) = CAST('NaN' AS DOUBLE)) AS grades_missing,
-  (SELECT COUNT(*) FROM (SELECT 1 AS one FROM {qrels}
-    GROUP BY CAST({query_id} AS TEXT), CAST({doc_id} AS TEXT) HAVING COUNT(*) > 1
-  ) AS repeated) AS duplicates_in_qrels,
+  {of_run},
+  {of_qrels},
   (SELECT COUNT(*)
     FROM (SELECT DISTINCT CAST({query_id} AS TEXT) AS query_id FROM {qrels}) AS judged
     WHERE query_id IN (SELECT CAST({query_id} AS TEXT) FROM {run})) AS judged_queries_in_run
 """
+
+# NaN equals itself in most dialects, and differs from itself in the others.
+_CHECKS_OF_TABLE = """
+  (SELECT COUNT(*) FROM {table}
+    WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_{name},
+  (SELECT COUNT(*) FROM {table} WHERE {value} IS NULL
+    OR CAST({value} AS DOUBLE) <> CAST({value} AS DOUBLE)
+    OR CAST({value} AS DOUBLE) = CAST('NaN' AS DOUBLE)) AS {values}_missing,
+  (SELECT COUNT(*) FROM (SELECT 1 AS one FROM {table}
+    GROUP BY CAST({query_id} AS TEXT), CAST({doc_id} AS TEXT) HAVING COUNT(*) > 1
+  ) AS repeated) AS duplicates_in_{name}"""
 
 
 def _hits(params: _Params) -> str:
@@ -313,6 +318,16 @@ def _output_names(measures: Iterable[Measure]) -> dict[Measure, str]:
     return {each: re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in measures}
 
 
+def column_names(given: Mapping[str, str] | None, roles: Sequence[str]) -> dict[str, str]:
+    """The name of the column of each role: the one given, or the role itself."""
+    unknown = sorted(set(given or {}) - set(roles))
+    if unknown:
+        raise UnknownName(
+            f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(roles)}"
+        )
+    return {**dict(zip(roles, roles, strict=True)), **(given or {})}
+
+
 def _tables(
     dialect: str, run: str, qrels: str, columns: Mapping[str, str] | None
 ) -> dict[str, str]:
@@ -321,13 +336,8 @@ def _tables(
         raise UnknownName(
             f"unknown dialect {dialect!r:.60}", fix=f"choose from {', '.join(DIALECTS)}"
         )
-    unknown = sorted(set(columns or {}) - set(_COLUMNS))
-    if unknown:
-        raise UnknownName(
-            f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(_COLUMNS)}"
-        )
     sqlglot = library("sqlglot", extra="sql", of="SQL")
-    names = {"run": run, "qrels": qrels, **_COLUMNS, **(columns or {})}
+    names = {"run": run, "qrels": qrels, **column_names(columns, _ROLES)}
     identifiers = {}
     for role, name in names.items():
         try:
