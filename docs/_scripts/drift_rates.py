@@ -24,7 +24,7 @@ from rankgauge.production.drift import measure_drift
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.stats.two_sample import LabelScores
 
-DATA = Path(os.environ["RANKGAUGE_TEST_DATA"], "drift")
+DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", ""), "drift")
 PAGE = Path(__file__).parents[1] / "explain" / "drift.md"
 PERMUTATIONS = 199
 # Evaluation and log questions, and how many of each are drawn.
@@ -169,6 +169,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", choices=("size", "power", "verdicts"))
     given = parser.parse_args()
+    if not DATA.is_dir():
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds drift/")
     made = {
         "size": lambda: size_table(given.runs),
         "power": lambda: power_table(max(10, given.runs // 10)),
