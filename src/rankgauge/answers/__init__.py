@@ -22,13 +22,7 @@ if TYPE_CHECKING:
         Calibration as Calibration,
         RelationCalibration as RelationCalibration,
     )
-    from rankgauge.answers.claims import (
-        ABSTENTION_RULE as ABSTENTION_RULE,
-        abstains as abstains,
-        cited as cited,
-        sentence_claims as sentence_claims,
-        split_sentences as split_sentences,
-    )
+    from rankgauge.answers.claims import cited as cited, sentence_claims as sentence_claims
     from rankgauge.answers.corrected_means import (
         CorrectedMean as CorrectedMean,
         CorrectedMeans as CorrectedMeans,
@@ -95,14 +89,20 @@ if TYPE_CHECKING:
         items_of as items_of,
         quote_occurs as quote_occurs,
     )
+    from rankgauge.core.abstention import (
+        ABSTENTION_RULE as ABSTENTION_RULE,
+        abstains as abstains,
+        split_sentences as split_sentences,
+    )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        ".core.abstention": "ABSTENTION_RULE abstains split_sentences",
         "attribution": "Blame BlamedAnswer blame",
         "calibration": "PositionSwap calibrate position_swap",
         "calibration_result": "Bias Calibration RelationCalibration",
-        "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "claims": "cited sentence_claims",
         "corrected_means": "CorrectedMean CorrectedMeans correct_means",
         "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "DEFAULT_MEASURES OVERLAP_MEASURES AnswerEvaluation evaluate_answers "

@@ -27,8 +27,6 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
-__all__ = ["PositionSwap", "calibrate", "items_by_key", "labels_of_people", "position_swap"]
-
 _FEW = 10  # labels in a group: fewer tell nothing about a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from rankgauge.answers.records import AnswerRecord, Citation, Context
 from rankgauge.answers.verdicts import Claim, ClaimSet
-from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
-
-__all__ = ["ABSTENTION_RULE", "abstains", "cited", "sentence_claims", "split_sentences"]
+from rankgauge.core.abstention import abstains, split_sentences
 
 _MARK = re.compile(r"(?<!\s)\s*+\[(\d+(?:\s*,\s*\d+)*)\]")
 _MOST_DIGITS = 9  # of the number of a context

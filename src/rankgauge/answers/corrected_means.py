@@ -20,8 +20,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
 
-__all__ = ["CorrectedMean", "CorrectedMeans", "correct_means"]
-
 _SHOWN = 4  # means of a short report
 _VALID = (
     "valid if the questions with labels of people are a random sample (prediction-powered), or if "

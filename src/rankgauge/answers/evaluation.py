@@ -29,14 +29,6 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.retrievers.protocol import settings_of
 from rankgauge.stats.mean_bounds import mean_lower_bound
 
-__all__ = [
-    "DEFAULT_MEASURES",
-    "OVERLAP_MEASURES",
-    "AnswerEvaluation",
-    "evaluate_answers",
-    "judged_answers",
-]
-
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "ContextRecall", "ContextPrecision", "Abstention",

@@ -19,8 +19,6 @@ from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
-__all__ = ["SUPPORT", "CallableJudge", "Judge", "MissingVerdict", "RuleJudge", "verdict_on_blank"]
-
 # Relations that ask whether a text supports a claim.
 SUPPORT = frozenset(
     relation

@@ -23,8 +23,6 @@ from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
 
-__all__ = ["AnswerJudging", "judge_answers"]
-
 _SHOWN = 3  # reasons of failures
 
 

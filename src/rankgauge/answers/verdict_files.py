@@ -15,8 +15,6 @@ from rankgauge.formats.frames import short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.named_rows import named_rows
 
-__all__ = ["read_verdicts"]
-
 _UNKNOWN = "unknown"
 _Place = tuple[str, str, str, int, int, str]
 

@@ -18,10 +18,6 @@ from types import MappingProxyType
 from rankgauge.answers.records import AnswerRecord, Context
 from rankgauge.errors import InputError
 
-__all__ = [
-    "LABELS", "Claim", "ClaimSet", "Item", "Verdict", "counted_labels", "items_of", "quote_occurs",
-]  # fmt: skip
-
 _WORD = re.compile(r"\w+")
 _SUPPORT = ("supported", "contradicted", "not stated")
 _RELEVANCE = ("relevant", "not relevant")

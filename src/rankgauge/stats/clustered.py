@@ -20,8 +20,6 @@ from rankgauge.stats.judge_error import Estimate
 from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = ["ClusterSums", "clustered_mean", "clustered_proportion"]
-
 
 @dataclass(frozen=True)
 class ClusterSums:

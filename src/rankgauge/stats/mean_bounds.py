@@ -19,15 +19,6 @@ from rankgauge.core.ids import IntArray
 from rankgauge.stats.arrays import FloatArray, check_share, moments, one_column, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = [
-    "beyond_worst",
-    "mean_interval",
-    "mean_lower_bound",
-    "skewness",
-    "unseen_value",
-    "weighted_mean_cdf",
-]
-
 # Below this share of values that are not 0, the value not seen is the lowest possible one.
 _SPARSE = 1 / 3
 # From simulations: docs/explain/gate-rates.md.

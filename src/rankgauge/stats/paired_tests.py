@@ -27,19 +27,6 @@ from rankgauge.stats.arrays import (
 from rankgauge.stats.mean_bounds import mean_lower_bound, unseen_value
 from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quantile
 
-__all__ = [
-    "Bounds",
-    "Interval",
-    "PairedTest",
-    "bootstrap_interval",
-    "effect_size",
-    "non_inferiority",
-    "sign_test",
-    "t_interval",
-    "t_test",
-    "wilcoxon",
-]
-
 _WILCOXON_EXACT = 50
 _NORMAL = NormalDist()
 

@@ -23,15 +23,6 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import BoolArray, FloatArray, check_amount, check_share
 from rankgauge.stats.proportions import wilson_interval
 
-__all__ = [
-    "NONE",
-    "NoneRate",
-    "PlackettLuce",
-    "fit_plackett_luce",
-    "none_rates",
-    "ranking_stages",
-]
-
 NONE = -1
 """Stands for "none of them" among the chosen, and for an empty place among the offered."""
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share
 
-__all__ = ["wilson_interval"]
-
 
 def wilson_interval(
     successes: npt.ArrayLike, trials: npt.ArrayLike, level: float = 0.95
