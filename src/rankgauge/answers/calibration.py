@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.calibration_result import Bias, Calibration, RelationCalibration
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of
+from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of, sentence_claims
 from rankgauge.errors import InputError
 from rankgauge.stats import (
     Agreement,

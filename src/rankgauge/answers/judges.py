@@ -12,8 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.answers.claims import without_marks
-from rankgauge.answers.verdicts import LABELS, Item, Verdict
+from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared

@@ -15,7 +15,6 @@ from rankgauge.core.files import read_text
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 
-
 _MARGIN = 0.02
 MAX_FAILED = 0.05
 _K = 10

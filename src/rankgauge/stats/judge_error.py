@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share
-from rankgauge.stats.proportions import wilson_interval
+from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.t_distribution import student_t_quantile
 
 # The labels that are added: to each of two groups, to one mean, and to groups of differences.
