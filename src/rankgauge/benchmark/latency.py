@@ -15,9 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.calls import ask
+from rankgauge.benchmark.calls import Limits, ask
 from rankgauge.benchmark.journal import Response
-from rankgauge.benchmark.limits import Limits
 from rankgauge.benchmark.progress import Progress
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError

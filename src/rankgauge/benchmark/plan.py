@@ -15,8 +15,8 @@ from typing import Any
 
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark, check_prices
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.code_hash import remember_arguments
-from rankgauge.benchmark.limits import Limits
 from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Collection
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
