@@ -15,8 +15,8 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
+from rankgauge.benchmark.journal import Again
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
-from rankgauge.benchmark.retriever_run import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.data.fingerprints import fingerprint

@@ -13,9 +13,6 @@ from rankgauge.core.files import read_toml
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["Contract", "GateRules", "GatedMeasure"]
-
-
 _MARGIN = 0.02
 MAX_FAILED = 0.05
 _K = 10
