@@ -10,8 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_runs, unique_names
-from rankgauge.cli.output import counted, print_message, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import counted, print_message, print_text, working
 
 
 @click.command(short_help="Fuse runs into one, with or without tuning.")
