@@ -30,6 +30,7 @@ _MODULES = {
     "Comparison": "comparisons",
     "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
+    "DistributedComparison": "comparisons",
     "DriftReport": "drift",
     "HistoryComparison": "histories",
     "HistoryEntries": "histories",
