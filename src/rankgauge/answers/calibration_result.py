@@ -15,8 +15,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Agreement, Estimate
 
-__all__ = ["Bias", "Calibration", "RelationCalibration", "stamp_judge"]
-
 _SCHEMA = "rankgauge/calibration/1"
 _SHOWN = 2  # uncalibrated relations in the summary
 

@@ -22,10 +22,6 @@ from rankgauge.answers.verdicts import ClaimSet, items_of
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.measures.measure import Measure
 
-__all__ = [
-    "SCORES", "UNITS", "JudgedAnswer", "Score", "relations_of", "score", "units",
-]  # fmt: skip
-
 
 class Ternary(NamedTuple):
     """Truth values of which some are unknown: certainly true, and possibly true."""

@@ -18,8 +18,6 @@ from rankgauge.core.database import NothingStored, Schema, Store
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData
 
-__all__ = ["VerdictStore", "define_tables"]
-
 _Result = TypeVar("_Result")
 
 _FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts STORE"

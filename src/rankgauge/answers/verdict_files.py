@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rankgauge.answers.calibration import items_by_key
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of
+from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of, sentence_claims
 from rankgauge.errors import InputError
 from rankgauge.formats.frames import short
 from rankgauge.formats.lines import source_name
 from rankgauge.formats.named_rows import named_rows
-
-__all__ = ["read_verdicts"]
 
 _UNKNOWN = "unknown"
 _Place = tuple[str, str, str, int, int, str]

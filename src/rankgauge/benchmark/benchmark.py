@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.journal import Again
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
-from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number, of_kind

@@ -26,8 +26,6 @@ from rankgauge.core.escaping import for_terminal
 if TYPE_CHECKING:
     from rankgauge.answers import AnswerSet, Context
 
-__all__ = ["answers"]
-
 _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
 _SEARCHED = 10  # documents that show whether the collection can answer

@@ -21,8 +21,6 @@ from rankgauge.cli.output import (
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["bench"]
-
 _ERROR = 2
 
 

@@ -12,8 +12,6 @@ from rankgauge.cli.inputs import located
 from rankgauge.cli.output import print_message, print_result, print_table, print_text
 from rankgauge.cli.progress import working
 
-__all__ = ["check"]
-
 
 def _known_codes(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]

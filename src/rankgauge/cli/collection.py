@@ -9,8 +9,6 @@ from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["collection"]
-
 
 @click.group(short_help="Describe a collection and its quality problems.")
 def collection() -> None:

@@ -12,8 +12,6 @@ from rankgauge.cli.inputs import named_paths, read_evaluations
 from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["compare"]
-
 
 @click.command(short_help="Compare runs with a baseline, query by query.")
 @click.argument("qrels", metavar="QRELS")

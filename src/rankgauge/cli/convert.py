@@ -11,8 +11,6 @@ import rankgauge
 from rankgauge.cli.output import check_writable
 from rankgauge.cli.progress import working
 
-__all__ = ["convert"]
-
 
 @click.command(short_help="Write judgments, runs or texts in another format.")
 @click.argument("source", metavar="IN")

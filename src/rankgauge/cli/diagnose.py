@@ -10,8 +10,6 @@ from rankgauge.cli.inputs import drift_finding, located, read_drift
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["diagnose"]
-
 
 @click.command(short_help="Find likely causes of errors of a run, and fixes.")
 @click.argument("qrels", metavar="QRELS")

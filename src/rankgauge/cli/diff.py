@@ -10,8 +10,6 @@ from rankgauge.cli.inputs import located
 from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["diff"]
-
 
 @click.command(short_help="Show the queries that changed between two runs.")
 @click.argument("qrels", metavar="QRELS")

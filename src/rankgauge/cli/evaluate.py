@@ -15,8 +15,6 @@ from rankgauge.cli.inputs import located, settings_of, unique_names
 from rankgauge.cli.output import print_message, print_result, quiet
 from rankgauge.cli.progress import working
 
-__all__ = ["evaluate"]
-
 
 @click.command(short_help="Evaluate runs against judgments.")
 @click.argument("qrels", metavar="QRELS")

@@ -12,9 +12,6 @@ from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["Sources", "print_reports"]
-
-
 # The function of each option and the policies that it accepts.
 _REPORTS = {
     "--tie-report": ("tie_report", ("ties", "queries", "duplicates", "undefined")),

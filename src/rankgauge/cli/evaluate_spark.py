@@ -13,8 +13,6 @@ from rankgauge.cli.inputs import named_paths
 from rankgauge.cli.output import print_message, print_table, quiet
 from rankgauge.distributed import spark
 
-__all__ = ["print_means", "refuse_options"]
-
 # Below so many rows one machine is done before a session has started.
 _SMALL = 10_000_000
 _OPTIONS = {

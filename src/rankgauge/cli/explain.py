@@ -13,8 +13,6 @@ from rankgauge.cli.inputs import located
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["explain"]
-
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 

@@ -8,8 +8,6 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 
-__all__ = ["explore"]
-
 
 @click.command(short_help="Search configurations of a retriever for the best.")
 @click.argument("path", metavar="PLAN")

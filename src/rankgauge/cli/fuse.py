@@ -13,8 +13,6 @@ from rankgauge.cli.inputs import located, read_runs, unique_names
 from rankgauge.cli.output import counted, print_message, print_text
 from rankgauge.cli.progress import working
 
-__all__ = ["fuse"]
-
 
 @click.command(short_help="Fuse runs into one, with or without tuning.")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)

@@ -23,8 +23,6 @@ from rankgauge.cli.output import (
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["gate", "shorten"]
-
 _SUMMARY = 1 << 20
 _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 

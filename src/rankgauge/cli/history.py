@@ -10,8 +10,6 @@ from rankgauge.cli.output import print_message, print_result, print_text
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["history"]
-
 _NOT_COMPARABLE = 4
 _run_option = click.option("--run", metavar="NAME", help="Only evaluations of this run.")
 

@@ -11,8 +11,6 @@ from rankgauge.cli import options
 from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["experiment", "interleaving", "judgments"]
-
 
 @click.command(short_help="Compare two arms of an A/B test, at any time.")
 @click.argument("log", metavar="LOG")

@@ -10,8 +10,6 @@ from rankgauge.cli.inputs import read_drift
 from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["health"]
-
 # Whether a verdict on drift means that users ask other questions; verdicts not listed do.
 _DRIFT = {"mixed": False, "cannot tell": None}
 

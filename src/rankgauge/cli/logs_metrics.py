@@ -9,8 +9,6 @@ from rankgauge.cli import options
 from rankgauge.cli.output import print_message, print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["metrics"]
-
 
 @click.command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
 @click.argument("log", metavar="LOG")

@@ -15,8 +15,6 @@ from rankgauge.cli.progress import working
 if TYPE_CHECKING:
     from rankgauge.production import QuestionSet
 
-__all__ = ["sample"]
-
 
 @click.command(short_help="Sample questions from a log for judging.")
 @click.argument("log", metavar="LOG")

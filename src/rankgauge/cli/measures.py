@@ -8,8 +8,6 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.output import print_table, print_text
 
-__all__ = ["measures"]
-
 
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)

@@ -12,29 +12,6 @@ import rankgauge
 from rankgauge.cli.inputs import queries_of
 from rankgauge.cli.output import QUIET
 
-__all__ = [
-    "baseline",
-    "collection",
-    "documents",
-    "full",
-    "gate_report",
-    "jobs",
-    "label",
-    "language_model",
-    "measure",
-    "measures",
-    "order",
-    "output",
-    "output_format",
-    "policies",
-    "qrels_format",
-    "quiet",
-    "run_format",
-    "save",
-    "seed",
-    "store",
-]  # fmt: skip
-
 _Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FORMATS = ("table", "markdown", "latex", "html", "csv", "json")

@@ -16,18 +16,6 @@ from rankgauge.core.escaping import for_terminal
 if TYPE_CHECKING:
     from rankgauge.rendering import Result
 
-__all__ = [
-    "QUIET",
-    "check_writable",
-    "counted",
-    "print_message",
-    "print_result",
-    "print_table",
-    "print_text",
-    "quiet",
-    "write_report",
-]
-
 QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
 
 _PLAIN = str.maketrans(

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["working"]
-
 _AFTER = 1.0
 
 

@@ -10,8 +10,6 @@ from rankgauge.cli.inputs import named_paths
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
-__all__ = ["reliability"]
-
 
 @click.command(short_help="Test whether judgments are fair to new runs.")
 @click.argument("qrels", metavar="QRELS")

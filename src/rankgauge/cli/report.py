@@ -12,8 +12,6 @@ from rankgauge.cli.inputs import located, read_evaluations
 from rankgauge.cli.output import check_writable, print_message, write_report
 from rankgauge.cli.progress import working
 
-__all__ = ["report"]
-
 
 @click.command(short_help="Write an HTML report to one file.")
 @click.argument("qrels", metavar="QRELS")

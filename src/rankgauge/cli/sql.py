@@ -6,8 +6,6 @@ import click
 
 from rankgauge.distributed import DIALECTS, sql_checks, sql_query
 
-__all__ = ["sql"]
-
 
 @click.command(short_help="Print SQL that computes measures in a warehouse.")
 @click.argument("measures", metavar="MEASURE...", nargs=-1)

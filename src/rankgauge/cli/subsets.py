@@ -13,8 +13,6 @@ from rankgauge.cli.inputs import located
 from rankgauge.cli.output import counted, print_message
 from rankgauge.cli.progress import working
 
-__all__ = ["cut", "sample"]
-
 
 @click.command(short_help="Keep the first k documents of each query.")
 @click.argument("run", metavar="RUN")

@@ -24,6 +24,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "hashes are made of little-endian words"
@@ -36,6 +39,7 @@
 #define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
 #define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
 #define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
+#define SPARSE 4    /* slots for each hash, where equal ones are looked for */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
 
@@ -140,6 +144,26 @@ power_above(size_t count)
 
 /* ---- ids ---- */
 
+static inline uint64_t
+word_at(const uint8_t *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    return word;
+}
+
+/* Whether `count` bytes are equal, after both of which 8 more may be read. */
+static inline int
+same_bytes(const uint8_t *a, const uint8_t *b, int64_t count)
+{
+    for (; count >= 8; a += 8, b += 8, count -= 8) {
+        if (word_at(a) != word_at(b)) {
+            return 0;
+        }
+    }
+    return count == 0 || (word_at(a) ^ word_at(b)) << (64 - 8 * count) == 0;
+}
+
 static uint32_t
 crc32_of(const uint8_t *data, int64_t length)
 {
@@ -169,6 +193,25 @@ hash_of(const uint8_t *id, int64_t length)
         }
         else {
             memcpy(&word, id + i, (size_t)(length - i));
+        }
+        hash = (hash ^ word) * UINT64_C(0xD6E8FEB86659FD93);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The same of an id that 8 readable bytes follow. */
+static inline uint64_t
+hash_in_text(const uint8_t *id, int64_t length)
+{
+    if (length > LONGEST) {
+        return hash_of(id, length);
+    }
+    uint64_t hash = (uint64_t)length * UINT64_C(0x9E3779B97F4A7C15);
+    for (; length > 0; id += 8, length -= 8) {
+        uint64_t word = word_at(id);
+        if (length < 8) {
+            word &= ~UINT64_C(0) >> (64 - 8 * length);
         }
         hash = (hash ^ word) * UINT64_C(0xD6E8FEB86659FD93);
         hash ^= hash >> 32;
@@ -321,10 +364,24 @@ names(PyObject *Py_UNUSED(module), PyObject *capsule)
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+static const uint32_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+
 #ifdef __SIZEOF_INT128__
-/* mantissa / 10**digits, rounded to the nearest double, ties to even; for up to 19 digits. */
+/* 2**(63 + bits of 10**n) / 10**n, rounded down, for n from 1 to 19. */
+static const uint64_t TENTHS[] = {
+    0,
+    UINT64_C(0xCCCCCCCCCCCCCCCC), UINT64_C(0xA3D70A3D70A3D70A), UINT64_C(0x83126E978D4FDF3B), UINT64_C(0xD1B71758E219652B),
+    UINT64_C(0xA7C5AC471B478423), UINT64_C(0x8637BD05AF6C69B5), UINT64_C(0xD6BF94D5E57A42BC), UINT64_C(0xABCC77118461CEFC),
+    UINT64_C(0x89705F4136B4A597), UINT64_C(0xDBE6FECEBDEDD5BE), UINT64_C(0xAFEBFF0BCB24AAFE), UINT64_C(0x8CBCCC096F5088CB),
+    UINT64_C(0xE12E13424BB40E13), UINT64_C(0xB424DC35095CD80F), UINT64_C(0x901D7CF73AB0ACD9), UINT64_C(0xE69594BEC44DE15B),
+    UINT64_C(0xB877AA3236A4B449), UINT64_C(0x9392EE8E921D5D07), UINT64_C(0xEC1E4A7DB69561A5),
+};
+/* The bits of 10**n. */
+static const int TEN_BITS[] = {1, 4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 44, 47, 50, 54, 57, 60, 64};
+
+/* As `divided`, where the first 64 bits of the quotient do not decide. */
 static double
-divided(uint64_t mantissa, int digits)
+divided_exactly(uint64_t mantissa, int digits)
 {
     uint64_t ten = 1;
     for (int i = 0; i < digits; i++) {
@@ -346,7 +403,44 @@ divided(uint64_t mantissa, int digits)
     }
     return ldexp((double)kept, drop - shift);
 }
+
+/* mantissa / 10**digits, rounded to the nearest double, ties to even; for 1 to 19 digits.
+
+   A product with a rounded inverse: the quotient is at least its upper half and less than 2 above
+   it. Mostly that decides how to round (as Eisel and Lemire do, with more bits, for any exponent). */
+static double
+divided(uint64_t mantissa, int digits)
+{
+    int shift = __builtin_clzll(mantissa);
+    uint64_t quotient = (uint64_t)(((unsigned __int128)(mantissa << shift) * TENTHS[digits]) >> 64);
+    int drop = 64 - __builtin_clzll(quotient) - DBL_MANT_DIG;
+    uint64_t kept = quotient >> drop, half = UINT64_C(1) << (drop - 1);
+    uint64_t rest = quotient & (2 * half - 1);
+    if (rest == half || rest == half - 1) {
+        return divided_exactly(mantissa, digits);
+    }
+    /* A power of two: the exponent is all of its bits. */
+    uint64_t power = (uint64_t)(1023 + drop + 1 - shift - TEN_BITS[digits]) << (DBL_MANT_DIG - 1);
+    double scale;
+    memcpy(&scale, &power, sizeof(scale));
+    return (double)(kept + (rest > half)) * scale;
+}
 #endif
+
+/* Read eight digits; 0 if they are none. */
+static inline int
+eight_digits(uint64_t word, uint64_t *number)
+{
+    uint64_t high = UINT64_C(0xF0F0F0F0F0F0F0F0);
+    if (((word & high) | (((word + UINT64_C(0x0606060606060606)) & high) >> 4)) != UINT64_C(0x3333333333333333)) {
+        return 0;
+    }
+    /* Neighbors are joined: digits to pairs, to fours, to all eight. */
+    word = ((word & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561) >> 8;
+    word = ((word & UINT64_C(0x00FF00FF00FF00FF)) * 6553601) >> 16;
+    *number = ((word & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001)) >> 32;
+    return 1;
+}
 
 /* Read a decimal number; 0 if it is none, or so large that it may be no float. */
 static int
@@ -437,38 +531,211 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
     return found < EXACT;
 }
 
-/* ---- scan ---- */
+/* Read a decimal number that 8 readable bytes follow; as `read_decimal`, which reads what is not
+   digits with a point and more digits, 19 at most. */
+static inline int
+read_number(const uint8_t *text, int64_t length, double *value)
+{
+    const uint8_t *at = text, *end = text + length;
+    int negative = *at == '-';
+    const uint8_t *first = at += negative;
+    uint64_t mantissa = 0, part;
+    for (unsigned digit; (digit = (unsigned)*at - '0') <= 9; at++) {
+        mantissa = mantissa * 10 + digit;
+    }
+    int64_t left = end - at - 1, digits = left;
+    if (at == first || left < 1 || *at != '.' || end - first > 20) {
+        return read_decimal(text, length, value);
+    }
+    for (at++; left >= 8; at += 8, left -= 8) {
+        if (!eight_digits(word_at(at), &part)) {
+            return read_decimal(text, length, value);
+        }
+        mantissa = mantissa * 100000000 + part;
+    }
+    if (left) {
+        uint64_t zeros = UINT64_C(0x3030303030303030);
+        if (!eight_digits(word_at(at) << (64 - 8 * left) | zeros >> (8 * left), &part)) {
+            return read_decimal(text, length, value);
+        }
+        mantissa = mantissa * WHOLE_TENS[left] + part;
+    }
+    double found = (double)mantissa / TENS[digits];
+    if (mantissa > UINT64_C(1) << 53) {
+#ifdef __SIZEOF_INT128__
+        found = divided(mantissa, (int)digits);
+#else
+        return read_decimal(text, length, value);
+#endif
+    }
+    *value = negative ? -found : found;
+    return found < EXACT;
+}
+
+/* ---- lines ---- */
 
 /* Where the field that begins here ends: at the first byte that is a blank or a control character.
-   Eight bytes after the end of the text may be read. */
+   16 bytes after the end of the text may be read. */
 static inline const uint8_t *
 field_end(const uint8_t *at)
 {
-    for (;; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, 8);
-        uint64_t low = (word - UINT64_C(0x2121212121212121)) & ~word & UINT64_C(0x8080808080808080);
+#if defined(__SSE2__) && defined(__GNUC__)
+    const __m128i blank = _mm_set1_epi8(' ');
+    for (;; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        int low = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, blank), bytes));
         if (low) {
-#if defined(__GNUC__)
-            return at + (__builtin_ctzll(low) >> 3);
+            return at + __builtin_ctz((unsigned)low);
+        }
+    }
 #else
+    for (;; at += 8) {
+        uint64_t word = word_at(at);
+        if ((word - UINT64_C(0x2121212121212121)) & ~word & UINT64_C(0x8080808080808080)) {
             while (*at > 32) {
                 at++;
             }
             return at;
-#endif
         }
     }
+#endif
 }
+
+static inline int
+is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Where the fields of a line are that are read. */
+typedef struct {
+    const uint8_t *start; /* of the line */
+    const uint8_t *query, *doc, *number, *rank;
+    int64_t query_size, doc_size, number_size, rank_size;
+} Line;
+
+/* Reads lines of as many fields. Mostly a line begins as the one before, up to the document, and ends
+   like it, after the number: then only the fields between are looked for. */
+typedef struct {
+    int width, query, doc, number, rank; /* number of fields, and their places; -1: no rank */
+    int skipped;         /* fields between document and number; -1: lines are not compared */
+    const uint8_t *last; /* a line in which all fields were looked for */
+    int64_t head;        /* its bytes before the document */
+    const uint8_t *tail; /* what follows its number, */
+    int64_t tail_size;   /* up to and with the line feed */
+} Lines;
+
+/* Whether there are such fields; the lines are none yet. */
+static int
+begin_lines(Lines *lines)
+{
+    int width = lines->width;
+    if (width < 1 || width > 64 || lines->query < 0 || lines->query >= width || lines->doc < 0 ||
+        lines->doc >= width || lines->number < 0 || lines->number >= width || lines->rank >= width) {
+        return 0;
+    }
+    int ordered = lines->query < lines->doc && lines->doc < lines->number &&
+                  (lines->rank < 0 || (lines->rank > lines->doc && lines->rank < lines->number));
+    lines->skipped = ordered ? lines->number - lines->doc - 1 : -1;
+    lines->last = NULL;
+    return 1;
+}
+
+/* Read a line that begins and ends as an earlier one: where the next begins; NULL if it does not. */
+static inline const uint8_t *
+similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
+{
+    if (lines->last == NULL || end - at <= lines->head || !same_bytes(at, lines->last, lines->head)) {
+        return NULL;
+    }
+    line->start = at;
+    line->doc = at + lines->head;
+    at = field_end(line->doc);
+    line->doc_size = at - line->doc;
+    if (!line->doc_size || !is_blank(*at)) {
+        return NULL;
+    }
+    for (int field = 0; field < lines->skipped; field++) {
+        const uint8_t *start = at + 1;
+        at = field_end(start);
+        if (at == start || !is_blank(*at)) {
+            return NULL;
+        }
+        if (lines->doc + 1 + field == lines->rank) {
+            line->rank = start;
+            line->rank_size = at - start;
+        }
+    }
+    line->number = at + 1;
+    at = field_end(line->number);
+    line->number_size = at - line->number;
+    if (!line->number_size || end - at < lines->tail_size || !same_bytes(at, lines->tail, lines->tail_size)) {
+        return NULL;
+    }
+    return at + lines->tail_size;
+}
+
+/* Read a line: where the next begins; NULL if it has another number of fields. The text ends with a
+   line feed, and 16 readable bytes follow. */
+static const uint8_t *
+read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
+{
+    line->start = at;
+    for (int field = 0; field < lines->width; field++) {
+        while (is_blank(*at)) {
+            at++;
+        }
+        const uint8_t *closed = field_end(at);
+        if (closed == at || (field == 0 && *at == '#')) {
+            return NULL; /* the line ends, is a comment, or is no text */
+        }
+        if (field == lines->query) {
+            line->query = at;
+            line->query_size = closed - at;
+        }
+        if (field == lines->doc) {
+            line->doc = at;
+            line->doc_size = closed - at;
+        }
+        if (field == lines->number) {
+            line->number = at;
+            line->number_size = closed - at;
+        }
+        if (field == lines->rank) {
+            line->rank = at;
+            line->rank_size = closed - at;
+        }
+        at = closed;
+    }
+    while (is_blank(*at)) {
+        at++;
+    }
+    if (*at == '\r') {
+        at++;
+    }
+    if (*at != '\n' || at >= end) {
+        return NULL;
+    }
+    at++;
+    if (lines->skipped >= 0) {
+        lines->last = line->start;
+        lines->head = line->doc - line->start;
+        lines->tail = line->number + line->number_size;
+        lines->tail_size = at - lines->tail;
+    }
+    return at;
+}
+
+/* ---- scan ---- */
 
 PyDoc_STRVAR(scan_doc,
 "scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers, ranks)\n"
 "-> None | (rows, grouped, ascii, last row, last start)\n\n"
-"Read the lines of data[start:stop], the last of which ends with a line feed; 8 bytes follow.\n\n"
+"Read the lines of data[start:stop], the last of which ends with a line feed; 16 bytes follow.\n\n"
 "fields has the number of fields of a line, and the places of query, document, number and rank\n"
-"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each document id starts in `data`, its length and its\n"
-"hash, the number, and the number of its query. grouped: no query of these lines occurred before\n"
-"but the newest. last row, last start: the first line of the last query, where it is in the\n"
+"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each\n"
+"document id starts in `data`, its length and its hash, the number, and the number of its query.\n"
+"grouped: no query of these lines occurred before but the newest. last row, last start: the first line of the last query, where it is in the\n"
 "columns and in `data`; -1 if the last query began before. None: lines differ in their number of\n"
 "fields, or a field is no number.");
 
@@ -477,10 +744,10 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *capsule, *objects[7];
     Py_ssize_t start, stop, row;
-    int width, query_at, doc_at, number_at, rank_at;
-    if (!PyArg_ParseTuple(args, "OOnn(iiiii)nOOOOOO:scan", &capsule, &objects[0], &start, &stop, &width,
-                          &query_at, &doc_at, &number_at, &rank_at, &row, &objects[1], &objects[2],
-                          &objects[3], &objects[4], &objects[5], &objects[6])) {
+    Lines lines;
+    if (!PyArg_ParseTuple(args, "OOnn(iiiii)nOOOOOO:scan", &capsule, &objects[0], &start, &stop,
+                          &lines.width, &lines.query, &lines.doc, &lines.number, &lines.rank, &row,
+                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5], &objects[6])) {
         return NULL;
     }
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
@@ -496,14 +763,13 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
             goto done;
         }
-        if (i > 0 && (i < 6 || rank_at >= 0) && arrays[i].count < room) {
+        if (i > 0 && (i < 6 || lines.rank >= 0) && arrays[i].count < room) {
             room = arrays[i].count;
         }
     }
     const uint8_t *data = arrays[0].items;
-    if (start < 0 || stop <= start || stop > arrays[0].count - 8 || data[stop - 1] != '\n' || row < 0 ||
-        width < 1 || width > 64 || query_at < 0 || query_at >= width || doc_at < 0 || doc_at >= width ||
-        number_at < 0 || number_at >= width || rank_at >= width) {
+    if (start < 0 || stop <= start || stop > arrays[0].count - 16 || data[stop - 1] != '\n' || row < 0 ||
+        !begin_lines(&lines)) {
         PyErr_SetString(PyExc_ValueError, "there is no such text");
         goto done;
     }
@@ -513,6 +779,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     int32_t *numbers = arrays[5].items;
     double *ranks = arrays[6].items;
     const uint8_t *at = data + start, *end = data + stop;
+    Line line = {0};
     const uint8_t *last_query = (const uint8_t *)"";
     int64_t last_length = -1;
     int32_t number = -1;
@@ -522,50 +789,19 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     uint64_t high = 0;
     others = unlock(stop - start);
     while (at < end) {
-        const uint8_t *line = at, *opened[4] = {0};
-        int64_t sizes[4] = {0};
-        for (int field = 0; field < width; field++) {
-            while (*at == ' ' || *at == '\t') {
-                at++;
-            }
-            const uint8_t *closed = field_end(at);
-            if (closed == at) {
-                goto declined; /* the line ends, or this is no text */
-            }
-            if (field == query_at) {
-                opened[0] = at;
-                sizes[0] = closed - at;
-            }
-            if (field == doc_at) {
-                opened[1] = at;
-                sizes[1] = closed - at;
-            }
-            if (field == number_at) {
-                opened[2] = at;
-                sizes[2] = closed - at;
-            }
-            if (field == rank_at) {
-                opened[3] = at;
-                sizes[3] = closed - at;
-            }
-            if (field == 0 && *at == '#') {
-                goto declined;
-            }
-            at = closed;
+        const uint8_t *next = similar_line(&lines, at, end, &line);
+        int similar = next != NULL;
+        if (!similar) {
+            next = read_line(&lines, at, end, &line);
         }
-        while (*at == ' ' || *at == '\t') {
-            at++;
-        }
-        if (*at == '\r') {
-            at++;
-        }
-        if (*at != '\n' || at >= end || row >= room) {
+        if (next == NULL || row >= room) {
             goto declined;
         }
-        at++;
-        if (sizes[0] != last_length || memcmp(opened[0], last_query, (size_t)last_length) != 0) {
-            last_query = opened[0];
-            last_length = sizes[0];
+        at = next;
+        if (!similar && (line.query_size != last_length ||
+                         memcmp(line.query, last_query, (size_t)last_length) != 0)) {
+            last_query = line.query;
+            last_length = line.query_size;
             number = number_of(numbering, last_query, last_length);
             if (number < 0) {
                 goto done;
@@ -573,21 +809,21 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
             if (number > newest) {
                 newest = number;
                 last_row = row;
-                last_start = line - data;
+                last_start = line.start - data;
             }
             else if (number != newest || row != first) {
                 grouped = 0;
             }
         }
-        if (!read_decimal(opened[2], sizes[2], &values[row])) {
+        if (!read_number(line.number, line.number_size, &values[row])) {
             goto declined;
         }
-        if (rank_at >= 0 && !read_decimal(opened[3], sizes[3], &ranks[row])) {
+        if (lines.rank >= 0 && !read_decimal(line.rank, line.rank_size, &ranks[row])) {
             ranks[row] = Py_NAN;
         }
-        starts[row] = opened[1] - data;
-        lengths[row] = sizes[1];
-        hashes[row] = hash_of(opened[1], sizes[1]);
+        starts[row] = line.doc - data;
+        lengths[row] = line.doc_size;
+        hashes[row] = hash_in_text(line.doc, line.doc_size);
         numbers[row] = number;
         row++;
     }
@@ -681,9 +917,30 @@ are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
     return 1;
 }
 
+/* Whether hashes surely differ; `slots` has room for SPARSE times the power of two above. */
+static int
+differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
+{
+    size_t mask = SPARSE * power_above((size_t)count) - 1;
+    memset(slots, 0, (mask + 1) * sizeof(uint32_t));
+    for (int64_t i = 0; i < count; i++) {
+        /* A part of the hash in a slot that another part chooses; 0 is free. */
+        uint32_t tag = (uint32_t)(hashes[i] >> 32) | 1;
+        size_t at = (hashes[i] >> 7) & mask;
+        while (slots[at]) {
+            if (slots[at] == tag) {
+                return 0;
+            }
+            at = (at + 1) & mask;
+        }
+        slots[at] = tag;
+    }
+    return 1;
+}
+
 PyDoc_STRVAR(all_differ_doc,
 "all_differ(hashes, offsets) -> bool\n\n"
-"Whether the hashes of each query differ; if not, the ids themselves have to be compared.");
+"Whether the hashes of each query surely differ; if not, the ids themselves have to be compared.");
 
 static PyObject *
 all_differ(PyObject *Py_UNUSED(module), PyObject *args)
@@ -693,7 +950,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     Array arrays[2] = {0};
-    uint64_t *slots = NULL;
+    uint32_t *slots = NULL;
     PyObject *result = NULL;
     PyThreadState *others = NULL;
     if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
@@ -711,29 +968,14 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         int64_t size = offsets[q + 1] - offsets[q];
         longest = size > longest ? size : longest;
     }
-    slots = malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
+    slots = malloc(SPARSE * power_above((size_t)longest) * sizeof(uint32_t));
     if (slots == NULL) {
         goto done;
     }
     int differ = 1;
     others = unlock(arrays[0].count);
     for (Py_ssize_t q = 0; differ && q < queries; q++) {
-        int64_t size = offsets[q + 1] - offsets[q];
-        size_t mask = 2 * power_above((size_t)size) - 1;
-        int zero = 0; /* free slots are 0, so a hash of 0 is counted */
-        memset(slots, 0, (mask + 1) * sizeof(uint64_t));
-        for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
-            uint64_t hash = hashes[row];
-            size_t at = (hash >> 7) & mask;
-            while (slots[at] && slots[at] != hash) {
-                at = (at + 1) & mask;
-            }
-            if (hash ? slots[at] == hash : zero++) {
-                differ = 0;
-                break;
-            }
-            slots[at] = hash;
-        }
+        differ = differ_all(hashes + offsets[q], offsets[q + 1] - offsets[q], slots);
     }
     lock(&others);
     result = PyBool_FromLong(differ);

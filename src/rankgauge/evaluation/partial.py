@@ -533,7 +533,7 @@ def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any)
     ids = [number[query] for query in evaluation.query_ids]
     found, shares = evaluation.findings, None
     if weights is not None:
-        from rankgauge.stats.weighted_means import effective_size
+        from rankgauge.stats.intervals import effective_size
 
         shares = _weights(weights, ids)
         found += (

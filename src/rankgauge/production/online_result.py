@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rankgauge import stats
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.metrics import OnlineMetric, metrics_of
-from rankgauge.production.thresholds import Threshold, ThresholdCheck, ThresholdVerdict
+from rankgauge.production.metrics import (
+    OnlineMetric,
+    Threshold,
+    ThresholdCheck,
+    ThresholdVerdict,
+    metrics_of,
+)
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 

@@ -31,7 +31,7 @@ _MODULES = {
     "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
     "DistributedComparison": "comparisons",
-    "DriftReport": "drift",
+    "DriftReport": "production",
     "HistoryComparison": "histories",
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
@@ -41,18 +41,17 @@ _MODULES = {
     "Exploration": "benchmarks",
     "GateResult": "gates",
     "ImplicitJudgments": "production",
-    "JudgingAgreement": "judging",
-    "OnlineMetrics": "production",
-    "ProductionHealth": "production",
-    "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
-    "Relevance": "judging",
     "Reproduction": "reconciliations",
     "RunDiff": "diffs",
     "TieReport": "comparisons",
     "Trend": "histories",
-    "VoteReport": "judging",
 }
+# Results whose report is their table, short or full.
+_WITH_FULL_TABLE = frozenset({
+    "JudgingAgreement", "OnlineMetrics", "ProductionHealth", "ProjectStatus", "Relevance",
+    "VoteReport",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,7 @@ class Report:
 
 
 _DEFAULT = Report(lambda result, _format, _options: (result.table(),))
+_FULL_TABLE = Report(lambda result, _format, options: (result.table(full=options.full),))
 _NO_OPTIONS = Options()
 
 
@@ -176,7 +176,7 @@ def _has_number(row: Sequence[Cell]) -> bool:
 
 def _report_of(kind: type[Result]) -> Report:
     if kind.__name__ not in _MODULES:
-        return _DEFAULT
+        return _FULL_TABLE if kind.__name__ in _WITH_FULL_TABLE else _DEFAULT
     module = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}")
     report: Report = module.REPORTS[kind]
     return report

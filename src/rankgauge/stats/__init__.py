@@ -32,6 +32,15 @@ from rankgauge.stats.click_models import (
 )
 from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
+from rankgauge.stats.intervals import (
+    Interval,
+    effective_size,
+    mean_interval,
+    mean_lower_bound,
+    skewness,
+    weighted_mean_interval,
+    wilson_interval,
+)
 from rankgauge.stats.judge_error import (
     Estimate,
     clustered_difference,
@@ -41,10 +50,8 @@ from rankgauge.stats.judge_error import (
     prediction_powered_mean,
     rogan_gladen,
 )
-from rankgauge.stats.mean_bounds import mean_interval, mean_lower_bound, skewness
 from rankgauge.stats.paired_tests import (
     Bounds,
-    Interval,
     PairedTest,
     bootstrap_interval,
     effect_size,
@@ -72,7 +79,6 @@ from rankgauge.stats.power_analysis import (
     queries_needed,
     sign_test_power,
 )
-from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.randomization import (
     RandomizationTest,
     max_t,
@@ -88,7 +94,6 @@ from rankgauge.stats.sequential import (
     variance_needed,
 )
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
-from rankgauge.stats.weighted_means import effective_size, weighted_mean_interval
 
 __all__ = [
     "FEWEST_PERIODS",

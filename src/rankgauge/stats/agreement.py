@@ -26,14 +26,6 @@ from rankgauge.stats.arrays import (
     check_share,
 )
 
-__all__ = [
-    "Agreement",
-    "cohen_kappa",
-    "krippendorff_alpha",
-    "percent_agreement",
-    "units_needed",
-]
-
 _METRICS = ("nominal", "ordinal", "interval")
 _WEIGHTS = ("none", "linear", "quadratic")
 # An interval with more undefined draws than this is withheld.

@@ -13,26 +13,6 @@ import numpy.typing as npt
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.errors import InputError
 
-__all__ = [
-    "TIE",
-    "BoolArray",
-    "FloatArray",
-    "blocks",
-    "check_amount",
-    "check_draws",
-    "check_share",
-    "moments",
-    "one_column",
-    "p_values",
-    "root",
-    "seed_of",
-    "slack",
-    "t_statistic",
-    "table_of",
-    "total",
-    "whole_numbers",
-]
-
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from rankgauge.stats.arrays import FloatArray, p_values
 
-__all__ = ["benjamini_hochberg", "bonferroni", "holm"]
-
 
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
     """Bonferroni's correction: min(1, m * p), in the order given.

@@ -17,18 +17,8 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share
-from rankgauge.stats.proportions import wilson_interval
+from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.t_distribution import student_t_quantile
-
-__all__ = [
-    "Estimate",
-    "clustered_difference",
-    "clustered_rate",
-    "judge_gain",
-    "naive_rate",
-    "prediction_powered_mean",
-    "rogan_gladen",
-]
 
 # The labels that are added: to each of two groups, to one mean, and to groups of differences.
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])

@@ -24,45 +24,11 @@ from rankgauge.stats.arrays import (
     total,
     whole_numbers,
 )
-from rankgauge.stats.mean_bounds import mean_lower_bound, unseen_value
+from rankgauge.stats.intervals import Interval, mean_lower_bound, unseen_value
 from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quantile
-
-__all__ = [
-    "Bounds",
-    "Interval",
-    "PairedTest",
-    "bootstrap_interval",
-    "effect_size",
-    "non_inferiority",
-    "sign_test",
-    "t_interval",
-    "t_interval_from_moments",
-    "t_test",
-    "t_test_from_moments",
-    "wilcoxon",
-]
 
 _WILCOXON_EXACT = 50
 _NORMAL = NormalDist()
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval for the mean difference.
-
-    Attributes:
-        mean: The mean difference.
-        low: Its lower bound.
-        high: Its upper bound.
-        level: Share of such intervals that contain the true mean: 0.95.
-        method: ``t``, ``percentile`` or ``bca``.
-    """
-
-    mean: float
-    low: float
-    high: float
-    level: float
-    method: str
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,7 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, moments, one_column
-from rankgauge.stats.paired_tests import Interval
-
-__all__ = [
-    "interval_of_sums",
-    "poisson_bootstrap_interval",
-    "poisson_weights",
-    "query_keys",
-    "weighted_sums",
-    "whole_differences",
-]
+from rankgauge.stats.intervals import Interval
 
 _BITS = 28  # of a difference; with the weights, 2 ** 20 of them can be added exactly
 _ROWS = 1 << 14
