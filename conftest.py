@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Tests run side by side: threads of linear algebra in each of them would wait for one another.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 collect_ignore = ["docs/conf.py", "docs/_ext"]  # they belong to the builder of the pages
 
