@@ -175,6 +175,8 @@ def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
 
 
 def _outcome(ranking: Any, k: int) -> Hits | _Unusable:
+    if isinstance(ranking, _Unusable):
+        return ranking
     try:
         return hits_of(ranking, k)
     except _INTERRUPTS:
@@ -189,25 +191,16 @@ def _unusable(error: BaseException) -> _Unusable:
     return _Unusable(describe_error(error), "error")
 
 
-def _read_out(found: Any, k: int) -> Any:
-    """What was found, with rankings that are made only while they are read."""
-    if type(found) is list and any(isinstance(one, Iterator) for one in found):
-        return [_read(one, k) if isinstance(one, Iterator) else one for one in found]
-    return found
-
-
-def _read(ranking: Iterator[Any], k: int) -> Any:
+def _read_out(ranking: Any, k: int) -> Any:
+    """A ranking, read if it is made only while it is read."""
+    if not isinstance(ranking, Iterator):
+        return ranking
     try:
         return listed_hits(ranking, k)
     except _INTERRUPTS:
         raise
     except BaseException as error:  # noqa: BLE001 - it may fail as any code may
-        return _failing(error)
-
-
-def _failing(error: BaseException) -> Iterator[Any]:
-    raise error
-    yield
+        return _unusable(error)
 
 
 class _Result(NamedTuple):
@@ -227,7 +220,8 @@ def _called(
         found = search(task.queries, k)
         if inspect.isawaitable(found):
             found = awaited(found, given_up)
-        found = _read_out(found, k)
+        if type(found) is list:
+            found = [_read_out(one, k) for one in found]
         seconds = time.perf_counter() - start
         return _Result(_outcomes(found, len(task.queries), k), None, seconds)
     except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller

@@ -18,9 +18,9 @@ from rankgauge.cli.output import (
     print_result,
     print_text,
     quiet,
+    working,
     write_report,
 )
-from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from rankgauge.cli.output import (
     print_result,
     print_text,
     quiet,
+    working,
     write_report,
 )
-from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
 _ERROR = 2

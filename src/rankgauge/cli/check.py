@@ -9,8 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_message, print_result, print_table, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
 
 
 def _known_codes(

@@ -6,8 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_result, working
 
 
 @click.group(short_help="Describe a collection and its quality problems.")

@@ -9,8 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths, read_evaluations
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Compare runs with a baseline, query by query.")

@@ -8,8 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import check_writable
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import check_writable, working
 
 
 @click.command(short_help="Write judgments, runs or texts in another format.")

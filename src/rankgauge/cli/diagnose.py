@@ -7,8 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import drift_finding, located, read_drift
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_result, working
 
 
 @click.command(short_help="Find likely causes of errors of a run, and fixes.")

@@ -7,8 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Show the queries that changed between two runs.")

@@ -12,8 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, settings_of, unique_names
-from rankgauge.cli.output import print_message, print_result, quiet
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, quiet, working
 
 
 @click.command(short_help="Evaluate runs against judgments.")

@@ -9,8 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 # The function of each option and the policies that it accepts.
 _REPORTS = {

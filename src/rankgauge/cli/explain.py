@@ -10,8 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_result, working
 
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 

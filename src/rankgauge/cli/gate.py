@@ -18,9 +18,9 @@ from rankgauge.cli.output import (
     print_message,
     print_result,
     print_text,
+    working,
     write_report,
 )
-from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
 _SUMMARY = 1 << 20

@@ -6,8 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, print_text, working
 from rankgauge.core.escaping import for_terminal
 
 _NOT_COMPARABLE = 4

@@ -15,10 +15,8 @@ from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
-from rankgauge.cli.judge_results import agreement, relevance, size
-from rankgauge.cli.judge_votes import answers, votes
-from rankgauge.cli.output import print_message, print_result, print_table, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.judge_results import agreement, answers, relevance, size, votes
+from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
 from rankgauge.core.escaping import for_terminal
 
 _project = click.argument("project", metavar="PROJECT")

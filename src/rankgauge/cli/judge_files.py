@@ -7,8 +7,7 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 _project = click.argument("project", metavar="PROJECT")
 

@@ -10,8 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Let a language model propose questions for documents.")

@@ -7,11 +7,9 @@ import click
 from rankgauge.cli import options
 from rankgauge.cli.logs_drift import drift
 from rankgauge.cli.logs_experiments import experiment, interleaving, judgments
-from rankgauge.cli.logs_health import health
-from rankgauge.cli.logs_metrics import metrics
+from rankgauge.cli.logs_metrics import health, metrics
 from rankgauge.cli.logs_sample import sample
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_result, working
 
 log_argument = click.argument("log", metavar="LOG")
 

@@ -8,8 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_message, print_result, write_report
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import check_writable, print_message, print_result, working, write_report
 
 _ENDINGS = (".html", ".json", ".png", ".svg")
 

@@ -8,8 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Compare two arms of an A/B test, at any time.")

@@ -9,8 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 if TYPE_CHECKING:
     from rankgauge.production import QuestionSet

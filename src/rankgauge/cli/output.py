@@ -1,10 +1,13 @@
-"""Printing to terminals, pipes, and files."""
+"""Printing to terminals, pipes, and files, and progress."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,8 @@ import rankgauge
 from rankgauge.core.escaping import for_terminal
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from rankgauge.rendering import Result
 
 QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
@@ -113,3 +118,40 @@ def _unwritable(path: str, reason: str) -> rankgauge.InputError:
         f"cannot be written: {reason}", where=path,
         fix="check that the folder is there and may be written to",
     )  # fmt: skip
+
+
+_AFTER = 1.0
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show a spinner with `what` and the elapsed time on a terminal; nothing for quick work."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    started: list[Progress] = []
+    began = time.monotonic()
+    # Quick work does not wait for rich to load.
+    timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        for progress in started:
+            progress.stop()
+
+
+def _started(what: str, began: float) -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    progress = Progress(
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True, get_time=time.monotonic,
+    )  # fmt: skip
+    progress.add_task(for_terminal(what), total=None)
+    progress.tasks[0].start_time = began
+    progress.start()
+    return progress

@@ -7,8 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_result, working
 
 
 @click.command(short_help="Test whether judgments are fair to new runs.")

@@ -9,8 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
-from rankgauge.cli.output import check_writable, print_message, write_report
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import check_writable, print_message, working, write_report
 
 
 @click.command(short_help="Write an HTML report to one file.")

@@ -10,8 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import counted, print_message
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import counted, print_message, working
 
 
 @click.command(short_help="Keep the first k documents of each query.")

@@ -24,7 +24,14 @@ from rankgauge.diagnosis.causes import (
     totals,
 )
 from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
-from rankgauge.diagnosis.gains import CutOff, PotentialGain, Simulation, Sweep
+from rankgauge.diagnosis.gains import (
+    DEEPER,
+    CutOff,
+    PotentialGain,
+    Simulation,
+    Sweep,
+    shared_fields,
+)
 from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.diagnosis.ranked_queries import (
@@ -48,6 +55,8 @@ __all__ = ["Diagnosis", "diagnose"]
 _SCHEMA = "rankgauge/diagnosis/1"
 # Nearer than this to the best value is the best value.
 _SAME = 1e-9
+# First documents of each query that are looked up in the collection.
+_CHECKED = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,8 +247,10 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     measures = tuple(dict.fromkeys([by, precision, recall, *wanted.measures]))
     given, source = Qrels.of(qrels), readable_again(run)
     texts = Texts(_collection(collection, group_by))
-    # Without texts and another run nobody asks what a document below is that is not judged.
-    named = k if also is None and not texts.collection.documents else None
+    filters = shared_fields(texts.collection)
+    # Only a filter, and another run, ask which unjudged documents are further below.
+    heads = max(DEEPER * k, _CHECKED) if texts.collection.documents else k
+    named = heads if also is None and not filters else None
     evaluation, parts = evaluate_blocks(
         given, source, measures, lambda block: rankings_of(block, given, named)
     )
@@ -253,7 +264,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
     examiner = Examiner(texts, k, queries, patterns)
     diagnoses = _diagnoses(examiner, evaluation, by, truth)
-    simulation = Simulation(truth, queries, measures, k, depth, rel, texts)
+    simulation = Simulation(truth, queries, measures, k, depth, rel, texts, filters)
     gains = tuple(simulation.gains(diagnoses))
     if other is not None:
         gains += tuple(simulation.with_other(others))
@@ -322,7 +333,7 @@ def _input_findings(
     """What is wrong with the input, the collection included."""
     known = texts.collection.documents
     found = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
-    docs = (doc for ranking in found for doc in ranking[:10])
+    docs = (doc for ranking in found for doc in ranking[:_CHECKED])
     return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 

@@ -11,9 +11,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rankgauge.core.text import many
-from rankgauge.corpus.collection import Document, Query
+from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run
 from rankgauge.diagnosis.causes import (
     ABSENT,
     CUT,
@@ -32,12 +31,14 @@ from rankgauge.measures.measure import Measure
 __all__ = [
     "BOTH",
     "CUTOFFS",
+    "DEEPER",
     "CutOff",
     "PotentialGain",
     "Simulation",
     "Sweep",
     "Threshold",
     "field_values",
+    "shared_fields",
 ]
 
 Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
@@ -48,8 +49,8 @@ BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
-# Duplicates and filters are searched in this many times k documents.
-_DEEPER = 4
+#: Duplicates are searched in this many times k documents.
+DEEPER = 4
 # Queries whose changed rankings are in memory at a time.
 _BLOCK = 500
 
@@ -138,6 +139,7 @@ class Simulation:
         depth: How many documents a reranker is given.
         rel: The grade from which a document is relevant.
         texts: The texts of the collection.
+        filters: The fields that both queries and documents have: see `shared_fields`.
     """
 
     qrels: Qrels
@@ -147,6 +149,7 @@ class Simulation:
     depth: int
     rel: float
     texts: Texts
+    filters: Sequence[str] = ()
 
     def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
         """Yield what each fix could gain; one without evidence is left out."""
@@ -165,7 +168,7 @@ class Simulation:
             if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
                 yield self._gain("reranking", what, _reranked(depth), "at most")
-        deeper = _DEEPER * self.k
+        deeper = DEEPER * self.k
         repeats = self._chosen(
             lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper]))
         )
@@ -236,22 +239,17 @@ class Simulation:
 
     def _threshold(self, score: float) -> Threshold:
         kept = {
-            query.query_id: [
-                doc
-                for doc, own in zip(query.docs[: self.k], query.scores[: self.k], strict=True)
-                if own >= score
-            ]
+            query.query_id: query.docs[: sum(own >= score for own in query.scores[: self.k])]
             for query in self.queries
         }
-        run = Run.of(kept)
-        precision, *others = (Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF"))
-        (shown,) = evaluate(self.qrels, run, precision, undefined="skip").mean().values()
-        recall, f = evaluate(self.qrels, run, others).mean().values()
+        measures = [Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF")]
+        found = evaluate(self.qrels, self._changed(lambda query: kept[query.query_id]), measures)
+        _, recall, f = found.mean().values()
         empty = [query for query in self.queries if not kept[query.query_id]]
         return Threshold(
             score=score,
             shown=sum(map(len, kept.values())) / len(self.queries),
-            precision=shown,
+            precision=measures[0].mean(found.per_query[:, 0], skip_undefined=True),
             recall=recall,
             f=f,
             empty=len(empty),
@@ -260,10 +258,7 @@ class Simulation:
 
     def _filtered(self) -> Iterator[PotentialGain]:
         """Rankings without documents whose field has other values than that of the query."""
-        collection = self.texts.collection
-        of_queries = {name for query in collection.queries.values() for name in field_values(query)}
-        of_docs = {name for doc in collection.documents.values() for name in field_values(doc)}
-        for name in sorted(of_queries & of_docs):
+        for name in self.filters:
             removed = self._chosen(partial(self._otherwise, name))
             if removed:
                 relevant = sum(
@@ -324,6 +319,15 @@ def field_values(item: Document | Query | None) -> dict[str, set[str]]:
     return found
 
 
+def shared_fields(collection: Collection) -> list[str]:
+    """The fields that have values both in queries and in documents: documents can be filtered."""
+    of_queries = {name for query in collection.queries.values() for name in field_values(query)}
+    if not of_queries:
+        return []
+    of_docs = {name for doc in collection.documents.values() for name in field_values(doc)}
+    return sorted(of_queries & of_docs)
+
+
 def _lifted(found: _Docs) -> _Change:
     """Each of these documents in the place of the first one of a lower grade.
 
@@ -355,7 +359,7 @@ def _reranked(depth: int) -> _Change:
 
 
 def _judged_only(query: RankedQuery) -> list[str]:
-    return [doc for doc in query.docs if doc in query.grades]
+    return list(query.ranks)
 
 
 def _without(removed: _Docs) -> _Change:

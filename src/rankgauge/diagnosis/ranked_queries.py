@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -14,7 +14,7 @@ import numpy as np
 from rankgauge.core.pair_table import ranges_of
 from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import ranked
+from rankgauge.data.ranking import query_of, ranked
 from rankgauge.data.run import Run
 
 __all__ = ["RankedQuery", "Rankings", "ranked_queries", "rankings_of"]
@@ -47,6 +47,11 @@ class RankedQuery:
         last = len(self.docs) + 1
         return tuple(sorted(found, key=lambda d: (-self.grades[d], self.ranks.get(d, last), d)))
 
+    @cached_property
+    def _good(self) -> frozenset[str]:
+        """The documents that have a grade above 0."""
+        return frozenset(doc for doc, grade in self.grades.items() if grade > 0)
+
     def grade(self, doc: str) -> float:
         """Return the grade of a document; 0 without one."""
         return self.grades.get(doc, 0.0)
@@ -77,12 +82,13 @@ class RankedQuery:
 
     def ideal(self) -> list[str]:
         """Return the best ranking that the judgments allow."""
-        good = [doc for doc, grade in self.grades.items() if grade > 0]
-        return sorted(good, key=lambda doc: (-self.grades[doc], doc))
+        return sorted(self._good, key=lambda doc: (-self.grades[doc], doc))
 
-    def best_first(self, docs: Iterable[str]) -> list[str]:
+    def best_first(self, docs: Collection[str]) -> list[str]:
         """Return documents by grade, highest first; those of one grade stay in their order."""
-        return sorted(docs, key=self.grade, reverse=True)
+        found = [doc for doc in docs if doc in self._good]
+        rest = [doc for doc in docs if doc not in self._good]
+        return sorted(found, key=self.grade, reverse=True) + rest
 
 
 # By query: documents, scores, and the ranks of those that are judged.
@@ -92,8 +98,8 @@ Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float], Mappi
 def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
     """Return documents, scores and judged ranks of the judged queries of a run, best first.
 
-    With `named` only so many first documents have their ids, and those below that are judged: the
-    others get an id that says their rank, and that no document can have.
+    With `named` only so many first documents have their ids, and those below that are judged for
+    any query: the others get an id that says their rank, and that no document can have.
     """
     table = ranked(run).table
     ends = table.offsets.tolist()
@@ -106,6 +112,13 @@ def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
         [*islice(names, min(stop - start, most)), *rest[most : stop - start]]
         for start, stop in pairwise(ends)
     ]
+    rows = qrels.judged_docs.likely(table.docs.hashes())
+    numbers = query_of(table, rows)
+    places = rows - table.offsets[numbers]
+    for n, place, doc in zip(
+        numbers.tolist(), places.tolist(), table.docs.take(rows).shown(), strict=True
+    ):
+        docs[n][place] = doc
     joined = join(qrels, run, ties="trec", table=run.without_repeats("error"))
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
     queries, found = table.queries.shown(), {}
@@ -113,8 +126,6 @@ def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
         joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True
     ):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
-        for doc, rank in known.items():
-            docs[n][rank - 1] = doc
         scores = array("d", table.values[ends[n] : ends[n + 1]].tobytes())
         found[queries[n]] = tuple(docs[n]), scores, known
     return found
