@@ -53,7 +53,7 @@ REPORT = {
     "reports.registry",
 }  # fmt: skip
 COMMANDS = {
-    "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output", "cli.progress",
+    "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output",
     "core.use_cases",
 }  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_a_shell_completes_words_before_numpy_is_there():
 
 WORK = """
 import sys, time
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import working
 with working("reading a.run"):
     time.sleep({seconds})
 print(*sys.modules)
