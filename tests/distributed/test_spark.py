@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,7 +17,7 @@ import pytest
 
 import rankgauge
 from rankgauge.distributed import spark
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError, RankgaugeError, UnknownName
 
 pyspark = pytest.importorskip("pyspark", reason="without pyspark no job is run")
 pytest.importorskip("pyarrow")
@@ -109,6 +110,47 @@ def test_values_and_means_are_those_of_evaluate(session, ship):
     assert spark.summarize(values, undefined="skip")["a"] == skipped
     comparison = rankgauge.compare([found["a"], found["b"]])
     assert "nDCG@10" in str(comparison)
+
+
+def test_runs_are_compared_as_on_one_machine_for_any_partitioning(session):
+    rng = random.Random(4)
+    rows = [
+        (run, f"q{n}", rng.choice([0.0, 0.25, 1 / 3, 1.0]), rng.random() if n % 9 else None)
+        for n in range(400)
+        for run in "abc"
+    ]
+    values = session.createDataFrame(rows, "run string, query_id string, RR double, AP double")
+    words = {"baseline": "b", "tested": ["AP", "RR"], "interval": "t"}
+    found = spark.compare(values, **words)
+    local = rankgauge.compare(list(spark.to_evaluations(values).values()), test="t", **words)
+    assert found.differences == local.differences
+    assert found.means() == local.means()
+    assert spark.compare(values.repartition(7), **words).to_dict() == found.to_dict()
+    drawn = {"interval": "percentile", "draws": 40, "seed": 3, "runs": "ab"}
+    one = spark.compare(values.coalesce(1), **drawn)
+    assert spark.compare(values.repartition(7), ship="installed", **drawn) == one
+    assert one.differences[0].low < found.difference("a", "RR").difference < one.differences[0].high
+    assert "detectable with 80% power" in str(one)
+
+
+def test_impossible_comparisons_are_refused(session):
+    rows = [("a", "q1", 1.0), ("b", "q1", 0.5), ("a", "q2", 1.0)]
+    values = session.createDataFrame(rows, "run string, query_id string, RR double")
+    with pytest.raises(Exception, match="run 'b' has no value for query 'q2'"):
+        spark.compare(values)
+    with pytest.raises(InputError, match="got 1 run, wanted two or more"):
+        spark.compare(values.where("run = 'a'"))
+    with pytest.raises(InputError, match="a row has no run name"):
+        spark.compare(values.withColumn("run", values.run.substr(9, 0).cast("int").cast("string")))
+    for words, message in (
+        ({"baseline": "c"}, "no run is called 'c'"),
+        ({"tested": "AP"}, "unknown measure 'AP'"),
+        ({"interval": "bca"}, "interval"),
+        ({"draws": 0}, "draws=0"),
+        ({"correction": "max-t"}, "max-t corrects the randomization test"),
+    ):
+        with pytest.raises(RankgaugeError, match=message):
+            spark.compare(values, **words)
 
 
 def test_one_run_needs_no_name_and_columns_may_have_others(session):

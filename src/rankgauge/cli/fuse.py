@@ -85,13 +85,16 @@ def fuse(
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
     """
     _refuse_tuning_options(tune)
-    given = _numbers(weights, "--weights", ",") if weights is not None else None
+    given = None if weights is None else tuple(_numbers(weights, "--weights", ","))
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
             how, count = rankgauge.fusion.fuse_files(
-                [located(run, run_format) for run in runs], output, method, norm=norm,
-                weights=given, k=k, phi=phi, ties=ties, name=name,
-            )  # fmt: skip
+                [located(run, run_format) for run in runs],
+                output,
+                rankgauge.fusion.Fusion(method, norm, given, k, phi),
+                ties=ties,
+                name=name,
+            )
             done = how.method
         else:
             read = read_runs(runs, run_format)

@@ -1,4 +1,4 @@
-"""Printing to terminals, pipes, and files."""
+"""Printing to terminals, pipes, and files, and progress."""
 
 from __future__ import annotations
 

@@ -105,9 +105,12 @@ def _check_order(batch: Any, last: str) -> None:
 
     ids = batch["query_id"]
     if ids.null_count:
-        judged = bool(batch["judged"][pc.index(ids.is_null(), True).as_py()].as_py())
+        place = "values"
+        if "judged" in batch.schema.names:
+            judged = batch["judged"][pc.index(ids.is_null(), True).as_py()].as_py()
+            place = "judgments" if judged else "run"
         raise InputError(
-            f"a query id is missing in the {'judgments' if judged else 'run'}",
+            f"a query id is missing in the {place}",
             where="query_id", fix="filter out rows without a query id",
         )  # fmt: skip
     if ids[0].as_py() < last or pc.any(pc.less(ids[1:], ids[:-1])).as_py():

@@ -18,8 +18,13 @@ from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any, Literal
 
+from rankgauge.comparison.differences import Design, Pairing
+from rankgauge.core.arguments import option
 from rankgauge.core.libraries import library
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.core.text import many
+from rankgauge.distributed.comparison import DistributedComparison, compare_sums, spread_job
+from rankgauge.distributed.pairs import PairJob, read_spreads, read_sums
 from rankgauge.distributed.partition import Job, Sum, mean_of
 from rankgauge.distributed.sql import column_names
 from rankgauge.errors import InputError, UnknownName
@@ -27,6 +32,7 @@ from rankgauge.evaluation import Evaluation
 from rankgauge.evaluation.evaluation import make_plan
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
+from rankgauge.stats.arrays import check_draws
 
 _ROLES = ("query_id", "doc_id", "score", "grade", "run")
 # What workers need of this package.
@@ -274,7 +280,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     job = Job(tuple(map(str, plan.measures)), found, policies)
     doubles = "".join(f", `{measure}` double" for measure in job.measures)
     return sorted_rows.mapInArrow(
-        _on_worker("measure_batches", job, ship), f"run string, query_id string{doubles}"
+        _on_worker("partition.measure_batches", job, ship), f"run string, query_id string{doubles}"
     )
 
 
@@ -297,11 +303,11 @@ def summarize(
     Policies(undefined=undefined)
     measures = _measures_of(values)
     parts = values.mapInArrow(
-        _on_worker("sum_batches", measures, ship),
+        _on_worker("partition.sum_batches", measures, ship),
         "run string, measure string, whole string, defined long, queries long",
     )
     sums: dict[str, dict[str, Sum]] = {}
-    for row in parts.toLocalIterator():
+    for row in parts.collect():
         of_run = sums.setdefault(row["run"], {})
         part = Sum(int(row["whole"], 16), row["defined"], row["queries"])
         of_run[row["measure"]] = of_run.get(row["measure"], Sum(0, 0, 0)) + part
@@ -312,6 +318,86 @@ def summarize(
         }
         for run, of_run in sorted(sums.items())
     }
+
+
+def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
+    values: Any,
+    *,
+    runs: Iterable[str] | None = None,
+    baseline: str | None = None,
+    pairs: Pairing = "baseline",
+    tested: str | Measure | Iterable[str | Measure] | None = None,
+    correction: Literal["holm", "bonferroni", "benjamini-hochberg"] = "holm",
+    interval: Literal["t", "percentile"] = "t",
+    draws: int = 1000,
+    seed: int = 0,
+    undefined: Undefined = "zero",
+    ship: Literal["value", "installed"] = "value",
+) -> DistributedComparison:
+    """Compare runs by the paired t test, without bringing the values of queries to this machine.
+
+    Means, differences, standard deviations, t intervals, p-values and verdicts are equal to those
+    of :func:`rankgauge.compare` with ``test="t", interval="t"``, bit by bit, for any partitioning
+    (of a geometric mean but for the last digit). Values are shuffled by query and read twice:
+    write them to storage first. For up to some millions of queries use `to_evaluations` and
+    :func:`rankgauge.compare`, whose tests do not assume that means are normally distributed.
+
+    Args:
+        values: What `evaluate` returned for all runs in one call, or the same columns read from
+            storage.
+        runs: The names of the runs; all, in the order of the alphabet, if left out, which takes a
+            pass over the values.
+        baseline: As of :func:`rankgauge.compare`.
+        pairs: As of :func:`rankgauge.compare`.
+        tested: The measures whose differences are tested; the first if left out.
+        correction: As of :func:`rankgauge.compare`.
+        interval: ``t``, or ``percentile``:
+            :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend on seed and query
+            ids only.
+        draws: Draws of the bootstrap; 1,000 for 10^8 queries take about 15 minutes of a core.
+        seed: Seed of the draws.
+        undefined: As of `summarize`.
+        ship: As of `evaluate`.
+
+    Raises:
+        InputError: If there are fewer than two runs or queries, or the columns are not those of
+            `evaluate`. Spark reports a run without a row for a query, or with two of them.
+        UnknownName: For an unknown run, measure or choice.
+
+    Example:
+        >>> values = session.read.parquet("s3://logs/values")  # doctest: +SKIP
+        >>> print(compare(values, baseline="bm25"))  # doctest: +SKIP
+    """
+    Policies(undefined=undefined)
+    measures = _measures_of(values)
+    names = _names_of(values, "run", runs)
+    if len(names) < 2:
+        raise InputError(
+            f"got {many(len(names), 'run')}, wanted two or more", where="values",
+            fix="evaluate several runs, named by a column run",
+        )  # fmt: skip
+    for name in [] if baseline is None else [baseline]:
+        if name not in names:
+            raise UnknownName(f"no run is called {name!r}", fix=f"runs are: {', '.join(names)}")
+    option("interval", interval, ("t", "percentile"))
+    check_draws(draws, seed, "compare")
+    given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
+    design = Design(
+        tuple(map(parse, given)), baseline or names[0], pairs, "t", correction, interval,
+        draws, seed,
+    )  # fmt: skip
+    for measure in design.tested:
+        if str(measure) not in measures:
+            raise UnknownName.of("measure", str(measure), measures)
+    shown = tuple(dict.fromkeys([*map(str, design.tested), *measures]))
+    job = PairJob(shown, names, tuple(design.pairs_of(names)), undefined == "skip")
+    by_query = values.repartition("query_id").sortWithinPartitions("query_id")
+    first = by_query.mapInArrow(_on_worker("pairs.sum_pairs", job, ship), "sums string")
+    found, sums = read_sums(row["sums"] for row in first.collect())
+    around = spread_job(job, sums, design)
+    second = by_query.mapInArrow(_on_worker("pairs.sum_spreads", around, ship), "sums string")
+    spreads = read_spreads(row["sums"] for row in second.collect()) if around.centers else {}
+    return compare_sums(names, design, found, sums, spreads, skip_undefined=job.skip_undefined)
 
 
 def to_evaluations(values: Any) -> dict[str, Evaluation]:
@@ -411,6 +497,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
     if ship not in {"value", "installed"}:
         raise UnknownName(f"ship={ship!r} is not possible", fix="choose value or installed")
     packed = pickle.dumps(settings)
+    module, _, function = name.partition(".")
     sources, digest = _sources() if ship == "value" else (b"", "")
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
@@ -448,8 +535,8 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
                     return str(texts[fullname][0])
 
             sys.meta_path.insert(0, Sources())
-        module = importlib.import_module("rankgauge.distributed.partition")
-        yield from getattr(module, name)(batches, pickle.loads(packed))  # noqa: S301 - made above
+        home = importlib.import_module(f"rankgauge.distributed.{module}")
+        yield from getattr(home, function)(batches, pickle.loads(packed))  # noqa: S301 - made above
 
     return work
 
