@@ -299,7 +299,7 @@ def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
     outcome = rankgauge.benchmark.run_plan(plan, progress=False)
     assert list(outcome.bench.runs) == ["bm25", "dense", "hybrid", "passages"]
     assert not outcome.failed
-    build = plan.builder(outcome.bench)
+    build = planning.PlanBuilder(plan, outcome.bench).named
     assert build("passages").settings["retriever"]["stemmer"] is None
     today = plan.options("passages")
     for option, values in plan.explore["space"].items():

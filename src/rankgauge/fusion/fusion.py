@@ -39,7 +39,7 @@ _PAIRS = 1 << 18
 
 @dataclass(frozen=True)
 class Fusion:
-    """A method of fusion with its parameters; None for those it does not read.
+    """A method of fusion with its parameters; None for defaults, and for those it does not read.
 
     Attributes:
         method: One of `FUSION_METHODS`.
@@ -196,12 +196,8 @@ def fuse(
 def fuse_files(
     runs: Mapping[str, Any] | Iterable[Any],
     path: Source,
-    method: str = "rrf",
+    how: Fusion = Fusion("rrf"),
     *,
-    norm: str | None = None,
-    weights: Mapping[str, float] | Iterable[float] | None = None,
-    k: float | None = None,
-    phi: float | None = None,
     ties: Order = "trec",
     name: str | None = None,
 ) -> tuple[Fusion, int]:
@@ -212,16 +208,12 @@ def fuse_files(
     Args:
         runs: At least two, as for :func:`fuse`.
         path: The file to write, as for :func:`write_run`.
-        method: One of `FUSION_METHODS`.
-        norm: What is done to scores first.
-        weights: A number >= 0 for each run.
-        k: The rank constant of ``rrf``.
-        phi: The persistence of ``rbc``.
+        how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
         name: What the fused run is called; the method if left out.
 
     Returns:
-        How they were fused, and the number of queries.
+        How they were fused, with the defaults, and the number of queries.
 
     Example:
         >>> import pathlib, tempfile
@@ -234,7 +226,8 @@ def fuse_files(
     order_of(ties)
     named = named_sources(runs)
     names = [one for one, _ in named]
-    how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
+    given = {word: getattr(how, word) for word in ("norm", "weights", "k", "phi")}
+    how = Fusion.of(how.method, names, given)
     called = how.method if name is None else name
 
     def write(sources: Sequence[Any]) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.checks.result import CheckResult
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import (
     COMPARISON_KINDS,

@@ -30,6 +30,7 @@ _MODULES = {
     "Comparison": "comparisons",
     "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
+    "DistributedComparison": "comparisons",
     "DriftReport": "production",
     "HistoryComparison": "histories",
     "HistoryEntries": "histories",

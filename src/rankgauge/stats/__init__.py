@@ -58,7 +58,9 @@ from rankgauge.stats.paired_tests import (
     non_inferiority,
     sign_test,
     t_interval,
+    t_interval_from_moments,
     t_test,
+    t_test_from_moments,
     wilcoxon,
 )
 from rankgauge.stats.plackett_luce import (
@@ -69,6 +71,7 @@ from rankgauge.stats.plackett_luce import (
     none_rates,
     ranking_stages,
 )
+from rankgauge.stats.poisson_bootstrap import poisson_bootstrap_interval
 from rankgauge.stats.power_analysis import (
     detectable_by_sign_test,
     detectable_difference,
@@ -142,6 +145,7 @@ __all__ = [
     "none_rates",
     "pairwise_test",
     "percent_agreement",
+    "poisson_bootstrap_interval",
     "power",
     "prediction_powered_mean",
     "queries_needed",
@@ -155,7 +159,9 @@ __all__ = [
     "student_t_cdf",
     "student_t_quantile",
     "t_interval",
+    "t_interval_from_moments",
     "t_test",
+    "t_test_from_moments",
     "tukey_hsd",
     "units_needed",
     "variance_needed",

@@ -98,8 +98,17 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
     """
     column = one_column(differences, "t_interval")
     check_share(level, "level", "t_interval")
-    mean, sd = moments(column)
-    half = student_t_quantile((1 + level) / 2, len(column) - 1) * sd / math.sqrt(len(column))
+    return t_interval_from_moments(*moments(column), len(column), level)
+
+
+def t_interval_from_moments(mean: float, sd: float, queries: int, level: float = 0.95) -> Interval:
+    """:func:`t_interval` from the mean and standard deviation of at least two differences.
+
+    Example:
+        >>> round(t_interval_from_moments(0.01, 0.2, 10_000).low, 5)
+        0.00608
+    """
+    half = student_t_quantile((1 + level) / 2, queries - 1) * sd / math.sqrt(queries)
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
@@ -115,8 +124,18 @@ def t_test(differences: npt.ArrayLike) -> PairedTest:
         0.1347
     """
     column = one_column(differences, "t_test")
-    t = t_statistic(*moments(column), len(column))
-    p = 0.0 if math.isinf(t) else beyond(t * t, len(column) - 1)
+    return t_test_from_moments(*moments(column), len(column))
+
+
+def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
+    """:func:`t_test` from the mean and standard deviation of at least two differences.
+
+    Example:
+        >>> round(t_test_from_moments(0.01, 0.2, 1_000).p, 4)
+        0.1142
+    """
+    t = t_statistic(mean, sd, queries)
+    p = 0.0 if math.isinf(t) else beyond(t * t, queries - 1)
     return PairedTest("paired t", "the mean difference is 0", t, p, exact=False)
 
 
