@@ -54,7 +54,7 @@ from rankgauge.cli.output import counted, print_message, print_text, working
 @options.run_format
 @options.qrels_format
 @options.seed("With --tune: decides the folds.")
-def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
+def fuse(
     runs: tuple[str, ...],
     method: str,
     norm: str | None,
@@ -83,7 +83,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge fuse bm25.run dense.run -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
-    """  # noqa: D301 - click reads the \b
+    """
     _refuse_tuning_options(tune)
     given = None if weights is None else tuple(_numbers(weights, "--weights", ","))
     with working(f"fusing {len(runs)} runs"):

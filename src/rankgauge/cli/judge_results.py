@@ -11,20 +11,13 @@ from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import print_message, print_result
 
-_project = click.argument("project", metavar="PROJECT")
-
 
 @click.command(short_help="Estimate the relevance of each document.")
-@_project
+@options.project
 @click.option("--question", metavar="ID", help="Only the documents of this question.")
 @options.full("Also unjudged documents, and the judgments that are not counted.")
 @options.output_format()
-def relevance(
-    project: str,
-    question: str | None,
-    full: bool,  # noqa: FBT001 - click passes by name
-    format: str,
-) -> None:
+def relevance(project: str, question: str | None, full: bool, format: str) -> None:
     """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
 
     The table has the share chosen / shown with its Wilson interval, and the probability that the
@@ -48,14 +41,10 @@ def relevance(
 
 
 @click.command(short_help="Measure agreement between judges, and of judges with themselves.")
-@_project
+@options.project
 @options.full("Also the coefficients of each judge, criterion and pair of judges.")
 @options.output_format()
-def agreement(
-    project: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-    format: str,
-) -> None:
+def agreement(project: str, full: bool, format: str) -> None:
     """Print how well the judges of PROJECT agree.
 
     Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
@@ -79,7 +68,7 @@ def agreement(
 
 
 @click.command(short_help="Compute how many questions and judgments are needed.")
-@_project
+@options.project
 @click.option(
     "--difference",
     type=float,
@@ -119,7 +108,7 @@ def agreement(
     help="The half-width of the interval of alpha: ± X.",
 )
 @options.output_format()
-def size(  # noqa: PLR0917 - one parameter an option
+def size(
     project: str,
     difference: float,
     sd: float | None,
@@ -136,7 +125,7 @@ def size(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge judge size judging.db --difference 0.05 --sd 0.2
       rankgauge judge size judging.db --difference 0.05 --qrels old.qrels --run a.run --run b.run
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, plan_judging
 
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
@@ -160,7 +149,7 @@ def _print_nothing_judged(project: str) -> None:
 
 
 @click.command(short_help="Add answers of systems for people to compare.")
-@_project
+@options.project
 @click.argument("file", metavar="FILE")
 def answers(project: str, file: str) -> None:
     """Add the answers of FILE (CSV, TSV, or JSON lines) to PROJECT.
@@ -179,7 +168,7 @@ def answers(project: str, file: str) -> None:
 
 
 @click.command(short_help="Compute win rates of systems from votes on their answers.")
-@_project
+@options.project
 @click.option(
     "--import", "file", metavar="FILE",
     help="First import votes: CSV, TSV, or JSON lines with question, left, right (identifiers of "
@@ -192,13 +181,7 @@ def answers(project: str, file: str) -> None:
 )  # fmt: skip
 @options.full("Also show votes without a preference, and all pairs of systems.")
 @options.output_format()
-def votes(  # noqa: PLR0917 - one parameter an option
-    project: str,
-    file: str | None,
-    kind: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-    format: str,
-) -> None:
+def votes(project: str, file: str | None, kind: str, full: bool, format: str) -> None:
     """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
 
     Votes of people, applications, and models are counted separately, and never as judgments of

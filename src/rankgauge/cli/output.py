@@ -97,9 +97,9 @@ def check_writable(path: str) -> None:
         raise rankgauge.InputError("this is a folder", where=path, fix="name a file in it")
     folder = target.parent
     if not folder.is_dir():
-        raise _unwritable(path, f"there is no folder {str(folder)!r}")
+        raise unwritable(path, f"there is no folder {str(folder)!r}")
     if not os.access(folder if not target.exists() else target, os.W_OK):
-        raise _unwritable(path, "permission denied")
+        raise unwritable(path, "permission denied")
 
 
 def write_report(path: str, text: str) -> None:
@@ -110,10 +110,26 @@ def write_report(path: str, text: str) -> None:
     from rankgauge.core.files import write_atomically
 
     with write_atomically(path) as stream:
-        stream.write(text.encode())
+        stream.write(text.encode(errors="backslashreplace"))
 
 
-def _unwritable(path: str, reason: str) -> rankgauge.InputError:
+def save_plot(plot: rankgauge.rendering.Plot, path: str) -> None:
+    """Write a plot to a file."""
+    plot.save(path)
+    print_message(f"wrote {path}")
+
+
+def write_baseline(made: rankgauge.Baseline, path: str) -> None:
+    """Write a baseline, and print its means."""
+    made.write(path)
+    means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
+    units = "questions" if made.unit == "question" else "queries"
+    message = f"wrote {path}: {made.run_name}, {len(made.queries)} {units}, {means}"
+    print_text(f"{for_terminal(message)}\n")
+
+
+def unwritable(path: str, reason: str) -> rankgauge.InputError:
+    """The error for a file that cannot be written."""
     return rankgauge.InputError(
         f"cannot be written: {reason}", where=path,
         fix="check that the folder is there and may be written to",

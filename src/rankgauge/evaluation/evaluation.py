@@ -25,6 +25,7 @@ from rankgauge.evaluation.partial import (
     finish,
     make_context,
     measure_block,
+    measure_file,
     merge,
 )
 from rankgauge.evaluation.plan import Plan
@@ -330,7 +331,8 @@ def _read_records(
 def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[Partial]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
-        return map_blocks(run, lambda block: measure_block(block, context), memory=memory)
+        found = measure_file(run, context) if memory is None else None
+        return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
     return [measure_block(block, context) for block in _blocks_of(run)]
 
 
