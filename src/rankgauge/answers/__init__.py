@@ -74,8 +74,6 @@ if TYPE_CHECKING:
     )
     from rankgauge.answers.store import (
         VerdictStore as VerdictStore,
-    )
-    from rankgauge.answers.verdict_files import (
         read_verdicts as read_verdicts,
     )
     from rankgauge.answers.verdicts import (
@@ -116,7 +114,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",
         "scores": "JudgedAnswer Score Ternary score",
-        "store": "VerdictStore",
-        "verdict_files": "read_verdicts",
+        "store": "VerdictStore read_verdicts",
     },
 )

@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import UNITS, JudgedAnswer, units
+from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, units
 from rankgauge.answers.verdicts import ClaimSet, Verdict, sentence_claims
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
@@ -205,7 +205,7 @@ def _rogan_gladen(
 ) -> Estimate:
     """Of the units of all systems; those of the target make the rate."""
     nan = math.nan
-    if measure.name not in UNITS or measure.arguments.get("like") is not None:
+    if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
         why = f"{measure} is not the share of one kind of units"
         return Estimate(nan, nan, nan, level, 0, why)
     rows = list(_units(measure, both, target))

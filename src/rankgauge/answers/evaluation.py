@@ -16,7 +16,7 @@ from rankgauge.answers.calibration import relation_of
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, relations_of, score
+from rankgauge.answers.scores import RELATIONS, JudgedAnswer, Score, relations_of, score
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of, sentence_claims
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
@@ -297,7 +297,7 @@ def answer_measures(measures: Any) -> tuple[Measure, ...]:
         if not (_is_judged(measure) or measure.name in {*OVERLAPS, *SIMILARITIES}):
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
-                fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
+                fix=f"give some of: {', '.join((*RELATIONS, *OVERLAPS, *SIMILARITIES))}",
             )  # fmt: skip
     return found
 

@@ -13,7 +13,7 @@ from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
 from rankgauge.answers.judges import Judge, MissingVerdict
 from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import SCORES
+from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import (
     ClaimSet,
@@ -212,8 +212,7 @@ def _items(
     relations = {
         relation
         for measure in answer_measures(measures)
-        if measure.name in SCORES  # others need no verdicts
-        for relation in SCORES[measure.name][1]
+        for relation in RELATIONS.get(measure.name, ())  # others need no verdicts
     } | ({"criterion"} if criteria else set())
     found: dict[str, Item] = {}
     for record in answers:

@@ -318,7 +318,7 @@ def check_prices(prices: Any) -> None:
 
 def _retriever(given: Any) -> Any:
     if isinstance(given, Run | str | os.PathLike):
-        from rankgauge.retrievers.saved_run import SavedRun
+        from rankgauge.retrievers.baselines import SavedRun
 
         return SavedRun(given, missing="empty")
     responses_of(given)  # refuses inputs that are not retrievers before anything is made

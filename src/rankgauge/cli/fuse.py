@@ -10,8 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_runs, unique_names
-from rankgauge.cli.output import counted, print_message, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import counted, print_message, print_text, working
 
 
 @click.command(short_help="Fuse runs into one, with or without tuning.")
@@ -55,7 +54,7 @@ from rankgauge.cli.progress import working
 @options.run_format
 @options.qrels_format
 @options.seed("With --tune: decides the folds.")
-def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
+def fuse(
     runs: tuple[str, ...],
     method: str,
     norm: str | None,
@@ -84,7 +83,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge fuse bm25.run dense.run -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
-    """  # noqa: D301 - click reads the \b
+    """
     _refuse_tuning_options(tune)
     given = None if weights is None else tuple(_numbers(weights, "--weights", ","))
     with working(f"fusing {len(runs)} runs"):

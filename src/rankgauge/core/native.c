@@ -1,6 +1,6 @@
 /* The compiled core of rankgauge: one pass where NumPy needs many.
 
-   Eight functions, each with a twin in Python that gives the same results to the last bit and is
+   Nine functions, each with a twin in Python that gives the same results to the last bit and is
    its oracle in the tests:
 
    scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
@@ -8,6 +8,7 @@
    all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                     (formats/rows.py)
    join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
+   join_lines    the same from lines of a TREC file, a query at a time   (data/file_runs.py)
    join_dicts    the same for dicts of Python                           (data/dict_runs.py)
    measure_dicts, measure_grades
                  the usual measures of dicts and of one ranking         (measures/compiled.py)
@@ -32,9 +33,10 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 4 /* as core/native.py has it; one more when a function changes */
+#define VERSION 5 /* as core/native.py has it; one more when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
+#define LINES_RUN "rankgauge.lines_run"
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
 #define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
 #define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
@@ -244,14 +246,20 @@ typedef struct {
 } Numbering;
 
 static void
+clear_numbering(Numbering *numbering)
+{
+    free(numbering->slots);
+    free(numbering->hashes);
+    free(numbering->starts);
+    free(numbering->names.data);
+}
+
+static void
 free_numbering(PyObject *capsule)
 {
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
     if (numbering != NULL) {
-        free(numbering->slots);
-        free(numbering->hashes);
-        free(numbering->starts);
-        free(numbering->names.data);
+        clear_numbering(numbering);
         free(numbering);
     }
 }
@@ -338,25 +346,29 @@ numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return capsule;
 }
 
+/* The names from a number on. */
+static PyObject *
+names_from(const Numbering *numbering, int32_t first)
+{
+    PyObject *list = PyList_New(numbering->count - first);
+    for (int32_t i = first; list != NULL && i < numbering->count; i++) {
+        size_t start = numbering->starts[i];
+        PyObject *name = PyBytes_FromStringAndSize(numbering->names.data + start,
+                                                   (Py_ssize_t)(numbering->starts[i + 1] - start));
+        if (name == NULL || PyList_SetItem(list, i - first, name) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
 PyDoc_STRVAR(names_doc, "names(numbering) -> list[bytes]\n\nThe names in the order of their numbers.");
 
 static PyObject *
 names(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
-    if (numbering == NULL) {
-        return NULL;
-    }
-    PyObject *list = PyList_New(numbering->count);
-    for (int32_t i = 0; list != NULL && i < numbering->count; i++) {
-        size_t start = numbering->starts[i];
-        PyObject *name = PyBytes_FromStringAndSize(numbering->names.data + start,
-                                                   (Py_ssize_t)(numbering->starts[i + 1] - start));
-        if (name == NULL || PyList_SetItem(list, i, name) < 0) {
-            Py_CLEAR(list);
-        }
-    }
-    return list;
+    return numbering == NULL ? NULL : names_from(numbering, 0);
 }
 
 /* ---- numbers ---- */
@@ -726,6 +738,19 @@ read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
     return at;
 }
 
+static int
+is_ascii(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t high = 0;
+    for (; end - at >= 8; at += 8) {
+        high |= word_at(at);
+    }
+    for (; at < end; at++) {
+        high |= *at;
+    }
+    return !(high & UINT64_C(0x8080808080808080));
+}
+
 /* ---- scan ---- */
 
 PyDoc_STRVAR(scan_doc,
@@ -786,7 +811,6 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     int grouped = 1;
     int32_t newest = numbering->count - 1;
     Py_ssize_t first = row, last_row = -1, last_start = -1;
-    uint64_t high = 0;
     others = unlock(stop - start);
     while (at < end) {
         const uint8_t *next = similar_line(&lines, at, end, &line);
@@ -827,18 +851,10 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         numbers[row] = number;
         row++;
     }
-    for (at = data + start; at + 8 <= end; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, 8);
-        high |= word;
-    }
-    for (; at < end; at++) {
-        high |= *at;
-    }
+    int ascii = is_ascii(data + start, end);
     lock(&others);
     result = Py_BuildValue("nOOnn", row - first, grouped ? Py_True : Py_False,
-                           high & UINT64_C(0x8080808080808080) ? Py_False : Py_True, last_row,
-                           last_start);
+                           ascii ? Py_True : Py_False, last_row, last_start);
     goto done;
 declined:
     lock(&others);
@@ -1248,6 +1264,24 @@ as_bytes(Bytes *bytes)
     return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
+/* The row of a document among the judgments of a query; -1 if it is not judged. */
+static inline int64_t
+judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t *id, int64_t length)
+{
+    const int64_t *slots = known->slots + known->tables[number];
+    size_t mask = known->tables[number + 1] - known->tables[number] - 1;
+    const uint64_t *hashes = known->arrays[3].items;
+    for (size_t at = (hash >> 7) & mask; slots[at]; at = (at + 1) & mask) {
+        int64_t row = slots[at] - 1;
+        if (hashes[row] == hash && ((const int64_t *)known->arrays[2].items)[row] == length &&
+            memcmp((const uint8_t *)known->arrays[0].items + ((const int64_t *)known->arrays[1].items)[row], id,
+                   (size_t)length) == 0) {
+            return row;
+        }
+    }
+    return -1;
+}
+
 PyDoc_STRVAR(join_doc,
 "join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> None | (rows, ranks)\n\n"
 "Find the judged documents of a run, and rank them.\n\n"
@@ -1289,9 +1323,6 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
         goto done;
     }
-    const uint8_t *judged_data = known->arrays[0].items;
-    const int64_t *judged_starts = known->arrays[1].items, *judged_lengths = known->arrays[2].items;
-    const uint64_t *judged_hashes = known->arrays[3].items;
     others = unlock(count);
     for (Py_ssize_t q = 0; q < queries; q++) {
         int64_t number = of_run[q];
@@ -1303,26 +1334,19 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
             PyErr_SetString(PyExc_ValueError, "there is no such query");
             goto done;
         }
-        const int64_t *slots = known->slots + known->tables[number];
-        size_t mask = known->tables[number + 1] - known->tables[number] - 1;
         found.used = 0;
         size_t before = rows.used;
         for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
-            uint64_t hash = hashes[row];
-            for (size_t at = (hash >> 7) & mask; slots[at]; at = (at + 1) & mask) {
-                int64_t judged = slots[at] - 1;
-                if (judged_hashes[judged] == hash && judged_lengths[judged] == lengths[row] &&
-                    memcmp(judged_data + judged_starts[judged], data + starts[row],
-                           (size_t)lengths[row]) == 0) {
-                    int64_t *place = grow(&rows, sizeof(int64_t));
-                    Document *document = grow(&found, sizeof(Document));
-                    if (place == NULL || document == NULL) {
-                        goto done;
-                    }
-                    *place = judged;
-                    *document = (Document){values[row], data + starts[row], lengths[row], row - offsets[q]};
-                    break;
+            const uint8_t *id = data + starts[row];
+            int64_t judged = judged_row(known, number, hashes[row], id, lengths[row]);
+            if (judged >= 0) {
+                int64_t *place = grow(&rows, sizeof(int64_t));
+                Document *document = grow(&found, sizeof(Document));
+                if (place == NULL || document == NULL) {
+                    goto done;
                 }
+                *place = judged;
+                *document = (Document){values[row], id, lengths[row], row - offsets[q]};
             }
         }
         int64_t judged = (int64_t)((rows.used - before) / sizeof(int64_t));
@@ -1354,6 +1378,412 @@ done:
     free(scratch.data);
     close_arrays(arrays, 7);
     return or_no_memory(result);
+}
+
+/* ---- join_lines ---- */
+
+/* Counts of a run, as evaluation/input_summary.py has them. */
+typedef struct {
+    int64_t documents, rising, varied, longer, uneven, tied;
+} Tally;
+
+/* Count a ranking, in the order given. */
+static void
+count_ranking(const double *values, int64_t size, Tally *tally)
+{
+    int falls = 0, differs = 0;
+    for (int64_t i = 1; i < size && !falls; i++) {
+        falls = values[i - 1] > values[i];
+        differs |= values[i - 1] != values[i];
+    }
+    tally->documents += size;
+    tally->longer |= size > 1;
+    tally->uneven |= differs;
+    if (size >= LEAST) {
+        tally->varied += differs;
+        tally->rising += differs && !falls;
+    }
+}
+
+/* The first documents of a ranking, a line feed after each. */
+typedef struct {
+    int64_t number; /* of the query */
+    Bytes docs;
+} Head;
+
+/* A run in a text, joined query by query. */
+typedef struct {
+    Numbering queries; /* of the judgments, with their numbers, then of the run */
+    int32_t judged;    /* queries of the judgments */
+    int32_t named;     /* queries whose names were returned */
+    Bytes seen;        /* a byte for each query: whether its ranking was read */
+    Tally tally;
+    Bytes of_run, retrieved; /* for each ranking: its number in the judgments or -1, its documents */
+    Bytes rows, ranks;       /* for each judged document: the row of its judgment, its ranks */
+    Head *heads;
+    Py_ssize_t kept, most_heads, most_docs;
+    /* The ranking that is read: where ids are in the text, and what else `add_ranking` needs. */
+    double *values;
+    int64_t *starts, *lengths;
+    uint64_t *hashes;
+    int64_t size, room;
+    Bytes judgments, found, slots, scratch;
+} LinesRun;
+
+static void
+free_lines_run(PyObject *capsule)
+{
+    LinesRun *run = PyCapsule_GetPointer(capsule, LINES_RUN);
+    if (run == NULL) {
+        return;
+    }
+    Bytes *all[] = {&run->seen,  &run->of_run,    &run->retrieved, &run->rows,
+                    &run->ranks, &run->judgments, &run->found,     &run->slots, &run->scratch};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        free(all[i]->data);
+    }
+    free(run->values);
+    free(run->starts);
+    free(run->lengths);
+    free(run->hashes);
+    for (Py_ssize_t i = 0; run->heads != NULL && i < run->most_heads; i++) {
+        free(run->heads[i].docs.data);
+    }
+    free(run->heads);
+    clear_numbering(&run->queries);
+    free(run);
+}
+
+PyDoc_STRVAR(lines_run_doc,
+"lines_run(names, heads, documents) -> capsule\n\n"
+"A run without rankings, for `join_lines`. names: the queries of the judgments; heads: of how many\n"
+"queries, those with the lowest numbers, how many first documents are returned.");
+
+static PyObject *
+lines_run(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *names;
+    Py_ssize_t most_heads, most_docs;
+    if (!PyArg_ParseTuple(args, "O!nn:lines_run", &PyList_Type, &names, &most_heads, &most_docs)) {
+        return NULL;
+    }
+    LinesRun *run = calloc(1, sizeof(LinesRun));
+    if (run == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(run, LINES_RUN, free_lines_run);
+    if (capsule == NULL) {
+        free(run);
+        return NULL;
+    }
+    run->most_heads = most_heads > 0 ? most_heads : 0;
+    run->most_docs = most_docs;
+    run->heads = calloc((size_t)run->most_heads + 1, sizeof(Head));
+    if (run->heads == NULL) {
+        Py_DECREF(capsule);
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; i < PyList_Size(names); i++) {
+        char *name;
+        Py_ssize_t length;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(names, i), &name, &length) < 0) {
+            Py_DECREF(capsule);
+            return NULL;
+        }
+        if (number_of(&run->queries, (const uint8_t *)name, length) != i) {
+            PyErr_SetString(PyExc_ValueError, "a query occurs twice");
+            Py_DECREF(capsule);
+            return NULL;
+        }
+    }
+    run->judged = run->named = run->queries.count;
+    return capsule;
+}
+
+/* Keep the first documents of a ranking if few numbers are lower. 0 if there is no memory. */
+static int
+keep_head(LinesRun *run, int64_t number, const uint8_t *data)
+{
+    Head *head = &run->heads[run->kept];
+    if (run->kept == run->most_heads) {
+        head = run->heads;
+        for (Py_ssize_t i = 1; i < run->kept; i++) {
+            head = run->heads[i].number > head->number ? &run->heads[i] : head;
+        }
+        if (!run->kept || head->number < number) {
+            return 1;
+        }
+    }
+    else {
+        run->kept++;
+    }
+    head->number = number;
+    head->docs.used = 0;
+    for (int64_t i = 0; i < run->size && i < run->most_docs; i++) {
+        size_t length = (size_t)run->lengths[i];
+        char *place = grow(&head->docs, length + 1);
+        if (place == NULL) {
+            return 0;
+        }
+        memcpy(place, data + run->starts[i], length);
+        place[length] = '\n';
+    }
+    return 1;
+}
+
+/* Add the ranking that was read to the run. 1; 0 if there is no memory; -1 if it is declined: a
+   document may occur twice, or the query did before. */
+static int
+add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
+{
+    if (run->seen.used <= (size_t)number) {
+        char *seen = grow(&run->seen, (size_t)run->queries.count + 1 - run->seen.used);
+        if (seen == NULL) {
+            return 0;
+        }
+        memset(seen, 0, run->seen.used - (size_t)(seen - run->seen.data));
+    }
+    run->slots.used = 0;
+    uint32_t *slots = grow(&run->slots, SPARSE * power_above((size_t)run->size) * sizeof(uint32_t));
+    int64_t *of_run = grow(&run->of_run, sizeof(int64_t));
+    int64_t *retrieved = grow(&run->retrieved, sizeof(int64_t));
+    if (slots == NULL || of_run == NULL || retrieved == NULL) {
+        return 0;
+    }
+    if (run->seen.data[number] || !differ_all(run->hashes, run->size, slots)) {
+        return -1;
+    }
+    run->seen.data[number] = 1;
+    *of_run = number < run->judged ? number : -1;
+    *retrieved = run->size;
+    count_ranking(run->values, run->size, &run->tally);
+    int64_t count = (int64_t)(run->judgments.used / sizeof(int64_t));
+    if (count) {
+        int64_t *rows = grow(&run->rows, run->judgments.used);
+        Ranks *ranks = grow(&run->ranks, (size_t)count * sizeof(Ranks));
+        Ranking ranking = {run->values, run->size, NULL, data, run->starts, run->lengths, ids_decide};
+        if (rows == NULL || ranks == NULL ||
+            !rank_documents(&ranking, (const Document *)run->found.data, count, ranks, &run->scratch)) {
+            return 0;
+        }
+        memcpy(rows, run->judgments.data, run->judgments.used);
+    }
+    return number >= run->judged || keep_head(run, number, data);
+}
+
+/* Let a ranking be twice as long. 0 if there is no memory. */
+static int
+make_room(LinesRun *run)
+{
+    size_t room = run->room ? 2 * (size_t)run->room : 1024;
+    double *values = realloc(run->values, room * sizeof(double));
+    run->values = values ? values : run->values;
+    int64_t *starts = realloc(run->starts, room * sizeof(int64_t));
+    run->starts = starts ? starts : run->starts;
+    int64_t *lengths = realloc(run->lengths, room * sizeof(int64_t));
+    run->lengths = lengths ? lengths : run->lengths;
+    uint64_t *hashes = realloc(run->hashes, room * sizeof(uint64_t));
+    run->hashes = hashes ? hashes : run->hashes;
+    if (values == NULL || starts == NULL || lengths == NULL || hashes == NULL) {
+        return 0;
+    }
+    run->room = (int64_t)room;
+    return 1;
+}
+
+/* Add a line to the ranking that is read. 1; 0 if there is no memory; -1 if it is declined. */
+static inline int
+add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const Line *line)
+{
+    int64_t place = run->size;
+    if (place == run->room && !make_room(run)) {
+        return 0;
+    }
+    run->size++;
+    if (!read_number(line->number, line->number_size, &run->values[place])) {
+        return -1;
+    }
+    uint64_t hash = hash_in_text(line->doc, line->doc_size);
+    run->starts[place] = line->doc - data;
+    run->lengths[place] = line->doc_size;
+    run->hashes[place] = hash;
+    int64_t judged = number < run->judged ? judged_row(known, number, hash, line->doc, line->doc_size) : -1;
+    if (judged >= 0) {
+        int64_t *row = grow(&run->judgments, sizeof(int64_t));
+        Document *document = grow(&run->found, sizeof(Document));
+        if (row == NULL || document == NULL) {
+            return 0;
+        }
+        *row = judged;
+        *document = (Document){run->values[place], line->doc, line->doc_size, place};
+    }
+    return 1;
+}
+
+static void
+clear_ranking(LinesRun *run)
+{
+    run->size = 0;
+    run->judgments.used = run->found.used = 0;
+}
+
+PyDoc_STRVAR(join_lines_doc,
+"join_lines(run, judgments, data, start, stop, fields, last, by_id) -> None | (end, held)\n\n"
+"Join the rankings of the lines of data[start:stop] with judgments: `scan`, `all_differ` and `join`\n"
+"in one pass, without columns of the run.\n\n"
+"The lines of a query are adjacent, and end at `end`: those of the last query are left for the next\n"
+"call, unless this is the last. held: the rankings and judged documents that `joined_lines` will\n"
+"return. fields, by_id: as `scan` and `join` have them. None: lines differ in their number of fields, a field is no number, a byte is not ASCII, a query occurs again, or a\n"
+"document may occur twice.");
+
+static PyObject *
+join_lines(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsules[2], *object;
+    Py_ssize_t start, stop;
+    Lines lines;
+    int ids_decide, last;
+    if (!PyArg_ParseTuple(args, "OOOnn(iiiii)pp:join_lines", &capsules[0], &capsules[1], &object, &start,
+                          &stop, &lines.width, &lines.query, &lines.doc, &lines.number, &lines.rank,
+                          &last, &ids_decide)) {
+        return NULL;
+    }
+    LinesRun *run = PyCapsule_GetPointer(capsules[0], LINES_RUN);
+    const Judgments *known = run == NULL ? NULL : PyCapsule_GetPointer(capsules[1], JUDGMENTS);
+    if (known == NULL) {
+        return NULL;
+    }
+    Array text = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    if (!open_array(object, &text, 1, 0)) {
+        goto done;
+    }
+    const uint8_t *data = text.items;
+    if (start < 0 || stop <= start || stop > text.count - 16 || data[stop - 1] != '\n' ||
+        !begin_lines(&lines) || run->judged != known->offsets.count - 1) {
+        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        goto done;
+    }
+    others = unlock(stop - start);
+    const uint8_t *at = data + start, *end = data + stop, *begun = at, *query = NULL;
+    int64_t query_size = 0;
+    int32_t number = -1;
+    Line line = {0};
+    while (at < end) {
+        const uint8_t *next = similar_line(&lines, at, end, &line);
+        if (next == NULL) {
+            next = read_line(&lines, at, end, &line);
+            if (next == NULL) {
+                goto declined;
+            }
+            if (line.query_size != query_size || memcmp(line.query, query, (size_t)query_size) != 0) {
+                int added = number < 0 ? 1 : add_ranking(run, number, data, ids_decide);
+                number = added > 0 ? number_of(&run->queries, line.query, line.query_size) : -1;
+                if (added < 0) {
+                    goto declined;
+                }
+                if (number < 0) {
+                    goto done;
+                }
+                query = line.query;
+                query_size = line.query_size;
+                begun = line.start;
+                clear_ranking(run);
+            }
+        }
+        int added = add_line(run, known, number, data, &line);
+        if (added < 0) {
+            goto declined;
+        }
+        if (!added) {
+            goto done;
+        }
+        at = next;
+    }
+    if (last) {
+        int added = add_ranking(run, number, data, ids_decide);
+        if (added < 0) {
+            goto declined;
+        }
+        if (!added) {
+            goto done;
+        }
+        begun = end;
+    }
+    if (!is_ascii(data + start, end)) {
+        goto declined;
+    }
+    lock(&others);
+    result = Py_BuildValue("nn", begun - data, (Py_ssize_t)((run->of_run.used + run->rows.used) / sizeof(int64_t)));
+    goto done;
+declined:
+    lock(&others);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&others);
+    if (run != NULL) {
+        clear_ranking(run); /* its documents are in the text */
+    }
+    close_arrays(&text, 1);
+    return or_no_memory(result);
+}
+
+PyDoc_STRVAR(joined_lines_doc,
+"joined_lines(run) -> (of_run, retrieved, rows, ranks, tally, unknown, heads)\n\n"
+"Return what `join_lines` joined since the last call. of_run, retrieved: for each ranking its number\n"
+"in the judgments (-1 without) and its documents, int64; rows, ranks: as `join` has them; unknown: the\n"
+"queries without judgments; heads: the first documents of queries by number, a line feed after each.");
+
+static PyObject *
+joined_lines(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    LinesRun *run = PyCapsule_GetPointer(capsule, LINES_RUN);
+    if (run == NULL) {
+        return NULL;
+    }
+    Bytes *columns[] = {&run->of_run, &run->retrieved, &run->rows, &run->ranks};
+    PyObject *made[4] = {NULL}, *result = NULL, *heads = PyDict_New();
+    PyObject *unknown = names_from(&run->queries, run->named);
+    for (int i = 0; i < 4; i++) {
+        made[i] = as_bytes(columns[i]);
+        if (made[i] == NULL) {
+            goto done;
+        }
+    }
+    if (heads == NULL || unknown == NULL) {
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < run->kept; i++) {
+        const Bytes *docs = &run->heads[i].docs;
+        PyObject *number = PyLong_FromLongLong(run->heads[i].number);
+        PyObject *text = PyBytes_FromStringAndSize(docs->data, (Py_ssize_t)docs->used);
+        int set = number == NULL || text == NULL ? -1 : PyDict_SetItem(heads, number, text);
+        Py_XDECREF(number);
+        Py_XDECREF(text);
+        if (set < 0) {
+            goto done;
+        }
+    }
+    result = Py_BuildValue("(OOOO(LLLLL)OO)", made[0], made[1], made[2], made[3],
+                           (long long)run->tally.documents, (long long)run->tally.rising,
+                           (long long)run->tally.varied, (long long)run->tally.longer,
+                           (long long)run->tally.uneven, unknown, heads);
+    if (result != NULL) {
+        for (int i = 0; i < 4; i++) {
+            columns[i]->used = 0;
+        }
+        run->named = run->queries.count;
+        run->kept = 0;
+        run->tally = (Tally){0};
+    }
+done:
+    for (int i = 0; i < 4; i++) {
+        Py_XDECREF(made[i]);
+    }
+    Py_XDECREF(heads);
+    Py_XDECREF(unknown);
+    return result;
 }
 
 /* ---- join_dicts ---- */
@@ -1749,29 +2179,6 @@ by_number(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Counts of a run, as evaluation/input_summary.py has them. */
-typedef struct {
-    int64_t documents, rising, varied, longer, uneven, tied;
-} Tally;
-
-static void
-count_ranking(const Dict *dict, Tally *tally)
-{
-    const double *value = (const double *)dict->values.data;
-    int falls = 0, differs = 0;
-    for (Py_ssize_t i = 1; i < dict->size && !falls; i++) {
-        falls = value[i - 1] > value[i];
-        differs |= value[i - 1] != value[i];
-    }
-    tally->documents += dict->size;
-    tally->longer |= dict->size > 1;
-    tally->uneven |= differs;
-    if (dict->size >= LEAST) {
-        tally->varied += differs;
-        tally->rising += differs && !falls;
-    }
-}
-
 /* Where judged documents are in a ranking: `InputSummary.ends`. */
 static void
 fill_ends(const Query *query, double *ends)
@@ -1920,7 +2327,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         if (done < 0) {
             goto declined;
         }
-        count_ranking(&dict, &tally);
+        count_ranking((const double *)dict.values.data, dict.size, &tally);
         int64_t number = query[i].number;
         if (number < 0) {
             if (PyList_Append(unknown, query[i].name) < 0) {
@@ -2165,7 +2572,10 @@ static PyMethodDef METHODS[] = {
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
     {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},
+    {"join_lines", join_lines, METH_VARARGS, join_lines_doc},
+    {"joined_lines", joined_lines, METH_O, joined_lines_doc},
     {"judgments", judgments, METH_VARARGS, judgments_doc},
+    {"lines_run", lines_run, METH_VARARGS, lines_run_doc},
     {"measure_dicts", measure_dicts, METH_VARARGS, measure_dicts_doc},
     {"measure_grades", measure_grades, METH_VARARGS, measure_grades_doc},
     {"names", names, METH_O, names_doc},
