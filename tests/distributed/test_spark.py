@@ -141,7 +141,7 @@ def test_impossible_comparisons_are_refused(session):
     with pytest.raises(InputError, match="got 1 run, wanted two or more"):
         spark.compare(values.where("run = 'a'"))
     with pytest.raises(InputError, match="a row has no run name"):
-        spark.compare(values.withColumn("run", values.run.substr(9, 0).cast("int").cast("string")))
+        spark.compare(values.withColumn("run", pyspark.sql.functions.lit(None).cast("string")))
     for words, message in (
         ({"baseline": "c"}, "no run is called 'c'"),
         ({"tested": "AP"}, "unknown measure 'AP'"),
@@ -234,12 +234,78 @@ def test_faults_of_rows_are_named_in_the_error_of_spark(session, rows, message):
         values.collect()
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((None, "d", 1.0), "a query id is missing in the judgments"),
+        (("q1", None, 1.0), "judgments: .*document id is missing"),
+        (("q1", "d", math.nan), "judgments: .*grade"),
+        (("q1", "d", None), "judgments: .*grade"),
+    ],
+)
+def test_faults_of_judgments_are_named_in_the_error_of_spark(session, row, message):
+    qrels = session.createDataFrame([row], "query_id string, doc_id string, grade double")
+    values = spark.evaluate(frames(session)[0], qrels, "RR", runs="ab")
+    with pytest.raises(Exception, match=message):
+        values.collect()
+
+
+def test_a_row_without_a_run_is_refused(session):
+    rows = [("a", "q1", "d", 1.0), (None, "q1", "d", 1.0)]
+    run = session.createDataFrame(rows, "run string, query_id string, doc_id string, score double")
+    with pytest.raises(InputError, match="run: a row has no run name"):
+        spark.evaluate(run, frames(session)[1], "RR")
+    values = spark.evaluate(run, frames(session)[1], "RR", runs=["a"])
+    with pytest.raises(Exception, match="run: a row has no run name"):
+        values.collect()
+
+
+def test_runs_without_a_query_of_the_judgments_are_refused(session):
+    run, qrels = frames(session)
+    spark.check_queries(run, qrels)
+    other = qrels.withColumn("query_id", pyspark.sql.functions.concat("query_id", "doc_id"))
+    message = "no query in common: the run has '.*', the judgments '.*'"
+    with pytest.raises(InputError, match=message):
+        spark.check_queries(run, other)
+    with pytest.raises(InputError, match="the run has 'nothing'"):
+        spark.check_queries(run.where("false"), qrels)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["spark://127.0.0.1:{}", "spark://127.0.0.1:{0},127.0.0.1:{0}", "sc://127.0.0.1:{}/;token=x"],
+)
+def test_a_master_that_does_not_answer_is_refused_within_seconds(url):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))  # nobody listens
+        master = url.format(probe.getsockname()[1])
+        start = time.monotonic()
+        with (
+            pytest.raises(InputError, match=r"master: no Spark answers at .*refused"),
+            spark.open_session(master),
+        ):
+            pass
+    assert time.monotonic() - start < 15
+    with (
+        pytest.raises(InputError, match="no Spark answers at host"),
+        spark.open_session("spark://host"),
+    ):
+        pass
+
+
 def test_impossible_arguments_are_refused_before_a_job_starts(session):
     run, qrels = frames(session)
     with pytest.raises(InputError, match="the judgments have no column 'grade'"):
         spark.evaluate(run, qrels.drop("grade"), "RR")
-    with pytest.raises(InputError, match="'query_id' has numbers with a fraction"):
-        spark.evaluate(run.withColumn("query_id", run.score), qrels, "RR")
+    for column, kind, message in (
+        ("query_id", "double", "'query_id' has values of type double, which cannot be ids"),
+        ("doc_id", "array<string>", "'doc_id' has values of type array<string>, which cannot be"),
+        ("query_id", "decimal(9,2)", "type decimal.9,2., which cannot be ids"),
+        ("score", "date", "'score' has values of type date, which are no numbers"),
+    ):
+        wrong = run.withColumn(column, pyspark.sql.functions.lit(None).cast(kind))
+        with pytest.raises(InputError, match=f"run: column {message}"):
+            spark.evaluate(wrong, qrels, "RR")
     for arguments, message in (
         ({"measures": "alpha_nDCG@10"}, "reads subtopics"),
         ({"measures": "RR", "ties": "input"}, "needs an order of rows"),
@@ -350,13 +416,36 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
 def test_the_command_shows_an_error_of_a_task_without_its_trace(tmp_path):
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     (tmp_path / "twice.run").write_text("q1 Q0 d1 1 2.0 t\nq1 Q0 d1 2 1.0 t\n")
-    done = command(tmp_path / "qrels.txt", tmp_path / "twice.run", "-m", "RR")
+    values = tmp_path / "values"
+    done = command(tmp_path / "qrels.txt", tmp_path / "twice.run", "-m", "RR", "--values", values)
     assert (done.returncode, done.stdout) == (2, "")
     found, fix = done.stderr.splitlines()[-2:]
     assert found == "error: run twice: document 'd1' occurs twice for query 'q1'"
     assert fix.startswith("fix: remove it")
     assert "Traceback" not in done.stderr
     assert "\tat " not in done.stderr
+    assert not values.exists()
+
+
+@pytest.mark.slow
+def test_the_command_says_that_workers_lack_arrow_and_that_ids_do_not_match(tmp_path, monkeypatch):
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    (tmp_path / "a.run").write_text("1 Q0 d1 1 2.0 t\n")
+    done = command(tmp_path / "qrels.txt", tmp_path / "a.run", "-m", "RR")
+    assert done.returncode == 2
+    assert "the run has '1', the judgments 'q1'" in done.stderr
+    fake = tmp_path / "fake" / "pyarrow" / "__init__.py"
+    fake.parent.mkdir(parents=True)
+    fake.write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\", name='pyarrow')\n")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={fake.parents[1]}:$PYTHONPATH exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+    done = command(tmp_path / "qrels.txt", tmp_path / "a.run", "-m", "RR")
+    assert done.returncode == 2
+    assert "the Python of Spark's workers lacks pyarrow" in done.stderr.splitlines()[-2]
 
 
 @contextmanager

@@ -128,6 +128,8 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
     if not judgments.num_rows:
         return
     rows = table.filter(pc.invert(table["judged"]))
+    if rows["run"].null_count:
+        raise InputError("a row has no run name", where="run", fix="filter out rows without one")
     plan = make_plan(job.measures)
     # Not `Qrels.of`, which takes narwhals: workers may lack it.
     try:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import pickle
 import re
+import socket
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,6 +41,27 @@ _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures",
              "rendering", "stats")  # fmt: skip
 # An error of this package at the end of the traceback of a task.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
+# Errors of Spark whose first line does not say what to do.
+_KNOWN_ERRORS = (
+    (
+        r"No module named '(?P<name>numpy|pyarrow)|\[PACKAGE_NOT_INSTALLED\] (?P<other>\w+)",
+        "the Python of Spark's workers lacks {name}{other}",
+        "install numpy and pyarrow there, or name a Python that has them: PYSPARK_PYTHON=PATH",
+    ),
+    (
+        r"JAVA_GATEWAY_EXITED",
+        "Java does not start",
+        "install Java 17 and set JAVA_HOME",
+    ),
+    (
+        r"\[PATH_ALREADY_EXISTS\] Path (?P<path>\S+) already exists",
+        "{path} already exists",
+        "write to a new folder, or delete this one",
+    ),
+)
+_SECONDS = 5  # to connect to a master
+_WHOLE = re.compile(r"(string|varchar.*|char.*|tinyint|smallint|int|bigint|decimal\(\d+,0\))")
+_NUMBER = re.compile(r"(string|tinyint|smallint|int|bigint|decimal.*|float|double|boolean)")
 _TEXT_ENDINGS = (".txt", ".run", ".qrels", ".trec")
 
 
@@ -70,6 +92,7 @@ def open_session(master: str) -> Iterator[Any]:
         # Spark's default is python3, which may be another one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     connect = master.startswith("sc://")
+    _check_reachable(master)
     builder = builder.appName("rankgauge")
     if connect:
         builder = builder.remote(master)
@@ -89,8 +112,34 @@ def open_session(master: str) -> Iterator[Any]:
         raise _readable(str(error), master) from None
 
 
+def _check_reachable(master: str) -> None:
+    """Refuse a master that no connection can be made to: Spark would try for minutes."""
+    scheme, _, rest = master.partition("://")
+    if scheme not in {"spark", "sc"}:
+        return
+    reasons = []
+    # A master of Spark may have several addresses, of which one is active.
+    for address in rest.partition("/")[0].split(","):
+        host, _, port = address.rpartition(":") if ":" in address else (address, "", "15002")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
+        except (OSError, ValueError) as error:
+            reasons.append(f"{address}: {error}")
+        else:
+            return
+    raise InputError(
+        f"no Spark answers at {'; '.join(reasons)}", where="master",
+        fix=f"start it, or correct the URL: {scheme}://HOST:PORT",
+    )  # fmt: skip
+
+
 def _readable(text: str, master: str) -> InputError:
     """The error of a task of this package, or else the first sentence of Spark's."""
+    for pattern, what, fix in _KNOWN_ERRORS:
+        found = re.search(pattern, text)
+        if found:
+            names = {name: value or "" for name, value in found.groupdict().items()}
+            return InputError(what.format(**names), where=f"Spark ({master})", fix=fix)
     own = list(_OWN_ERROR.finditer(text))
     if own:
         return InputError(own[-1]["what"], fix=own[-1]["fix"])
@@ -284,6 +333,37 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     )
 
 
+def check_queries(run: Any, qrels: Any, *, columns: Mapping[str, str] | None = None) -> None:
+    """Refuse a run that has no query of the judgments: all of its values would be 0.
+
+    A pass over the run that `evaluate` does not make; means that are all 0 are a reason for it.
+
+    Args:
+        run: As of `evaluate`.
+        qrels: As of `evaluate`.
+        columns: As of `evaluate`.
+
+    Raises:
+        InputError: If they have no query in common; with an example of both sides.
+
+    Example:
+        >>> check_queries(run_df, qrels_df)  # doctest: +SKIP
+    """
+    functions = library("pyspark.sql.functions", extra="spark", of="Spark")
+    names = column_names(columns, _ROLES)
+    queries = [
+        _rows(functions, frame, names, value=value, run=None).select("query_id")
+        for frame, value in ((run, "score"), (qrels, "grade"))
+    ]
+    if queries[0].join(queries[1], "query_id", "left_semi").head(1):
+        return
+    ours, theirs = (repr(row[0]) for frame in queries for row in frame.head(1) or [("nothing",)])
+    raise InputError(
+        f"the run and the judgments have no query in common: the run has {ours}, the judgments "
+        f"{theirs}", where="query_id", fix="use the same query ids in both",
+    )  # fmt: skip
+
+
 def summarize(
     values: Any, *, undefined: Undefined = "zero", ship: Literal["value", "installed"] = "value"
 ) -> dict[str, dict[str, float]]:
@@ -457,10 +537,16 @@ def _rows(
                 f"the {what} have no column {names[role]!r}: they have {', '.join(types)}",
                 where=what, fix=f"name it: columns={{{role!r}: ...}}",
             )  # fmt: skip
-        if role != value and types[names[role]] in {"double", "float"}:
+        kind = types[names[role]]
+        if role != value and not _WHOLE.fullmatch(kind):
             raise InputError(
-                f"column {names[role]!r} has numbers with a fraction ({types[names[role]]}), which "
-                "cannot be ids", where=what, fix="cast it to a whole number or to text",
+                f"column {names[role]!r} has values of type {kind}, which cannot be ids",
+                where=what, fix="cast it to a whole number or to text",
+            )  # fmt: skip
+        if role == value and not _NUMBER.fullmatch(kind):
+            raise InputError(
+                f"column {names[role]!r} has values of type {kind}, which are no numbers",
+                where=what, fix=f"cast it, or name another one: columns={{{role!r}: ...}}",
             )  # fmt: skip
     column = functions.col
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
