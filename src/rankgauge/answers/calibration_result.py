@@ -114,6 +114,7 @@ class Calibration(Result):
     """
 
     _schema = _SCHEMA
+    _attributes = "relations"
 
     relations: tuple[RelationCalibration, ...]
 
@@ -241,9 +242,6 @@ class Calibration(Result):
         if worst is None:
             return "calibrated on 0 labels"
         return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
-
-    def _data(self) -> dict[str, Any]:
-        return {"relations": list(self.relations)}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON."""

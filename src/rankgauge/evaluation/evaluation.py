@@ -285,9 +285,15 @@ def _refuse_many_values(context: Context, memory: int) -> None:
 def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
     if not reads:
         return Qrels.of(source)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
+    return _special_qrels(reads).of(source)
 
-    return SPECIAL_QRELS[reads].of(source)
+
+def _special_qrels(reads: str) -> type[SpecialQrels]:
+    """The class of judgments that measures read, loaded only where one asks for them."""
+    from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
+
+    kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
+    return next(kind for kind in kinds if kind.reads == reads)
 
 
 def _fitting_judgments(source: Any, reads: str, memory: int) -> Qrels | SpecialQrels | StoredQrels:
@@ -436,6 +442,4 @@ def read_judgments(
         return _fitting_judgments(source, "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
-
-    return SPECIAL_QRELS[reads].read(path, format)
+    return _special_qrels(reads).read(path, format)

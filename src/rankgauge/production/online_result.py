@@ -264,14 +264,9 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def _data(self) -> dict[str, Any]:
+        names = ("where", "questions", "clusters", "first", "last", "by", "parameters")
         return {
-            "where": self.where,
-            "questions": self.questions,
-            "clusters": self.clusters,
-            "first": self.first,
-            "last": self.last,
-            "by": self.by,
-            "parameters": dict(self.parameters),
+            **{name: getattr(self, name) for name in names},
             "thresholds": [
                 {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
                 for c in self.checks
