@@ -85,7 +85,7 @@ def test_every_measure_has_a_page():
 @pytest.mark.parametrize("measure", rankgauge.list_measures(), ids=str)
 def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
     page, declared = generated.pages()[measure.name], measure.declaration
-    for label in ("When to use it\n: ", "What to beware of\n: ", "Source\n: "):
+    for label in ("When to use it\n: ", "Limitations\n: ", "Source\n: "):
         assert label in page
     assert not re.search(r"(?m)^(Use|Beware|Source): ", page)
     assert ("$$" in page) == ("$$" in declared.doc)

@@ -98,7 +98,7 @@ SELECT
 
 @dataclass(frozen=True, eq=False)
 class ImplicitJudgments(Result):
-    """Grades of documents by clicks. Made by :func:`implicit_judgments`.
+    """Grades of documents by clicks. Returned by :func:`implicit_judgments`.
 
     Documents that were never shown, or too rarely, have no grade: they are unjudged.
 
@@ -207,15 +207,12 @@ class ImplicitJudgments(Result):
         ]
 
     def _data(self) -> dict[str, Any]:
-        table = self.data_table()
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        ranks = self.rank_table()
         return {
             **self.about,
             "scale": self._scale(),
-            "ranks": [dict(zip(ranks.columns, row, strict=True)) for row in ranks.rows],
+            "ranks": self.rank_table().records(),
             "texts": dict(self.texts),
-            "rows": rows,
+            "rows": self.data_table().records(),
         }
 
 

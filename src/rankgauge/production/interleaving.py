@@ -223,7 +223,7 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class InterleavingResult(Result):
-    """Which of two interleaved retrievers users prefer. Made by :func:`analyze_interleaving`.
+    """Which of two interleaved retrievers users prefer. Returned by :func:`analyze_interleaving`.
 
     An impression is won by the retriever with more credited clicks. Documents count once, whether
     the result, its citation or both were clicked. Impressions of probabilistic interleaving are
@@ -301,8 +301,7 @@ class InterleavingResult(Result):
         return f"{self.a} is {self.verdict} than {self.b} by interleaving: {numbers}"
 
     def _data(self) -> dict[str, Any]:
-        names = (name for name in self.__dataclass_fields__)
-        return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
+        return vars(self) | {"verdict": self.verdict}
 
     def _notes(self) -> Iterator[str]:
         yield (

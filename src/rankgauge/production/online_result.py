@@ -119,7 +119,7 @@ class MetricChange:
 
 @dataclass(frozen=True, repr=False)
 class OnlineMetrics(Result):
-    """Metrics of a log. Made by :func:`online_metrics`.
+    """Metrics of a log. Returned by :func:`online_metrics`.
 
     Attributes:
         where: The log.
@@ -264,14 +264,9 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def _data(self) -> dict[str, Any]:
+        names = ("where", "questions", "clusters", "first", "last", "by", "parameters")
         return {
-            "where": self.where,
-            "questions": self.questions,
-            "clusters": self.clusters,
-            "first": self.first,
-            "last": self.last,
-            "by": self.by,
-            "parameters": dict(self.parameters),
+            **{name: getattr(self, name) for name in names},
             "thresholds": [
                 {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
                 for c in self.checks
@@ -299,7 +294,7 @@ class OnlineMetrics(Result):
         """Return a metric by day or week with its intervals.
 
         Args:
-            name: The metric; the first that is defined if left out.
+            name: The metric; the first that is defined if omitted.
 
         Raises:
             InputError: If the metrics are not by day or week, or the metric is not defined.

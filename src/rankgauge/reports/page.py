@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -44,7 +43,7 @@ from rankgauge.reports.sections import (
     deciding_difference,
     diagnosis_section,
 )
-from rankgauge.reports.templating import asset, environment, script_digest
+from rankgauge.reports.templating import asset, page
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
@@ -79,17 +78,17 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
             several of the same queries, a comparison of them, or a diagnosis of answers.
         runs: One or more: a mapping of name to run, or runs with names of their own (a path is
             named by its file). Each is anything that :meth:`Run.of` takes.
-        measures: What is shown, the first is the primary one. As `compare` has them if left out.
+        measures: What is shown, the first is the primary one. As `compare` has them if omitted.
         result: What `evaluate` (for one run) or `compare` said of these runs, where other choices
             than the usual were made; measures and baseline are then its own.
-        baseline: The name of the run the others are compared with; the first if left out.
+        baseline: The name of the run the others are compared with; the first if omitted.
         collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
         diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
             ``best`` and ``worst`` are those with the best and the worst mean.
-        title: The heading; the names of the runs if left out.
+        title: The heading; the names of the runs if omitted.
         date: When it was made, as it shall be printed.
         sections: More parts, before the foot.
-        plots: Whether there are plots, which need ``rankgauge[plots]``; if left out, there are if
+        plots: Whether there are plots, which need ``rankgauge[plots]``; if omitted, there are if
             it is installed, and else a note.
 
     Returns:
@@ -404,34 +403,23 @@ class _Report:
         inputs: Table,
         diagnosed: str = "",
     ) -> str:
-        script = asset("page.js")
         queries = Queries(
             self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
         )
-        return (
-            environment()
-            .get_template("page.html")
-            .render(
-                title=title,
-                date=date,
-                facts=self._facts(),
-                bottom_line=list(self._bottom_line(diagnosed)),
-                warnings=list(self._warnings()),
-                sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
-                queries=queries.table(),
-                details=list(self._details(queries)),
-                inputs=inputs,
-                policies=self.evaluations[0].policies.describe(),
-                settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
-                test=self._test(),
-                notes=notes_of(self.evaluations),
-                measures=list(self._measures()),
-                version=metadata.version("rankgauge"),
-                style=asset("page.css"),
-                script=script,
-                script_digest=script_digest(script),
-            )
-        )
+        return page(
+            "page.html", script=asset("page.js"), title=title, date=date, facts=self._facts(),
+            bottom_line=list(self._bottom_line(diagnosed)),
+            warnings=list(self._warnings()),
+            sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
+            queries=queries.table(),
+            details=list(self._details(queries)),
+            inputs=inputs,
+            policies=self.evaluations[0].policies.describe(),
+            settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
+            test=self._test(),
+            notes=notes_of(self.evaluations),
+            measures=list(self._measures()),
+        )  # fmt: skip
 
     def _measures(self) -> Iterator[tuple[str, str]]:
         """The meaning of each measure; those that differ only in the cut-off together."""

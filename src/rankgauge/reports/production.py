@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 
 from rankgauge.production import (
     DriftReport,
@@ -16,7 +15,7 @@ from rankgauge.production import (
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Section
-from rankgauge.reports.templating import asset, environment, script_digest
+from rankgauge.reports.templating import asset, page
 
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
 _MOST = 1500  # points of a set that are drawn
@@ -59,31 +58,25 @@ def drift_page(report: DriftReport) -> str:
     )
     if len(drawn) < len(report.points):
         caption += f" The map shows {len(drawn):,} of {len(report.points):,} questions."
-    return str(
-        environment()
-        .get_template("drift.html")
-        .render(
-            title="Drift of the evaluation set",
-            facts=(
-                f"{ours.questions:,} evaluation questions",
-                f"{theirs.questions:,} distinct questions of users, asked {theirs.asked:,} times",
-                report.encoder,
-            ),
-            date="",
-            bottom_line=tuple(_bottom_line(report)),
-            warnings=(),
-            points=drawn,
-            names=_names(drawn),
-            width=_WIDTH,
-            height=_HEIGHT,
-            alt=f"Evaluation and log questions as points on a plane. {report.summary()}",
-            caption=caption,
-            sections=tuple(_sections(report)),
-            version=metadata.version("rankgauge"),
-            style=asset("page.css"),
-            script=script,
-            script_digest=script_digest(script),
-        )
+    return page(
+        "drift.html",
+        script=script,
+        title="Drift of the evaluation set",
+        facts=(
+            f"{ours.questions:,} evaluation questions",
+            f"{theirs.questions:,} distinct questions of users, asked {theirs.asked:,} times",
+            report.encoder,
+        ),
+        date="",
+        bottom_line=tuple(_bottom_line(report)),
+        warnings=(),
+        points=drawn,
+        names=_names(drawn),
+        width=_WIDTH,
+        height=_HEIGHT,
+        alt=f"Evaluation and log questions as points on a plane. {report.summary()}",
+        caption=caption,
+        sections=tuple(_sections(report)),
     )
 
 

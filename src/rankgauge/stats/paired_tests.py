@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.threads import map_in_threads
-from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     FloatArray,
     blocks,
     check_amount,
+    check_choice,
     check_draws,
     check_share,
     moments,
@@ -288,10 +288,7 @@ def bootstrap_interval(
     column = one_column(differences, where)
     check_share(level, "level", where)
     check_draws(draws, seed, where)
-    if method not in {"percentile", "bca"}:
-        raise InputError(
-            f"method={method!r} is not possible", where=where, fix="write percentile or bca"
-        )
+    check_choice(method, ("percentile", "bca"), "method", where)
     mean, sd = moments(column)
     if sd == 0:
         return Interval(mean, mean, mean, level, method)
