@@ -133,7 +133,7 @@ class Dense(CompositeRetriever):
 
     @property
     def recall(self) -> float | None:
-        """The share of the true 10 nearest neighbours that the search finds.
+        """The share of the true 10 nearest neighbors that the search finds.
 
         Measured by :meth:`index` with a sample of the documents in the place of queries, each
         without itself; 1 for exact search, None where nothing was measured. :meth:`recall_for`
