@@ -101,7 +101,7 @@ def diagnose(
             depth=depth,
             bands=bands,
             group_by=group_by,
-            also=None if also is None else rankgauge.read_run(also, format=run_format),
+            also=None if also is None else located(also, run_format),
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     print_result(diagnosis, format, rankgauge.reports.Options(full=full))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -26,6 +26,7 @@ from rankgauge.diagnosis.causes import (
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = [
@@ -134,7 +135,7 @@ class Simulation:
     Attributes:
         qrels: The judgments.
         queries: Every query.
-        measures: What is evaluated.
+        evaluation: The evaluation of the run as it is.
         k: The cut-off.
         depth: How many documents a reranker is given.
         rel: The grade from which a document is relevant.
@@ -144,7 +145,7 @@ class Simulation:
 
     qrels: Qrels
     queries: tuple[RankedQuery, ...]
-    measures: tuple[Measure, ...]
+    evaluation: Evaluation
     k: int
     depth: int
     rel: float
@@ -202,7 +203,8 @@ class Simulation:
 
     def attainable(self) -> dict[str, float]:
         """Return the means of the best rankings that the judgments allow."""
-        return self._means(RankedQuery.ideal, self.measures)
+        best = {query.query_id: query.ideal() for query in self.queries}
+        return self._evaluated(best, self.evaluation.measures).mean()
 
     def cutoffs(self) -> Iterator[CutOff]:
         """Yield precision, recall and success at several cut-offs, no deeper than the run."""
@@ -210,7 +212,8 @@ class Simulation:
         chosen = sorted({k for k in (*CUTOFFS, self.depth) if k <= deepest} | {self.k})
         names = ("P", "R", "Success")
         measures = [Measure(name)(k=k, rel=self.rel) for k in chosen for name in names]
-        means = list(self._means(lambda query: query.docs[: chosen[-1]], measures).values())
+        heads = {query.query_id: query.docs[: chosen[-1]] for query in self.queries}
+        means = list(self._evaluated(heads, measures).mean().values())
         for k, *row in zip(chosen, means[::3], means[1::3], means[2::3], strict=True):
             yield CutOff(k, *row)
 
@@ -243,7 +246,7 @@ class Simulation:
             for query in self.queries
         }
         measures = [Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF")]
-        found = evaluate(self.qrels, self._changed(lambda query: kept[query.query_id]), measures)
+        found = self._evaluated(kept, measures)
         _, recall, f = found.mean().values()
         empty = [query for query in self.queries if not kept[query.query_id]]
         return Threshold(
@@ -282,23 +285,35 @@ class Simulation:
         return {query: docs for query, docs in found.items() if docs}
 
     def _gain(self, fix: str, what: str, change: _Change, kind: Kind) -> PotentialGain:
-        return PotentialGain(fix, what, kind, self._means(change, self.measures))
+        return PotentialGain(fix, what, kind, self._means(change))
 
-    def _means(self, change: _Change, measures: Iterable[Measure]) -> dict[str, float]:
-        return evaluate(self.qrels, self._changed(change), measures).mean()
+    def _means(self, change: _Change) -> dict[str, float]:
+        """The means after a change; queries that it leaves as they are keep their values."""
+        changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
+        moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
+        if not moved:
+            return self.evaluation.mean()
+        found = self._evaluated(moved, self.evaluation.measures)
+        rows = dict(zip(found.query_ids, found.per_query, strict=True))
+        kept = zip(self.evaluation.query_ids, self.evaluation.per_query, strict=True)
+        values = np.array([rows[query] if query in moved else row for query, row in kept])
+        return replace(self.evaluation, per_query=values).mean()
 
-    def _changed(self, change: _Change) -> Iterator[dict[str, dict[str, int]]]:
-        """The changed rankings, some queries at a time, so that they are not all in memory."""
-        scores: list[int] = []
-        for start in range(0, len(self.queries), _BLOCK):
-            block = {}
-            for query in self.queries[start : start + _BLOCK]:
-                docs = change(query)
-                if len(docs) > len(scores):
-                    scores = list(range(len(docs), 0, -1))
-                first = len(scores) - len(docs)
-                block[query.query_id] = dict(zip(docs, scores[first:], strict=True))
-            yield block
+    def _evaluated(
+        self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]
+    ) -> Evaluation:
+        """Evaluate rankings, some at a time, so that their scores are not all in memory."""
+
+        def blocks() -> Iterator[dict[str, dict[str, int]]]:
+            falling = list(range(max(map(len, rankings.values())), 0, -1))
+            rows = iter(rankings.items())
+            while some := [*itertools.islice(rows, _BLOCK)]:
+                yield {
+                    query: dict(zip(docs, falling[len(falling) - len(docs) :], strict=True))
+                    for query, docs in some
+                }
+
+        return evaluate(self.qrels, blocks(), measures)
 
 
 def _count(found: _Docs) -> int:
@@ -355,7 +370,11 @@ def _lifted(found: _Docs) -> _Change:
 
 
 def _reranked(depth: int) -> _Change:
-    return lambda query: [*query.best_first(query.docs[:depth]), *query.docs[depth:]]
+    def change(query: RankedQuery) -> Sequence[str]:
+        best = query.best_first(query.docs[:depth])
+        return query.docs if best == [*query.docs[:depth]] else [*best, *query.docs[depth:]]
+
+    return change
 
 
 def _judged_only(query: RankedQuery) -> list[str]:
@@ -363,8 +382,8 @@ def _judged_only(query: RankedQuery) -> list[str]:
 
 
 def _without(removed: _Docs) -> _Change:
-    def change(query: RankedQuery) -> list[str]:
-        gone = removed.get(query.query_id, frozenset())
-        return [doc for doc in query.docs if doc not in gone]
+    def change(query: RankedQuery) -> Sequence[str]:
+        gone = removed.get(query.query_id)
+        return query.docs if gone is None else [doc for doc in query.docs if doc not in gone]
 
     return change

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
-from rankgauge.data.run import Run, joined_run, sure_blocks
+from rankgauge.data.run import NotInBlocksError, Run, joined_run, sure_blocks
 from rankgauge.data.subsets import of_queries
+from rankgauge.errors import InputError
+
+_T = TypeVar("_T")
 
 # Rows of all runs that are aligned at once: small enough for the cache.
 _ROWS = 1 << 15
@@ -164,6 +168,14 @@ def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
             for one, there in zip(others, known, strict=True):
                 if there is not None and ahead[0] not in there:
                     one.read()
+
+
+def map_query_blocks(sources: Sequence[Any], function: Callable[[Iterator[list[Run]]], _T]) -> _T:
+    """Call a function with the blocks of runs; again with whole runs if one cannot be cut."""
+    with suppress(NotInBlocksError, InputError):
+        return function(query_blocks(sources))
+    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    return function(query_blocks([Run.of(source) for source in sources]))
 
 
 def align(runs: Sequence[Run]) -> Alignment:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -20,12 +19,12 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import NotInBlocksError, Run, named_runs, named_sources
+from rankgauge.data.run import Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.writers import write_tables
-from rankgauge.fusion.alignment import Alignment, Block, align, query_blocks
+from rankgauge.fusion.alignment import Alignment, Block, align, map_query_blocks
 
 # Far above any scale, and sums of products of two are still numbers.
 _MOST = 1e100
@@ -171,10 +170,10 @@ def fuse(
             1 - (r - 1) / n. ``none``: scores as they are.
         weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
             part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
-        k: The rank constant of ``rrf``, 60 if left out.
-        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if left out.
+        k: The rank constant of ``rrf``, 60 if omitted.
+        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if omitted.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if left out.
+        name: What the fused run is called; the method if omitted.
 
     Raises:
         UnknownName: For an unknown method, norm or policy.
@@ -210,7 +209,7 @@ def fuse_files(
         path: The file to write, as for :func:`write_run`.
         how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if left out.
+        name: What the fused run is called; the method if omitted.
 
     Returns:
         How they were fused, with the defaults, and the number of queries.
@@ -230,12 +229,12 @@ def fuse_files(
     how = Fusion.of(how.method, names, given)
     called = how.method if name is None else name
 
-    def write(sources: Sequence[Any]) -> int:
+    def write(blocks: Iterator[list[Run]]) -> int:
         count = 0
 
         def tables() -> Iterator[PairTable]:
             nonlocal count
-            for parts in query_blocks(sources):
+            for parts in blocks:
                 best = [ranked(part, ties=ties) for part in parts]
                 made = fuse_aligned(align(best), how, name=called, runs=names)
                 count += len(made)
@@ -244,10 +243,7 @@ def fuse_files(
         write_tables(tables(), path, RUN, called)
         return count
 
-    with suppress(NotInBlocksError, InputError):
-        return how, write([source for _, source in named])
-    # What was refused of a block is refused of the whole, with the numbers of its lines.
-    return how, write([Run.of(source) for _, source in named])
+    return how, map_query_blocks([source for _, source in named], write)
 
 
 def find_method(method: Any) -> str:

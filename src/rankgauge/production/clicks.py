@@ -96,7 +96,7 @@ SELECT
 
 @dataclass(frozen=True, eq=False)
 class ImplicitJudgments(Result):
-    """Grades of documents by clicks. Made by :func:`implicit_judgments`.
+    """Grades of documents by clicks. Returned by :func:`implicit_judgments`.
 
     Documents that were never shown, or too rarely, have no grade: they are unjudged.
 

@@ -88,7 +88,7 @@ class ArmDifference:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult(Result):
-    """Two arms of an experiment compared. Made by :func:`compare_arms`.
+    """Two arms of an experiment compared. Returned by :func:`compare_arms`.
 
     Attributes:
         where: The log.

@@ -211,7 +211,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         retriever: What searches for the documents; BM25 if None.
         k: How deep it searches.
         prompts: Texts that replace the shipped prompts ``question`` and ``answerable``.
-        max_cost: No call is made that could cost more than what is left of this.
+        max_cost: No call is made that could exceed the remaining budget.
         dry_run: Send nothing, and estimate calls, tokens and cost.
         date: The date of the questions in ISO form; today (UTC) if None.
         progress: Called with the number of finished calls and of all of this step.

@@ -65,7 +65,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 
     Args:
         log: The log, or its path.
-        metrics: Names of metrics; all if left out.
+        metrics: Names of metrics; all if omitted.
         by: ``day``, ``week`` (its Monday), ``arm``, or an attribute of the events.
         since: Only questions from this day or time on, in UTC.
         until: Only questions before it.
