@@ -81,11 +81,11 @@ def read_answers(
 ) -> tuple[AnswerSet, ...]:
     """Read the answers of one or several systems.
 
-    The parts of a record are found by the names of ragas, deepeval, RAGChecker and TREC RAG, too
-    (`FIELDS`); spans of OpenInference and OpenTelemetry become a record for each trace. Records
-    without an identifier are numbered: equal questions have the same number in all systems.
-    Citations are identifiers of contexts, or numbers of contexts from 1 (of TREC RAG from 0);
-    without them the marks ``[1]`` of the answer count.
+    Field names of ragas, deepeval, RAGChecker, and TREC RAG also work (`FIELDS`); spans of
+    OpenInference and OpenTelemetry become one record per trace. Records without an identifier are
+    numbered: equal questions have the same number in all systems. Citations are identifiers of
+    contexts, or numbers of contexts from 1 (from 0 in TREC RAG); without them, marks such as
+    ``[1]`` in the answer are used.
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; ``-`` is standard input), a data

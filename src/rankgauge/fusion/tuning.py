@@ -69,7 +69,7 @@ class Fold:
 class TunedFusion(Result):
     """A fused run in which no query saw parameters chosen on it.
 
-    Made by :func:`tune_fusion`. Displays itself as a table in a notebook.
+    Returned by :func:`tune_fusion`. Displays itself as a table in a notebook.
 
     Attributes:
         run: The fused run.
@@ -94,7 +94,7 @@ class TunedFusion(Result):
     warnings: tuple[str, ...]
 
     def table(self) -> Table:
-        """One line for each fold, with the sentences below."""
+        """Return a row for each fold, with the sentences below."""
         return Table(
             columns=("fold", "chosen on", "chosen", f"{self.measure} there", "used for", "there"),
             rows=tuple(
@@ -186,7 +186,7 @@ def tune_fusion(
             for ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
             :func:`weight_grid`), for the other methods of scores all norms but ``none``.
         folds: How many folds.
-        train: The ids of the queries to train on, or the path of a file with one id a line; no
+        train: The ids of the queries to train on, or the path of a file with one id per line; no
             cross-validation then.
         seed: Any whole number.
         ties: Order of documents with equal scores.
