@@ -206,7 +206,7 @@ class SubtopicRun(Cached):
         return JudgedRun.total(values)
 
     def judged_only(self) -> SubtopicRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:

@@ -66,7 +66,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgmentImport(Result):
-    """What was imported.
+    """Result of an import of judgments.
 
     Attributes:
         source: Where it was read from.
@@ -76,7 +76,7 @@ class JudgmentImport(Result):
         known: Judgments that were stored already.
         unjudged: Documents with a negative grade: pooled and not judged, not imported.
         questions: Questions that were added.
-        skipped: What is wrong with rows that were left out, one message each.
+        skipped: Messages on rows that were skipped.
     """
 
     source: str

@@ -67,7 +67,7 @@ def measure_drift(
     additions: int = 20,
     most: int = 20_000,
 ) -> DriftReport:
-    """Say whether evaluation questions look like those that users ask.
+    """Test whether evaluation questions are similar to those that users ask.
 
     A classifier two-sample test decides: ridge regression (5-fold) and 10 nearest neighbors try to
     tell distinct evaluation questions from distinct log questions, and the larger standardized

@@ -37,15 +37,15 @@ _ADAPTERS = {
 
 @dataclass(slots=True)
 class Hits:
-    """What was retrieved for one query, best first, each document once.
+    """The documents retrieved for one query, best first, each once.
 
     Attributes:
         ids: Document ids.
-        scores: Their scores, higher is better; where none were given ``len(ids), ..., 2, 1``.
+        scores: Their scores, higher is better; without scores, ``len(ids), ..., 2, 1``.
         scored: Whether scores were given.
-        repeated: Further hits on a document that was there already; they were left out.
-        beyond: Hits below `k`; they were left out.
-        ascending: Whether the scores rose from hit to hit as they came: distances, most likely.
+        repeated: Number of duplicate documents, which were removed.
+        beyond: Number of hits below `k`, which were removed.
+        ascending: Whether the scores ascend in the original order, like distances.
     """
 
     ids: list[str] = field(default_factory=list)
