@@ -230,8 +230,8 @@ def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQ
             grade``), CSV, TSV or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
             relevance``), or JSON (query to document to subtopic to grade); packed too; ``-`` for
             standard input; or ``ir_datasets:NAME``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.

@@ -118,7 +118,7 @@ def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
     """Return weights that add up to 1, in equal steps, most uniform first.
 
     Args:
-        runs: How many runs.
+        runs: Number of runs.
         step: The step, 1 divided by an integer.
 
     Raises:
@@ -166,7 +166,7 @@ def tune_fusion(
     seed: int = 0,
     ties: Order = "trec",
 ) -> TunedFusion:
-    """Fuse runs with parameters tuned on other queries than those fused.
+    """Fuse runs with parameters tuned on other queries.
 
     With cross-validation, the judged queries are split into folds; each fold is fused with the
     parameters that are best on the others. With `train`, parameters are chosen on these queries,
@@ -185,14 +185,14 @@ def tune_fusion(
             every combination; one value fixes it. Defaults: for ``rrf`` k from 1 to 500, for
             ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
             :func:`weight_grid`), for the other methods of scores all norms but ``none``.
-        folds: How many folds.
+        folds: Number of folds.
         train: The ids of the queries to train on, or the path of a file with one id per line; no
             cross-validation then.
-        seed: Any whole number.
+        seed: The seed.
         ties: Order of documents with equal scores.
 
     Raises:
-        InputError: If there is nothing to choose from, or too few queries for the folds.
+        InputError: If the grid is empty, or there are too few queries for the folds.
         MismatchError: If judgments and runs have no query in common.
         UnknownName: For an unknown method, measure or parameter.
 

@@ -89,7 +89,7 @@ def next_documents(
 
     Args:
         state: The state of the question.
-        shown: How many documents a task shows.
+        shown: Number of documents a task shows.
         views: How often each document is shown before tasks are chosen by expected information.
         at_random: Whether to draw the documents at random: for an audit of the model, and overlap.
         rng: The source of all random draws.

@@ -59,7 +59,7 @@ class Declaration(NamedTuple):
         trec: Names of the same measure in trec_eval, with the parameters that they stand for;
             ``{k}`` stands for the cut-off.
         also: Other names that are read, with the parameters that they stand for.
-        shown: Names that are written for some parameters: ``F(beta=2)`` is ``F2``.
+        shown: Names that are printed for some parameters: ``F2`` for ``F(beta=2)``.
         bounds: Smallest and largest possible value.
         better: Whether higher or lower is better; ``neither`` for counts.
         mean: How values are averaged.
@@ -69,9 +69,9 @@ class Declaration(NamedTuple):
             as ``verdicts``.
         curve: Values of `at` that the name without a value stands for.
         stated: Parameters that the name always states, since tools differ in their default.
-        tie_mean: How the mean over all orders of equal scores is found: ``linear``, by the kernel
-            from an averaged run, since it is a sum of rank weights; ``same``, no order
-            changes it; or by a function like the kernel. Empty where there is no closed form.
+        tie_mean: The mean over all orders of tied documents: ``linear``, by the kernel from an
+            averaged run, since it is a sum of rank weights; ``same`` if the order has no effect; or
+            a function like the kernel. Empty without a closed form.
         monotone: Whether moving a document with a higher grade up never lowers the value, so that
             the orders by grade are the best and the worst.
         variants: What is different for a value of a parameter.

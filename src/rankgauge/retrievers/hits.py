@@ -70,7 +70,7 @@ def hits_of(found: Any, k: int) -> Hits:
         found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
             mappings with an id, perhaps with a score; or pairs of document and score), best first;
             or a mapping of id to score.
-        k: How many to keep.
+        k: Number of hits to keep.
 
     Raises:
         InputError: If it is none of these, if only some have a score, or if a score is not a finite

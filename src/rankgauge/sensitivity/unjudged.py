@@ -42,11 +42,11 @@ class Drawing:
     """How grades of unjudged documents are drawn.
 
     Attributes:
-        draws: How often each query is drawn.
+        draws: Number of draws.
         seed: Seed of the draws.
         level: Share of the drawn means within the interval.
-        prior: Which grades of the query are drawn from: those judged in the ``run``, down to the
-            cut-off, those of the whole ``pool``, or ``run and pool``: each half of the time.
+        prior: The grades to draw from: those of judged documents in the ``run`` down to the
+            cut-off, those of the whole ``pool``, or ``run and pool``, half of the draws from each.
 
     Example:
         >>> Drawing(draws=200).level
