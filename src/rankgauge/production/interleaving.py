@@ -427,7 +427,7 @@ def analyze_interleaving(
     from rankgauge.production.log import EventLog
     from rankgauge.stats import sign_test
 
-    log = log if isinstance(log, EventLog) else EventLog(log)
+    log = EventLog.of(log)
     with log.connection() as connection:
         pair = _pair(connection.execute(_PAIRS, {"a": a, "b": b}).fetchall(), log.path)
         connection.execute(_USABLE, {"a": pair[0], "b": pair[1]})

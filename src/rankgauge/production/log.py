@@ -195,6 +195,11 @@ class EventLog:
         [('q1', 0)]
     """
 
+    @classmethod
+    def of(cls, source: EventLog | str | os.PathLike[str]) -> EventLog:
+        """Return a log as it is, or the one at a path."""
+        return source if isinstance(source, EventLog) else cls(source)
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         _duckdb()
