@@ -89,7 +89,7 @@ test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that nee
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
 test-spark: .venv-spark/spark.stamp ## the tests on Spark: local, Connect, a cluster that loses a worker (needs Java)
-	.venv-spark/bin/python -m pytest --quiet tests/distributed
+	.venv-spark/bin/python -m pytest --quiet tests/distributed tests/production/test_spark_log.py
 
 test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themselves, and the page that shows both
 	.venv-tools/bin/python -m pytest --quiet tests/tools

@@ -239,7 +239,12 @@ def _read_named(
         if may_be_questions(source):
             _, grades = read_questions(source, {})
             return from_mapping(grades or {}, JUDGMENTS, rows.name)
-    table: PairTable = load(format_named(form).reader)(iter(lines), rows)
+    declared = format_named(form)
+    table: PairTable
+    if declared.pieces:
+        (table,) = load(declared.pieces)(iter(lines), rows)
+    else:
+        table = load(declared.reader)(iter(lines), rows)
     return table
 
 
