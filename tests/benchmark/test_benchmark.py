@@ -48,7 +48,7 @@ def test_an_added_query_is_searched_with_those_of_the_collection(collection):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("q1", "text", ["d1"]), "there already"),
+        (("q1", "text", ["d1"]), "already exists"),
         (("new", 7, ["d1"]), "for the text"),
         (("new", "text", "d1"), "relevant documents"),
         (("new", "text", None), "relevant documents"),
@@ -116,7 +116,7 @@ def test_queries_without_text_or_judgments_are_skipped_and_reported(collection):
 def test_a_retriever_that_indexes_needs_documents():
     bench = Benchmark(k=5)
     bench.add_query("q1", "word1", ["d1"])
-    with pytest.raises(InputError, match="wants to index"):
+    with pytest.raises(InputError, match="indexes documents"):
         bench.run("words", Words())
 
 
@@ -180,7 +180,7 @@ def test_rising_scores_are_reported_as_distances(collection):
         "distances", lambda text: [("d1", 0.1), ("d2", 0.2), ("d3", 0.3)], timed=0
     )
     assert run.tally.ascending == 10
-    assert "upside down" in " ".join(run.notes)
+    assert "reversed" in " ".join(run.notes)
     assert list(run.run["q1"]) == ["d3", "d2", "d1"]
 
 
@@ -300,7 +300,7 @@ def test_failing_settings_of_a_retriever_lose_no_ranking(collection, where):
     assert run.evaluate("RR").mean() == {"RR": 1.0}
     if where != "size":
         assert run.cost is None
-        assert "what the queries used up is not known: usage() failed" in run.notes[0]
+        assert "the cost of the queries is unknown: usage() failed" in run.notes[0]
 
 
 def test_settings_that_cannot_be_read_are_an_error_of_that_retriever(collection):
@@ -341,7 +341,7 @@ def test_indexing_respects_a_given_time_limit(collection, kind):
     with pytest.raises(RankgaugeError, match=r"longer than 0\.2 s .*\n.*index_timeout"):
         bench.run("slow", slow, timed=0)
     assert time.monotonic() - before < 20
-    with pytest.raises(InputError, match="still taking in documents"):
+    with pytest.raises(InputError, match="still indexing documents"):
         bench.run("hybrid", Hybrid([slow, Words(x=1)]), timed=0)
 
     async def later(text):

@@ -162,7 +162,7 @@ def test_a_damaged_header_is_ignored_and_another_format_refused(tmp_path):
     assert json.loads(head.read_text())["finished"] is True
     for version in (2, 4):
         head.write_text(json.dumps({"format": version}))
-        with pytest.raises(InputError, match=f"format {version}, wanted 3"):
+        with pytest.raises(InputError, match=f"format {version}, expected 3"):
             Journal(tmp_path).open()
     for damage in (
         "",

@@ -40,5 +40,5 @@ def test_a_retriever_without_settings_is_identified_by_its_and_the_runs_name():
 
 
 def test_settings_are_plain_values():
-    with pytest.raises(InputError, match="no plain values"):
+    with pytest.raises(InputError, match="not plain values"):
         identify(Declares(model=object()), None, "mine")

@@ -65,7 +65,7 @@ def read_verdicts(
         if label not in some:
             raise InputError(
                 f"got the label {short(row.get('label'))}", where=place,
-                fix=f"give one of: {', '.join(some)}",
+                fix=f"choose one of: {', '.join(some)}",
             )  # fmt: skip
         prompt, quote, reason, time = (
             _text(row, part) for part in ("prompt", "quote", "reason", "time")
@@ -77,7 +77,7 @@ def read_verdicts(
             )
         )  # fmt: skip
     if not found:
-        raise InputError("there is no label", where=name, fix="give at least one")
+        raise InputError("there are no labels", where=name, fix="give at least one")
     return found
 
 
@@ -124,7 +124,9 @@ def _number(row: Mapping[str, Any], part: str, place: str) -> int:
         return int(text.removesuffix(".0"))
     except ValueError:
         raise InputError(
-            f"{part} is {short(text)}, wanted a whole number", where=place, fix="count from 0"
+            f"{part} is {short(text)}, expected a whole number",
+            where=place,
+            fix="give an index from 0",
         ) from None
 
 

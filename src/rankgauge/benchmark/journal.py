@@ -146,7 +146,7 @@ class Journal:
             elif not self.head and (self.folder / HEAD).exists():
                 self.notes.append(
                     f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier "
-                    "responses are not known"
+                    "responses are unknown"
                 )
             mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._file = os.open(path, mode, 0o644)
@@ -226,7 +226,7 @@ class Journal:
         self.notes.append(
             f"WARNING: {many(damaged, 'damaged line')} in {path}: "
             + ("its query is" if damaged == 1 else "their queries are")
-            + " asked again"
+            + " run again"
         )
 
     def append(self, response: Response) -> None:
@@ -325,9 +325,9 @@ class Journal:
         if found["format"] != _FORMAT:
             self.close()
             raise InputError(
-                f"the journal has format {found['format']!r}, wanted {_FORMAT}",
+                f"the journal has format {found['format']!r}, expected {_FORMAT}",
                 where=str(self.folder),
-                fix="use the version of rankgauge that wrote it, or name another store",
+                fix="use the version of rankgauge that wrote it, or another store",
             )
         return found
 
@@ -379,7 +379,7 @@ def _locked(path: Path) -> int:
         os.close(file)
         raise InputError(
             "another process is running this retriever over this collection",
-            where=str(path.parent), fix="wait for it, or name another store",
+            where=str(path.parent), fix="wait for it, or use another store",
         ) from None  # fmt: skip
     return file
 
@@ -405,6 +405,6 @@ def _opened(path: Path) -> int:
 def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(
         f"the journal cannot be written: {error.strerror or error}", where=str(folder),
-        fix="make room, or name a store in a folder that may be written to; then run it again: it "
-        "goes on where it stopped",
+        fix="free space, or use a store in a writable folder; then run it again: it continues "
+        "where it stopped",
     )  # fmt: skip

@@ -134,7 +134,7 @@ class Latency:
         except OSError as error:
             raise InputError(
                 f"cannot be written: {error.strerror}", where=str(path),
-                fix="check that the folder is there and may be written to",
+                fix="check that the folder exists and is writable",
             ) from None  # fmt: skip
 
 

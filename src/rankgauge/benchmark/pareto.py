@@ -48,7 +48,7 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
     if not front:
         raise InputError(
             "no configuration has a quality and a latency", where="plot of the Pareto front",
-            fix="measure how long each query takes",
+            fix="measure the latency of each query",
         )  # fmt: skip
     fast = min(p.latency for p in front)
     known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
@@ -59,7 +59,7 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
     panel = Panel(
         "points",
         tuple(series),
-        across="milliseconds a query",
+        across="milliseconds per query",
         down=measure,
         log=fast > 0 and max(p.latency for p in known) / fast > _LOG,
     )
@@ -69,7 +69,7 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
         f"{measure} and latency of {many(len(known), 'configuration')}",
         f"Points. On the front, fastest first: {text}.",
         (panel,),
-        "On the front: no other is at least as good in both, and better in one.",
+        "On the front: no other configuration is at least as good in both, and better in one.",
     )
 
 

@@ -45,8 +45,8 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
         text = json.dumps({**(own or {}), **(settings or {})}, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the settings of the retriever are no plain values: {error}", where=name,
-            fix="give text, finite numbers, lists and mappings of them",
+            f"the settings of the retriever are not plain values: {error}", where=name,
+            fix="use text, finite numbers, lists and mappings",
         ) from None  # fmt: skip
     plain = json.loads(text)
     return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
@@ -79,14 +79,14 @@ class Reuse:
         found = code_fingerprint(retriever)
         self.code = self._first = found.digest
         resumed = again == "resume"
-        self.reason = 'asked for (again="resume")' if resumed else "unfinished run of the same code"
+        self.reason = 'requested (again="resume")' if resumed else "unfinished run of the same code"
         if resumed:
             journal.take_back()
         elif journal.resumed:
             known = journal.head.get("code") or []
             why = ""
             if found.digest not in known:
-                why = "its code, or a value that it uses, is not the same as before"
+                why = "its code, or a value that it uses, has changed"
                 if found.opaque:
                     why = f"it uses {found.opaque}, which cannot be compared between processes"
             elif journal.head.get("finished") and again == "missing":
@@ -96,7 +96,7 @@ class Reuse:
                 return
             journal.set_aside()
             self.remark = (
-                f"every query was asked anew: {why}; give it settings, or use "
+                f"every query was run again: {why}; give it settings, or use "
                 'again="resume" (--resume) where the earlier responses are right'
             )
 

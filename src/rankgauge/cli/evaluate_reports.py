@@ -68,7 +68,7 @@ def print_reports(
             others["a file of records"] = not sources.runs
         for other, given in others.items():
             if given:
-                raise click.UsageError(f"{other} is not for {option}: leave one of them out")
+                raise click.UsageError(f"{other} is not for {option}: omit one of them")
     with working(f"reading {sources.qrels}"):
         truth, runs = sources.read()
     for option in options:

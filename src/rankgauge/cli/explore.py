@@ -14,7 +14,9 @@ __all__ = ["explore"]
 @click.command(short_help="Search configurations of a retriever for the best.")
 @click.argument("path", metavar="PLAN")
 @click.option(
-    "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+    "--store",
+    metavar="FOLDER",
+    help="The folder in which responses are stored.  [default: as in the plan]",
 )
 @click.option(
     "--timed", type=click.IntRange(0), default=50, show_default=True, metavar="N",
@@ -36,7 +38,7 @@ def explore(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
-    The best is chosen on one part of the queries and compared with the configuration of today on
+    The best is chosen on one part of the queries and compared with the current configuration on
     the other, so that it is not merely the luckiest. Interrupted, or when its time is over, it
     tells what it has; responses are kept, and the same command goes on from there.
 

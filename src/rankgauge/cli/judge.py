@@ -91,7 +91,7 @@ _DRAW = (
         help="With --sample: draw by frequency, all with equal probability, or equally from head, "
         "torso, and tail. Probabilities are recorded.",
     ),
-    options.seed("With --sample: decides which questions are drawn."),
+    options.seed("With --sample: the seed of the draw."),
 )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
 )  # fmt: skip
 @options.language_model
 @options.run_format
-@options.seed("Decides which random documents are drawn.")
+@options.seed("The seed of the random draw.")
 @options.output_format()
 def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
     project: str,
@@ -285,7 +285,7 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 @judge.command(short_help="Show or change how a project judges.")
 @_project
-@click.option("--author", default="", metavar="NAME", help="Who changes it.")
+@click.option("--author", default="", metavar="NAME", help="Your name.")
 @_settings
 def settings(project: str, author: str, **settings: Any) -> None:
     """Print the settings of PROJECT, after changing those that are given.
@@ -313,7 +313,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
 @judge.command(short_help="Print the guideline, or store a new version of it.")
 @_project
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--author", default="", metavar="NAME", help="Who changes it.")
+@click.option("--author", default="", metavar="NAME", help="Your name.")
 def guideline(project: str, file: str | None, author: str) -> None:
     """Print the guideline of PROJECT; with FILE, first store its text as the next version.
 
@@ -462,7 +462,7 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
 
 @judge.command(short_help="Show the progress and the next step.")
 @_project
-@options.full("Also all judges.")
+@options.full("Show all judges.")
 @options.output_format()
 def status(
     project: str,

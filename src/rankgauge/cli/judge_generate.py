@@ -35,7 +35,7 @@ from rankgauge.cli.progress import working
 )
 @click.option("--dry-run", is_flag=True, help="Print calls and cost without calling the model.")
 @options.language_model
-@options.seed("Decides which documents are drawn.")
+@options.seed("The seed of the draw.")
 @options.output_format()
 def generate(  # noqa: PLR0917 - one parameter an option
     project: str,

@@ -16,8 +16,8 @@ _project = click.argument("project", metavar="PROJECT")
 
 @click.command(short_help="Estimate the relevance of each document.")
 @_project
-@click.option("--question", metavar="ID", help="Only the documents of this question.")
-@options.full("Also unjudged documents, and the judgments that are not counted.")
+@click.option("--question", metavar="ID", help="Show only the documents of this question.")
+@options.full("Show also unjudged documents, and the judgments that are not counted.")
 @options.output_format()
 def relevance(
     project: str,
@@ -49,7 +49,7 @@ def relevance(
 
 @click.command(short_help="Measure agreement between judges, and of judges with themselves.")
 @_project
-@options.full("Also the coefficients of each judge, criterion and pair of judges.")
+@options.full("Show also the coefficients of each judge, criterion, and pair of judges.")
 @options.output_format()
 def agreement(
     project: str,

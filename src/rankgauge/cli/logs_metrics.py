@@ -20,7 +20,7 @@ __all__ = ["metrics"]
 )  # fmt: skip
 @click.option(
     "--by", metavar="day|week|arm|NAME",
-    help="Also by day, week (named by its Monday), arm of an experiment, or attribute.",
+    help="Group by day, week (named by its Monday), arm of an experiment, or attribute.",
 )  # fmt: skip
 @click.option(
     "--since", metavar="DATE", help="Only questions asked on or after this date or time (UTC)."

@@ -14,7 +14,7 @@ __all__ = ["measures"]
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)
 @options.output_format()
-@options.full("Show details, sources, and the names that other tools have.")
+@options.full("Show details, sources, and names in other tools.")
 def measures(
     name: str | None,
     format: str,

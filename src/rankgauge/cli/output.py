@@ -123,5 +123,5 @@ def write_report(path: str, text: str) -> None:
 def _unwritable(path: str, reason: str) -> rankgauge.InputError:
     return rankgauge.InputError(
         f"cannot be written: {reason}", where=path,
-        fix="check that the folder is there and may be written to",
+        fix="check that the folder exists and is writable",
     )  # fmt: skip

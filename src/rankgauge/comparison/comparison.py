@@ -155,7 +155,7 @@ class Comparison(Result):
         runs = ", ".join(dict.fromkeys(found.run for found in self.differences))
         raise InputError(
             f"{run!r} by {wanted} was not compared with {against!r}",
-            fix=f"compared are {runs}, by {', '.join(map(str, self.evaluations[0].measures))}",
+            fix=f"compared were {runs}, by {', '.join(map(str, self.evaluations[0].measures))}",
         )
 
     def table(self, *, transposed: bool = False) -> Table:
@@ -385,8 +385,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         evaluations = _comparable(qrels)
         if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
             raise InputError(
-                "policies are those of the evaluations", where="compare",
-                fix="leave ties, queries, duplicates and undefined out",
+                "policies come from the evaluations", where="compare",
+                fix="omit ties, queries, duplicates and undefined",
             )  # fmt: skip
         shown = shown or evaluations[0].measures
     else:
@@ -445,8 +445,8 @@ def _comparable(given: Any) -> list[Evaluation]:
         )  # fmt: skip
     if len(evaluations) < 2:
         raise InputError(
-            f"got {many(len(evaluations), 'run')}, wanted two or more", where="evaluations",
-            fix="give another",
+            f"got {many(len(evaluations), 'run')}, expected two or more", where="evaluations",
+            fix="give at least one more",
         )  # fmt: skip
     first = evaluations[0]
     for other in evaluations:
@@ -462,7 +462,7 @@ def _comparable(given: Any) -> list[Evaluation]:
             raise InputError(
                 f"{other.run_name!r} averages its measures over different queries",
                 where="evaluations",
-                fix="evaluate the measures that the profile averages alike, and compare these",
+                fix="compare measures that the profile averages over the same queries",
             )
     return evaluations
 
@@ -485,7 +485,7 @@ def _compared(
 ) -> Comparison:
     if len(evaluations[0].query_ids) < 2:
         raise InputError(
-            "one query is no ground for a comparison", where="judgments", fix="judge more queries"
+            "one query is too few for a comparison", where="judgments", fix="judge more queries"
         )
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     named = {e.run_name: e for e in evaluations}
@@ -546,7 +546,7 @@ def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
     common = [q for q in truth.query_index if all(q in queries for queries in having)]
     if not common:
         raise InputError(
-            "no judged query is in every run", where="queries",
+            "no judged query is in all runs", where="queries",
             fix="use the same query ids in all runs, or queries='all'",
         )  # fmt: skip
     return common
@@ -556,7 +556,7 @@ def _baseline(names: Sequence[str], wanted: str | None) -> str:
     if wanted is None:
         return names[0]
     if wanted not in names:
-        raise UnknownName(f"no run is called {wanted!r}", fix=f"runs are: {', '.join(names)}")
+        raise UnknownName(f"unknown run {wanted!r}", fix=f"runs are: {', '.join(names)}")
     return wanted
 
 
@@ -573,5 +573,5 @@ def _measures(given: str | Measure | Iterable[str | Measure]) -> tuple[Measure, 
     names = (given,) if isinstance(given, str | Measure) else given
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     if not found:
-        raise InputError("no measure was asked for", where="measures", fix='name one: "nDCG@10"')
+        raise InputError("no measure was given", where="measures", fix='name one: "nDCG@10"')
     return found

@@ -232,7 +232,9 @@ class Design:
 
     def __post_init__(self) -> None:
         if not self.tested:
-            raise InputError("no measure is tested", where="tested", fix='name one: "nDCG@10"')
+            raise InputError(
+                "no measure was given to test", where="tested", fix='name one: "nDCG@10"'
+            )
         object.__setattr__(self, "tested", tuple(parse(measure) for measure in self.tested))
         choices = {"pairs": Pairing, "test": Test, "correction": Correction, "interval": Method}
         for name, allowed in choices.items():

@@ -299,7 +299,7 @@ def _drift(given: Any) -> Finding | None:
     if found is not None and not isinstance(found, Finding):
         raise InputError(
             f"got {type(given).__name__} for drift", where="drift",
-            fix="give what rankgauge.production.measure_drift() returned",
+            fix="give the result of rankgauge.production.measure_drift()",
         )  # fmt: skip
     return found
 
@@ -310,7 +310,9 @@ def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecal
         return found
     sentence = drift.message
     if drift.severity != "info":
-        sentence = f"evaluation set not what users ask: {drift.message}; {drift.effect}"
+        sentence = (
+            f"the evaluation set differs from users' questions: {drift.message}; {drift.effect}"
+        )
         if found.kind == "both are high":
             sentence += "; values can be high while users complain: refresh the evaluation set"
     return replace(found, sentences=(*found.sentences, sentence))
@@ -330,9 +332,9 @@ def _measure(given: str | Measure) -> Measure:
     by = parse(given)
     if by.declaration.better != "higher":
         raise UnknownName(
-            f"{by} is not better the higher it is: it cannot say which query is worst",
+            f"{by} is not better when higher: queries cannot be ordered by it",
             where="measure",
-            fix="choose one that is, such as nDCG@10",
+            fix="choose a measure that is, such as nDCG@10",
         )
     return by
 
@@ -341,12 +343,12 @@ def _check(*, k: Any, worst: Any, depth: Any, rel: Any) -> None:
     for name, value, least in (("k", k, 1), ("worst", worst, 0), ("depth", depth, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(
-                f"{name}={value!r} is not possible", where="diagnose",
+                f"{name}={value!r} is not valid", where="diagnose",
                 fix=f"{name} is a whole number, {least} or more",
             )  # fmt: skip
     if isinstance(rel, bool) or not isinstance(rel, int | float) or not 0 < rel < math.inf:
         raise InputError(
-            f"rel={rel!r} is not possible", where="diagnose", fix="rel is a number above 0"
+            f"rel={rel!r} is not valid", where="diagnose", fix="rel is a number above 0"
         )
 
 
@@ -427,7 +429,7 @@ def _diagnoses(
 def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
     texts = examiner.texts
     without = [
-        f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name
+        f"{c.name} (except for equal grades)" if c == SUSPICIOUS else c.name
         for c in CAUSES
         if c.name not in examiner.checked and c != UNJUDGED
     ]
@@ -438,11 +440,11 @@ def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> I
     else:
         silent = sum(not texts.query_terms(one.query_id) for one in diagnoses)
         if silent:
-            yield f"terms of {many(silent, 'query')}: no text, or function words only"
+            yield f"terms of {many(silent, 'query')}: no text, or only function words"
     if UNJUDGED.name not in examiner.checked:
         yield (
-            f"{UNJUDGED.name}: the judgments name relevant documents only; what is unjudged may be "
-            "not relevant, or overlooked"
+            f"{UNJUDGED.name}: the judgments name relevant documents only, so unjudged "
+            "documents may be irrelevant or overlooked"
         )
     if texts.collection.documents:
         missed = [doc.doc_id for one in diagnoses for doc in one.missed]

@@ -247,7 +247,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     plan = make_plan(measures)
     if plan.special:
         raise UnknownName(
-            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark's rows do not have",
+            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which rows of Spark do not have",
             fix="evaluate it with rankgauge.evaluate",
         )
     for word, value, refused, other in (
@@ -374,7 +374,7 @@ def _rows(
         if role != value and types[names[role]] in {"double", "float"}:
             raise InputError(
                 f"column {names[role]!r} has numbers with a fraction ({types[names[role]]}), which "
-                "cannot be ids", where=what, fix="cast it to a whole number or to text",
+                "cannot be ids", where=what, fix="cast it to integer or text",
             )  # fmt: skip
     column = functions.col
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
@@ -397,8 +397,8 @@ def _measures_of(values: Any) -> tuple[str, ...]:
         known = False
     if not known:
         raise InputError(
-            f"the columns are {', '.join(values.columns)}; wanted are run, query_id and measures",
-            where="values", fix="give what rankgauge.distributed.spark.evaluate returned",
+            f"the columns are {', '.join(values.columns)}; expected run, query_id and measures",
+            where="values", fix="give the result of rankgauge.distributed.spark.evaluate",
         )  # fmt: skip
     return measures
 
@@ -409,7 +409,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
     What is nested in a function is pickled with its code and not by its name.
     """
     if ship not in {"value", "installed"}:
-        raise UnknownName(f"ship={ship!r} is not possible", fix="choose value or installed")
+        raise UnknownName(f"ship={ship!r} is not valid", fix="choose value or installed")
     packed = pickle.dumps(settings)
     sources, digest = _sources() if ship == "value" else (b"", "")
 

@@ -74,7 +74,7 @@ class PageReader:
         except OSError as error:
             raise FormatError(
                 f"cannot be read: {error.strerror or error}", path=os.fspath(path),
-                fix="check its rights, or move it out of the folder",
+                fix="check its permissions, or move it out of the folder",
             ) from None  # fmt: skip
         return _row(page, text.replace("\r\n", "\n"))
 

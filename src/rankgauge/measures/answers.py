@@ -94,9 +94,9 @@ _declare(
 )
 _declare(
     "NoiseFromOthers",
-    "Noise sensitivity: claims of the answer that the reference does not support and that only "
-    "contexts support that support no claim of the reference / claims of the answer. Ru et al. "
-    "2024.",
+    "Noise sensitivity: claims of the answer that the reference does not support and that is "
+    "supported only by contexts that support no claim of the reference / claims of the answer. "
+    "Ru et al. 2024.",
     lower=True,
 )
 _declare(
@@ -171,12 +171,13 @@ def _overlap(name: str, doc: str, *, low: float = 0.0) -> None:
 
 _overlap(
     "ExactMatch",
-    "Whether the answer is a reference answer, but for blanks around it; 0 without an answer.",
+    "Whether the answer equals a reference answer, ignoring surrounding white space; 0 without "
+    "an answer.",
 )
 _overlap(
     "NormalizedMatch",
     "Whether the answer is a reference answer in lower case, without punctuation, articles and "
-    "repeated blanks; 0 without an answer. Rajpurkar et al. 2016 (SQuAD).",
+    "repeated spaces; 0 without an answer. Rajpurkar et al. 2016 (SQuAD).",
 )
 _overlap(
     "TokenF1",
@@ -197,7 +198,7 @@ _overlap(
 )
 _overlap(
     "QuotePrecision",
-    "Quotations of three words or more in the answer that occur in a context, but for case and "
+    "Quotations of three words or more in the answer that occur in a context, ignoring case and "
     "punctuation / quotations. Undefined without quotations.",
 )
 _overlap(
@@ -211,8 +212,8 @@ _overlap(
 )
 _overlap(
     "AnswerSimilarity",
-    "The cosine of the embeddings of answer and reference; of several references the best. Needs "
-    "an encoder. A wrong answer in the words of the reference has a high value.",
+    "The cosine of the embeddings of answer and reference; of several references the best. "
+    "Needs an encoder. A wrong answer with the words of the reference has a high value.",
     low=-1.0,
 )
 _overlap(

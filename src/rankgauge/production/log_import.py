@@ -102,7 +102,7 @@ class LogImport(Result):
             ("rows read", self.rows, ""),
             ("new events", new, ""),
             *((f"  {kind}", count, "") for kind, count in self.events.items()),
-            ("duplicates", self.duplicates, "identifiers that the log has already"),
+            ("duplicates", self.duplicates, "identifiers already in the log"),
             ("rows refused", sum(each.rows for each in self.refused), ""),
             *((f"  {each.reason}", each.rows, f"first: {each.first}") for each in self.refused),
         ]
@@ -296,7 +296,9 @@ def _check_zone(timezone: str | None) -> None:
         zoneinfo.ZoneInfo(timezone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise InputError(
-            f"{timezone!r:.60} is no time zone", where="timezone", fix="write one as Europe/Berlin"
+            f"{timezone!r:.60} is not a time zone",
+            where="timezone",
+            fix="use a name such as Europe/Berlin",
         ) from None
 
 
@@ -321,7 +323,7 @@ class LogFolder:
         """Open a log for one import at a time, or a copy in memory of its manifest."""
         if folder.exists() and not folder.is_dir():
             raise InputError(
-                "this is a file, wanted the folder of a log",
+                "this is a file, expected the folder of a log",
                 where=str(folder),
                 fix="name a new folder",
             )
@@ -351,9 +353,9 @@ class LogFolder:
             )  # fmt: skip
             if manifest["settings"] != settings:
                 raise InputError(
-                    "this log was imported with other settings of personal data: "
+                    "this log was imported with other settings for personal data: "
                     + ", ".join(f"{k}={v}" for k, v in dict(manifest["settings"]).items()),
-                    where=str(folder), fix="give the same ones, or import into a new folder",
+                    where=str(folder), fix="use the same settings, or import into a new folder",
                 )  # fmt: skip
             written = (
                 Path(stack.enter_context(tempfile.TemporaryDirectory())) if dry_run else folder
@@ -431,8 +433,8 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"the folder cannot be made: {error.strerror or error}", where=str(folder),
-            fix="name a folder that may be written to",
+            f"the folder cannot be created: {error.strerror or error}", where=str(folder),
+            fix="name a writable folder",
         ) from None  # fmt: skip
 
 

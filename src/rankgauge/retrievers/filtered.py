@@ -61,7 +61,7 @@ class Filtered(CompositeRetriever):
             text = "neither" if value is None else "both"
             raise InputError(
                 f"got {text} of query_field and value", where="Filtered",
-                fix="give a value for all queries, or the field of the queries that has it",
+                fix="give a value for all queries, or the query field that contains it",
             )  # fmt: skip
         of_kind("field", field or None, str, "give the name of a field")
         if query_field is not None:
@@ -116,7 +116,7 @@ class Filtered(CompositeRetriever):
             first = next(iter(values.values()))
             raise InputError(
                 f"no document has {self._value!r:.60} in {self._field!r}", where="Filtered",
-                fix=f"give a value that is there, such as {next(iter(first), None)!r:.60}",
+                fix=f"give an existing value, such as {next(iter(first), None)!r:.60}",
             )  # fmt: skip
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:

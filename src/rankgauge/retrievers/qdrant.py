@@ -59,7 +59,7 @@ class Qdrant(VectorStore):
         if not id_field and not existing:
             raise InputError(
                 "a collection of our own holds document ids in the payload", where="qdrant",
-                fix='leave out id_field, or give its name: id_field="id"',
+                fix='omit id_field, or give its name: id_field="id"',
             )  # fmt: skip
         self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
         self._vector_field = vector_field

@@ -303,7 +303,7 @@ def bootstrap_interval(
     check_draws(draws, seed, where)
     if method not in {"percentile", "bca"}:
         raise InputError(
-            f"method={method!r} is not possible", where=where, fix="write percentile or bca"
+            f"method={method!r} is not valid", where=where, fix="write percentile or bca"
         )
     mean, sd = moments(column)
     if sd == 0:

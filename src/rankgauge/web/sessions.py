@@ -126,7 +126,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
     if pressed and not is_own_origin(request):
         return error_page(
             request, "The form comes from another site.", status=403,
-            fix="Open the link that you were given.",
+            fix="Open your sign-in link.",
         )  # fmt: skip
     with project.reading() as stored:
         found = stored.judge_by_secret(hash_secret(request.path_params["secret"]))

@@ -45,7 +45,7 @@ def visited(
         if judge is None:
             return error_page(
                 request, "You are not signed in.", status=401,
-                fix="Open the link that you were given. What you chose before is stored.",
+                fix="Open your sign-in link. Your earlier choices are stored.",
             )  # fmt: skip
         if judge.role not in roles:
             raise PageError(

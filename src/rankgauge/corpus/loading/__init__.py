@@ -21,7 +21,7 @@ __all__ = ["Loaded", "load"]
 _LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
 _FIX = (
     "give a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
-    "object of one of these libraries"
+    "object of these libraries"
 )
 
 
@@ -77,7 +77,7 @@ def _from_object(source: Any, split: str | None, faults: Faults | None) -> Loade
     if hasattr(source, "metadata") and hasattr(source, "load_data"):
         return load_mteb(source, split, faults)
     raise InputError(
-        f"got {type(source).__name__}, which is no collection", where="collection", fix=_FIX
+        f"got {type(source).__name__}, which is not a collection", where="collection", fix=_FIX
     )
 
 

@@ -64,7 +64,7 @@ def load_folder(
         qrels = Qrels(read_judgments(files.source(chosen)))
         if len(splits_of(files)) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
-            notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
+            notes += (f"{len(mine)} of {len(queries)} queries: those judged in {chosen}",)
             queries = mine
     beside = chosen is None and qrels is not None
     return Loaded(documents, queries, qrels, files.title, notes, beside)

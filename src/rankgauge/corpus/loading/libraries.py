@@ -116,7 +116,7 @@ def _hub_parts(name: str) -> dict[str, Any]:
     wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
-            f"it has no part that is called corpus, only: {', '.join(configs[:8])}", where=where,
+            f"it has no part named corpus, only: {', '.join(configs[:8])}", where=where,
             fix="load its parts with datasets.load_dataset, and give them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
@@ -143,7 +143,7 @@ def _from_parts(
         qrels = _judgments(chosen)
         if len(several) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
-            text = f"{len(mine)} of {len(queries)} queries: those that are judged in "
+            text = f"{len(mine)} of {len(queries)} queries: those judged in "
             notes, queries = (f"{text}{split or TEST}",), mine
     return Loaded(documents, queries, qrels, name.partition(":")[2] or name, notes)
 
@@ -167,7 +167,7 @@ def rows_reader(data: Any, name: str) -> RowReader:
         )  # fmt: skip
     if iter(data) is data:
         raise InputError(
-            f"got {type(data).__name__}, which can be gone through only once", where=name,
+            f"got {type(data).__name__}, which can be iterated only once", where=name,
             fix="give a list, or a dataset",
         )  # fmt: skip
     if not hasattr(data, "__len__"):
@@ -242,7 +242,7 @@ def _mteb_chosen(
         fitting = [key for key in fitting if key[1] == TEST] or fitting
     if len(fitting) != 1:
         raise InputError(
-            "there is none such" if not fitting else "there are several subsets or splits",
+            "it was not found" if not fitting else "there are several subsets or splits",
             where=where,
             fix="choose one, as mteb:NAME/SUBSET and split=...: "
             + ", ".join(f"{subset} {split}" for subset, split in parts),
