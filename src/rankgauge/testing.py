@@ -224,7 +224,7 @@ class _CheckedRetriever:
         ids, scores = _checked(lambda: rows_of_hits(found, k), where, fix)
         if len(ids) > k:
             raise InputError(
-                f"{len(ids)} hits for k={k}", where=where, fix="return at most k documents"
+                f"{len(ids)} hits for k={k}", where=where, fix="return no more than k documents"
             )
         twice = None
         if len(set(ids)) < len(ids):

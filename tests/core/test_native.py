@@ -220,6 +220,19 @@ def test_junk_files_are_read_or_refused_alike(tmp_path_factory, lines, end, ends
     assert compiled == plain
 
 
+@given(st.integers(0, 10**6), st.sampled_from([*b" \t\r\n#.-+e9\0\xff", None]), st.booleans())
+def test_a_file_with_one_changed_byte_is_read_or_refused_alike(tmp_path_factory, at, byte, twice):
+    rows = [f"q{d // 7} Q0 doc-{d % 7} {d} {90 - d}.2500001 some-tag\n" for d in range(30)]
+    text = bytearray("".join(rows).encode())
+    at %= len(text)
+    text[at : at + 1 + twice] = b"" if byte is None else bytes([byte]) * (1 + twice)
+    path = tmp_path_factory.mktemp("changed") / "a.run"
+    path.write_bytes(text)
+    judgments = {"q1": {"doc-1": 1, "doc-4": 2}, "q4": {"doc-0": 1}}
+    compiled, plain = both(judgments, str(path))
+    assert compiled == plain
+
+
 @pytest.mark.parametrize(
     "shape", ["grouped", "shuffled", "tabs", "long ids", "not ASCII", "repeated"]
 )
@@ -345,9 +358,9 @@ def test_ranks_are_read_alike(odd, blocks, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("hashes", "sizes", "differ"),
     [
-        ([0, 5], [2], True), ([0, 0], [2], False), ([0, 0], [1, 1], True), ([7, 0, 7], [3], False),
-        ([1 << 7, 1 << 8, 3 << 7, 1 << 8], [4], False), ([0, 1, 2, 0], [2, 2], True),
-        ([], [0], True),
+        ([0, 5 << 40], [2], True), ([0, 0], [2], False), ([0, 0], [1, 1], True),
+        ([7, 0, 7], [3], False), ([1 << 37, 1 << 38, 3 << 37, 1 << 38], [4], False),
+        ([0, 1 << 40, 2 << 40, 0], [2, 2], True), ([], [0], True),
     ],
 )  # fmt: skip
 def test_equal_hashes_of_a_query_are_found_and_a_hash_may_be_zero(hashes, sizes, differ):

@@ -206,7 +206,7 @@ def test_a_definition_is_added_to_ours(engine, make):
 
 
 @pytest.mark.parametrize(
-    ("kind", "scheme", "wanted"),
+    ("kind", "scheme", "expected"),
     [
         (Elasticsearch, None, "ApiKey me:s3cr3t"),
         (Elasticsearch, "Bearer", "Bearer me:s3cr3t"),

@@ -10,7 +10,7 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 
 
 @pytest.mark.parametrize(
-    ("rows", "wanted"),
+    ("rows", "expected"),
     [
         ([("a", 2), ("b", 1.5), ("b", 1.0)], [("a", 2.0), ("b", 1.5)]),
         ([("a", 1.0), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]),
@@ -26,7 +26,7 @@ def test_a_ranking_of_rows_as_they_came(rows, wanted):
 
 
 @pytest.mark.parametrize(
-    ("own", "data", "key", "wanted"),
+    ("own", "data", "key", "expected"),
     [
         ("x", {"id": "y"}, None, "x"),
         ("x", {"id": "y"}, "id", "y"),

@@ -207,7 +207,7 @@ def check_retriever_settings(retriever):
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "wanted"),
+    ("said", "options", "expected"),
     [
         (["d2", "d1"], {"hits": "", "id": "", "score": None}, ["d2", "d1"]),
         ([["d2", 0.5]], {"hits": "", "id": "[0]", "score": "[1]"}, [("d2", 0.5)]),
@@ -336,7 +336,7 @@ def test_a_description_that_is_none_is_named(options, message):
 
 
 @pytest.mark.parametrize(
-    ("path", "wanted"),
+    ("path", "expected"),
     [
         ("", ()),
         ("a", ("a",)),

@@ -37,21 +37,21 @@ class Listed(VectorStore):
         pass
 
     def _described(self):
-        rows = self.collections.get(self._collection)
+        rows = self.collections.get(self.collection)
         return None if rows is None else Existing("cosine", len(rows[0][1]) if rows else None)
 
     def _create(self, dimensions):
-        self.collections[self._collection] = []
+        self.collections[self.collection] = []
 
     def _drop(self):
-        del self.collections[self._collection]
+        del self.collections[self.collection]
 
     def _add(self, ids, vectors, values):
-        self.collections[self._collection] += zip(ids, vectors, values, strict=True)
+        self.collections[self.collection] += zip(ids, vectors, values, strict=True)
 
     def _nearest(self, vectors, limit, value):
         self.limits.append((len(vectors), limit, value))
-        rows = [row for row in self.collections[self._collection] if value in {None, row[2]}]
+        rows = [row for row in self.collections[self.collection] if value in {None, row[2]}]
         found = []
         for vector in vectors:
             scored = [(name, float(held @ vector)) for name, held, _ in rows]
@@ -158,7 +158,7 @@ def test_many_documents_and_queries_come_in_batches():
 
 
 @pytest.mark.parametrize(
-    ("encoded", "wanted"),
+    ("encoded", "expected"),
     [
         ([[1.0], [1.0, 2.0]], "returned list for 2 texts"),
         ([[1.0, 2.0]], r"returned \(1, 2\) for 2 texts"),
@@ -176,7 +176,7 @@ def test_what_is_no_array_of_vectors_is_refused(encoded, wanted):
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "expected"),
     [
         ({"similarity": "cosin"}, "did you mean cosine"),
         ({"existing": True, "replace": True}, "omit one of them"),

@@ -15,8 +15,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Agreement, Estimate
 
-__all__ = ["Bias", "Calibration", "RelationCalibration", "stamp_judge"]
-
 _SCHEMA = "rankgauge/calibration/1"
 _SHOWN = 2  # uncalibrated relations in the summary
 
@@ -116,6 +114,7 @@ class Calibration(Result):
     """
 
     _schema = _SCHEMA
+    _attributes = "relations"
 
     relations: tuple[RelationCalibration, ...]
 
@@ -243,9 +242,6 @@ class Calibration(Result):
         if worst is None:
             return "calibrated on 0 labels"
         return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
-
-    def _data(self) -> dict[str, Any]:
-        return {"relations": list(self.relations)}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON."""

@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.calibration import conversations_of, labels_of_people
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import UNITS, JudgedAnswer, units
-from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, units
+from rankgauge.answers.verdicts import ClaimSet, Verdict, sentence_claims
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
-
-__all__ = ["CorrectedMean", "CorrectedMeans", "correct_means"]
 
 _SHOWN = 4  # means of a short report
 _VALID = (
@@ -212,7 +209,7 @@ def _rogan_gladen(
 ) -> Estimate:
     """Of the units of all systems; those of the target make the rate."""
     nan = math.nan
-    if measure.name not in UNITS or measure.arguments.get("like") is not None:
+    if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
         why = f"{measure} is not a share of units of one kind"
         return Estimate(nan, nan, nan, level, 0, why)
     rows = list(_units(measure, both, target))

@@ -11,7 +11,6 @@ from typing import Any
 
 from rankgauge.answers.attribution import Blame, blame
 from rankgauge.answers.calibration_result import Calibration
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import (
     AnswerEvaluation,
     evaluate_answers,
@@ -21,7 +20,7 @@ from rankgauge.answers.evaluation import (
 )
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import JudgedAnswer
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
 from rankgauge.core.text import many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities

@@ -12,14 +12,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.answers.claims import without_marks
-from rankgauge.answers.verdicts import LABELS, Item, Verdict
+from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
-
-__all__ = ["SUPPORT", "CallableJudge", "Judge", "MissingVerdict", "RuleJudge", "verdict_on_blank"]
 
 # Relations that ask whether a text supports a claim.
 SUPPORT = frozenset(

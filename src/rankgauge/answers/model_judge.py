@@ -33,8 +33,6 @@ from rankgauge.rendering import Result, Table
 if TYPE_CHECKING:
     from rankgauge.llm import ChatModel
 
-__all__ = ["ClaimExtraction", "ModelJudge", "extract_claims"]
-
 # The prompt of each relation, and the names of the listed items and of the text.
 _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     dict.fromkeys(SUPPORT, ("support", "claim", "text"))

@@ -19,8 +19,6 @@ from rankgauge.corpus.spans import Span
 from rankgauge.errors import MismatchError
 from rankgauge.retrievers.encoders import encoder_of
 
-__all__ = ["OVERLAPS", "SIMILARITIES", "context_spans", "similarities"]
-
 SIMILARITIES = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

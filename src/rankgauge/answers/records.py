@@ -9,8 +9,6 @@ from typing import Any
 
 from rankgauge.errors import InputError
 
-__all__ = ["AnswerRecord", "AnswerSet", "Citation", "Context"]
-
 
 @dataclass(frozen=True, slots=True)
 class Context:

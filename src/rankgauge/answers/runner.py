@@ -9,21 +9,25 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
 from rankgauge.answers.judges import Judge, MissingVerdict
 from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import SCORES
+from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
-from rankgauge.answers.verdicts import ClaimSet, Item, Verdict, check_verdict, items_of
+from rankgauge.answers.verdicts import (
+    ClaimSet,
+    Item,
+    Verdict,
+    check_verdict,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
-
-__all__ = ["AnswerJudging", "judge_answers"]
 
 _SHOWN = 3  # reasons of failures
 
@@ -211,8 +215,7 @@ def _items(
     relations = {
         relation
         for measure in answer_measures(measures)
-        if measure.name in SCORES  # others need no verdicts
-        for relation in SCORES[measure.name][1]
+        for relation in RELATIONS.get(measure.name, ())  # others need no verdicts
     } | ({"criterion"} if criteria else set())
     found: dict[str, Item] = {}
     for record in answers:

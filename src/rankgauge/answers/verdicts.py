@@ -1,4 +1,4 @@
-"""Items to judge and verdicts on them: what measures of answers are computed from.
+"""Claims, items to judge, and verdicts on them: what measures of answers are computed from.
 
 An item is one small question, such as "does this context support this claim?". Its key is a hash of
 its texts, so that equal items of several systems are judged once. A verdict is the answer of a
@@ -11,16 +11,13 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rankgauge.answers.records import AnswerRecord, Context
+from rankgauge.answers.records import AnswerRecord, Citation, Context
+from rankgauge.core.abstention import abstains, split_sentences
 from rankgauge.errors import InputError
-
-__all__ = [
-    "LABELS", "Claim", "ClaimSet", "Item", "Verdict", "counted_labels", "items_of", "quote_occurs",
-]  # fmt: skip
 
 _WORD = re.compile(r"\w+")
 _SUPPORT = ("supported", "contradicted", "not stated")
@@ -254,3 +251,52 @@ def quote_occurs(quote: str, text: str) -> bool:
 def _words(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold()
     return f" {' '.join(_WORD.findall(plain))} "
+
+
+_CITATION = re.compile(r"(?<!\s)\s*+\[(\d+(?:\s*,\s*\d+)*)\]")
+_MOST_DIGITS = 9  # of the number of a context
+
+
+def without_marks(sentence: str) -> str:
+    """Return a sentence without citation marks such as ``[1, 2]``.
+
+    Example:
+        >>> without_marks("It rains [2].")
+        'It rains.'
+    """
+    return _CITATION.sub("", sentence)
+
+
+def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
+    """Return the citations ``[1]``, ``[2, 3]`` of an answer; numbers count the contexts from 1.
+
+    A number without a context is a citation to nothing: its context is the number itself.
+
+    Example:
+        >>> cited("It rains [2].", [Context("a", ""), Context("b", "")])
+        (Citation(context='b', text='It rains.'),)
+    """
+    found = []
+    for sentence in split_sentences(answer):
+        text = without_marks(sentence)
+        for mark in _CITATION.finditer(sentence):
+            for digits in map(str.strip, mark.group(1).split(",")):
+                number = int(digits) if len(digits) <= _MOST_DIGITS else 0
+                known = 1 <= number <= len(contexts)
+                to = contexts[number - 1].id if known else f"[{number or digits}]"
+                found.append(Citation(to, text))
+    return tuple(found)
+
+
+def sentence_claims(record: AnswerRecord) -> ClaimSet:
+    """Return the sentences of answer and reference as claims; an abstention makes none."""
+
+    def claims(text: str | None) -> tuple[Claim, ...] | None:
+        if text is None:
+            return None
+        if abstains(text):
+            return ()
+        return tuple(Claim(without_marks(sentence)) for sentence in split_sentences(text))
+
+    reference = claims(record.reference)
+    return ClaimSet(claims(record.answer), reference, reference)

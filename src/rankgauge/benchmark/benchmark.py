@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.journal import Again
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
-from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number, of_kind
@@ -96,12 +96,12 @@ class Benchmark:
         """Add a query.
 
         Args:
-            query_id: Its id; one that is there already is refused.
+            query_id: Its id; one that already exists is refused.
             text: What is asked.
             relevant: The ids of the relevant documents, or a mapping of document id to grade.
 
         Raises:
-            InputError: If the id is there already, or anything is of the wrong kind.
+            InputError: If the id already exists, or anything is of the wrong kind.
         """
         of_kind("the text of a query", text, str, "give it as text", where=f"query {query_id!r}")
         if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
@@ -115,7 +115,7 @@ class Benchmark:
         name = truth.query_ids[0]
         if name in self._added or name in self.collection.queries or name in (self._given or ()):
             raise InputError(
-                f"query {name!r} is there already", where="add_query",
+                f"query {name!r} already exists", where="add_query",
                 fix="give every query a unique id",
             )  # fmt: skip
         self._added[name] = Query(name, text)
@@ -192,7 +192,7 @@ class Benchmark:
         at any moment, it goes on where it stopped when it is called again with the same store.
 
         Args:
-            name: What the run is called in tables; one that is there already is replaced.
+            name: What the run is called in tables; one that already exists is replaced.
             retriever: An object with ``index`` and ``search`` (:class:`Retriever`), or a callable
                 of a text that returns ids, pairs of id and score, or documents with an id, best
                 first; either may be async. Or a saved run: a :class:`Run`, or the path of its file.
@@ -318,7 +318,7 @@ def check_prices(prices: Any) -> None:
 
 def _retriever(given: Any) -> Any:
     if isinstance(given, Run | str | os.PathLike):
-        from rankgauge.retrievers.saved_run import SavedRun
+        from rankgauge.retrievers.baselines import SavedRun
 
         return SavedRun(given, missing="empty")
     responses_of(given)  # refuses inputs that are not retrievers before anything is made

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rankgauge.benchmark.comparison import before_after
-from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
+from rankgauge.benchmark.comparison import ParetoPoint, before_after, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number, number

@@ -15,12 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.calls import ask
+from rankgauge.benchmark.calls import Limits, ask
 from rankgauge.benchmark.journal import Response
-from rankgauge.benchmark.limits import Limits
 from rankgauge.benchmark.progress import Progress
+from rankgauge.core.files import write_atomically
 from rankgauge.corpus.collection import Query
-from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import has_index
 
 _LEVEL = 0.95
@@ -125,17 +124,14 @@ class Latency:
             InputError: If it cannot be written.
         """
         import csv
+        import io
 
-        try:
-            with Path(path).open("w", encoding="utf-8", newline="") as stream:
-                writer = csv.writer(stream, lineterminator="\n")
-                writer.writerow(("query", "latency"))
-                writer.writerows(self.seconds.items())
-        except OSError as error:
-            raise InputError(
-                f"cannot be written: {error.strerror}", where=str(path),
-                fix="check that the folder exists and is writable",
-            ) from None  # fmt: skip
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(
+            [("query", "latency"), *self.seconds.items()]
+        )
+        with write_atomically(path) as stream:
+            stream.write(text.getvalue().encode())
 
 
 @lru_cache(maxsize=64)

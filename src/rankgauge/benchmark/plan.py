@@ -7,7 +7,6 @@ import importlib
 import inspect
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,11 +14,12 @@ from typing import Any
 
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark, check_prices
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.code_hash import remember_arguments
-from rankgauge.benchmark.limits import Limits
 from rankgauge.core.arguments import integer
+from rankgauge.core.files import read_toml
 from rankgauge.corpus.collection import Collection
-from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import parse_all
 from rankgauge.retrievers.protocol import describe_error
 
@@ -131,17 +131,7 @@ class BenchmarkPlan:
                 measures=("nDCG@10", "R@5", "P@5", "RR"),
                 store=place.resolve().with_name(f"{place.resolve().name}.runs"),
             )
-        try:
-            data = tomllib.loads(place.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(
-                f"cannot be read: {error.strerror}", where=str(path),
-                fix="check the path",
-            ) from None  # fmt: skip
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FormatError(
-                f"not valid TOML: {error}", path=str(path), fix="fix this line"
-            ) from None
+        data = read_toml(path, missing="check the path", fix="fix this line")
         with _in_file(place):
             return _PlanReader(place).plan(data)
 
@@ -195,14 +185,6 @@ class BenchmarkPlan:
         """
         return _nested_settings(self, name, ())
 
-    def make(self, table: Mapping[str, Any], bench: Benchmark) -> Any:
-        """The retriever that a table describes.
-
-        Raises:
-            FormatError: For options that do not fit.
-        """
-        return _PlanBuilder(self, bench).table(table)
-
     def check(self) -> None:
         """Refuse unknown types and options of all retrievers before any is made.
 
@@ -211,17 +193,6 @@ class BenchmarkPlan:
         """
         for one in self.retrievers:
             _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
-
-    def builder(self, bench: Benchmark) -> Callable[[str], Any]:
-        """A function that makes the retriever of a name; a part of several is made once.
-
-        Only the part of a chunked one is made for it alone: it holds chunks. The function raises
-        FormatError for options that do not fit, and for parts that go in a circle.
-
-        Args:
-            bench: The benchmark that they are run over; some are made from its judgments.
-        """
-        return _PlanBuilder(self, bench).named
 
 
 @contextlib.contextmanager
@@ -388,8 +359,12 @@ def _circle(path: Path, names: Iterable[str]) -> FormatError:
     )  # fmt: skip
 
 
-class _PlanBuilder:
-    """Makes the objects of a plan, each once."""
+class PlanBuilder:
+    """Makes the retrievers of a plan; a part of several is made once.
+
+    Only the part of a chunked one is made for it alone: it holds chunks. FormatError is raised for
+    options that do not fit, and for parts that go in a circle.
+    """
 
     def __init__(
         self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()
@@ -401,6 +376,7 @@ class _PlanBuilder:
         self._making = list(making)
 
     def named(self, name: str, by: str = "retrievers") -> Any:
+        """The retriever of this name."""
         if name in self._made:
             return self._made[name]
         if name not in self._planned:
@@ -417,13 +393,10 @@ class _PlanBuilder:
             self._making.pop()
         return self._made[name]
 
-    def table(self, table: Mapping[str, Any]) -> Any:
-        return self.value("", table, "explore")
-
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self._plan.path, kind, options, where)
         # What takes in chunks cannot hold the documents besides: its parts are its own.
-        maker = _PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        maker = PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CUT else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _CALLS:
             return self._imported(made, where)

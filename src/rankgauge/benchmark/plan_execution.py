@@ -15,8 +15,8 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
-from rankgauge.benchmark.plan import BenchmarkPlan
-from rankgauge.benchmark.reuse import Again
+from rankgauge.benchmark.journal import Again
+from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.data.fingerprints import fingerprint
@@ -64,12 +64,12 @@ def run_plan(
     chosen = plan.chosen(only)
     plan.check()
     bench = plan.load(store=store, progress=progress)
-    build = plan.builder(bench)
+    builder = PlanBuilder(plan, bench)
     built: dict[str, Any] = {}
     failed: dict[str, RankgaugeError] = {}
     for planned in chosen:
         try:
-            built[planned.name] = build(planned.name)
+            built[planned.name] = builder.named(planned.name)
         except (FormatError, UnknownName):
             raise  # an error of the plan: nothing runs before it is fixed
         except RankgaugeError as error:
@@ -209,7 +209,7 @@ def explore_plan(
         table = copy.deepcopy(today)
         for setting, value in configuration.items():
             _write(table, setting, value)
-        return plan.make(table, bench)
+        return PlanBuilder(plan, bench).value("", table, "explore")
 
     found = explore(
         build,

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from rankgauge.checks.checked_run import CheckedRun
-from rankgauge.checks.kinds import FINDING_KINDS
+from rankgauge.checks.effects import without_repeats
 from rankgauge.checks.pair_checks import check_pair
 from rankgauge.checks.qrels_checks import Scale, check_qrels
 from rankgauge.checks.readers import given_qrels, given_runs
-from rankgauge.checks.result import CheckResult
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.checks.run_checks import check_lines, check_run, check_runs, run_notes
-from rankgauge.checks.table_fixes import without_repeats
 from rankgauge.checks.text_checks import check_texts, collection_of
 from rankgauge.core.findings import ASCENDING_SCORES
 from rankgauge.data.qrels import Qrels

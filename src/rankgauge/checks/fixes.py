@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.checks.copies import copy_lines, copy_name
-from rankgauge.checks.kinds import FINDING_KINDS
+from rankgauge.checks.effects import negated, ranks_as_scores, without_own, without_repeats
 from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
-from rankgauge.checks.result import CheckResult
-from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many

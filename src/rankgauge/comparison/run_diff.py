@@ -290,7 +290,7 @@ def diff(
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run_a: The run that was: anything that :meth:`Run.of` takes.
         run_b: The run that is.
-        measure: The measure that says which queries gain and lose.
+        measure: The measure by which queries gain and lose.
         collection: The texts of the ids, or their folder: shows queries and titles.
         queries: The queries to show, changed or not. By default those that changed most.
         most: How many of the largest losses are shown, and how many of the largest gains; equal

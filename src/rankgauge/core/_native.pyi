@@ -36,6 +36,23 @@ def join_dicts(
     pools: list[tuple[str, ...]],
     by_id: bool,
 ) -> tuple[bytearray, bytearray] | None: ...
+def join_lines(
+    run: _Capsule,
+    judgments: _Capsule,
+    data: _Bytes,
+    start: int,
+    stop: int,
+    fields: tuple[int, int, int, int, int],
+    last: bool,
+    by_id: bool,
+    /,
+) -> tuple[int, int] | None: ...
+def joined_lines(
+    run: _Capsule, /
+) -> tuple[
+    bytearray, bytearray, bytearray, bytearray, tuple[int, ...], list[bytes], dict[int, bytes]
+]: ...
+def lines_run(names: list[bytes], heads: int, documents: int, /) -> _Capsule: ...
 def measure_dicts(
     run: Mapping[str, Mapping[str, float]],
     names: dict[str, int],

@@ -24,7 +24,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
-from rankgauge.corpus.loading.folders import file_set, other_splits
+from rankgauge.corpus.loading import file_set, other_splits
 from rankgauge.corpus.scan import Scan, folded, scan
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run

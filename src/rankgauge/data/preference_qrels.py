@@ -89,7 +89,6 @@ class PreferenceQrels(SpecialQrels):
             "group": ("group_id", "group", "judgment_group", "jg", "assessor", "assessor_id"),
             "subgroup": ("subgroup_id", "subgroup", "sub_group", "judgment_sub_group", "jsg"),
         },
-        numbers=frozenset(),
         example="q1 ann 1 d1 2",
         mapping=_MAPPING,
         rows_of=_rows_of,
@@ -126,7 +125,7 @@ class PreferenceQrels(SpecialQrels):
         only = Ids.of([_ONLY]).take(np.zeros(len(table), dtype=np.int64))
         rows = WideRows(
             table.queries.take(query), table.docs, table.values,
-            {"group": only, "subgroup": only}, {}, table.source or "judgments", table.lines,
+            {"group": only, "subgroup": only}, table.source or "judgments", table.lines,
         )  # fmt: skip
         note = f"{rows.source}: {_ORDINARY}"
         return cls._made(rows, query, table.queries, *table.notes, note)

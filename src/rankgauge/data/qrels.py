@@ -89,7 +89,7 @@ class Qrels(Pairs):
         if isinstance(source, Qrels):
             return source
         if isinstance(getattr(type(source), "reads", None), str):
-            # Special judgments (`data.special_judgments`) contain ordinary ones.
+            # Special judgments (`data.special_qrels`) contain ordinary ones.
             return cls.of(source.qrels)
         if isinstance(source, Pairs):  # a run, which this module does not know
             raise InputError(

@@ -54,7 +54,6 @@ class SampledQrels(SpecialQrels):
         words="judgments of a sample",
         fields=("query", "-iteration", "document", "stratum", "grade"),
         columns={"stratum": ("stratum", "stratum_id", "strata")},
-        numbers=frozenset(),
         example="q1 0 d1 2 -1",
         mapping=_MAPPING,
         rows_of=_rows_of,

@@ -68,7 +68,6 @@ class SubtopicQrels(SpecialQrels):
                 "aspect", "nugget_id", "nugget", "iteration",
             )
         },
-        numbers=frozenset(),
         example="q1 2 d1 1",
         mapping=_MAPPING,
         rows_of=_rows_of,

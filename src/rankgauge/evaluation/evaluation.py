@@ -25,6 +25,7 @@ from rankgauge.evaluation.partial import (
     finish,
     make_context,
     measure_block,
+    measure_file,
     merge,
 )
 from rankgauge.evaluation.plan import Plan
@@ -284,9 +285,15 @@ def _refuse_many_values(context: Context, memory: int) -> None:
 def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
     if not reads:
         return Qrels.of(source)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
+    return _special_qrels(reads).of(source)
 
-    return SPECIAL_QRELS[reads].of(source)
+
+def _special_qrels(reads: str) -> type[SpecialQrels]:
+    """The class of judgments that measures read, loaded only where one asks for them."""
+    from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
+
+    kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
+    return next(kind for kind in kinds if kind.reads == reads)
 
 
 def _fitting_judgments(source: Any, reads: str, memory: int) -> Qrels | SpecialQrels | StoredQrels:
@@ -324,7 +331,8 @@ def _read_records(
 def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[Partial]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
-        return map_blocks(run, lambda block: measure_block(block, context), memory=memory)
+        found = measure_file(run, context) if memory is None else None
+        return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
     return [measure_block(block, context) for block in _blocks_of(run)]
 
 
@@ -434,6 +442,4 @@ def read_judgments(
         return _fitting_judgments(source, "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
-
-    return SPECIAL_QRELS[reads].read(path, format)
+    return _special_qrels(reads).read(path, format)

@@ -269,7 +269,7 @@ class _Trials:
 
     def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
         """A way, by its values and the queries that are averaged."""
-        mean = measure.mean(values[kept].tolist())
+        mean = measure.mean(values[kept])
         if self.given.values:
             have = ~np.isnan(self.values)
             matched = int(np.count_nonzero(self.close(values, kept)))

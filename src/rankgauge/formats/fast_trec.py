@@ -11,9 +11,9 @@ fields, both edges of every field are looked for.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,60 @@ def quick_pieces(
         data[AROUND : AROUND + end - rest] = data[rest:end].copy()
         end += AROUND - rest
         rows.clear()
+
+
+class LinesPiece(NamedTuple):
+    """Whole lines of a text."""
+
+    data: _Bytes  # with at least `AROUND` - 1 bytes after the lines
+    start: int  # where the first one begins
+    stop: int  # after the line feed of the last one
+    fields: tuple[int, int, int, int, int]  # fields of a line; query, document, number, rank (-1)
+    last: bool  # whether no line follows
+
+
+def pass_lines(
+    stream: BinaryIO, start: bytes, layout: Layout, read: Callable[[LinesPiece], int | None]
+) -> bool:
+    """Pass the lines of a text to a function, a piece at a time; false if they are declined.
+
+    The function returns where the last query begins, whose lines it gets again with those that
+    follow; None if it declines.
+    """
+    data = np.zeros(len(start) + _PIECE + 2 * AROUND, dtype=np.uint8)
+    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
+    end, shape, ended = AROUND + len(start), None, False
+    while not ended:
+        check_stopped()
+        room = len(data) - AROUND
+        size = read_into(stream, data[end:room])
+        if size is None:
+            return False
+        end += size
+        ended = end < room
+        stop = _text_end(data, AROUND, end if ended else _last_line(data, AROUND, end))
+        if stop < 0:
+            return False
+        if ended:
+            data[stop] = _LINE
+        stop = _next_line(data, stop)
+        if shape is None:
+            shape = _Shape.of(_first_line(data, AROUND, stop), layout)
+        if shape is None:
+            return False
+        fields = (shape.width, shape.query, shape.doc, shape.number, -1)
+        taken = read(LinesPiece(data, AROUND, stop, fields, ended))
+        if taken is None:
+            return False
+        if taken == AROUND:
+            # One query needs more room.
+            if len(data) > _BLOCK:
+                return False
+            data = np.concatenate([data, np.zeros_like(data)])
+        else:
+            data[AROUND : AROUND + end - taken] = data[taken:end].copy()
+            end += AROUND - taken
+    return True
 
 
 class _Lines:

@@ -28,7 +28,7 @@ _UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
 _ZIP = ("a zip archive", "unpack it, and name a file in it")
 _ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
 _TAR, _TAR_AT = b"ustar", 257
-_FRAME = "read it with pandas or polars, and pass the data frame"
+_FRAME = "read the file with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
 # How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO
+from contextlib import contextmanager
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
-from rankgauge.formats.fast_trec import UnevenLinesError, quick_pieces
+from rankgauge.formats.fast_trec import LinesPiece, UnevenLinesError, pass_lines, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
@@ -189,6 +190,45 @@ def read_blocks(
     Then `read_table` reads it, or reports the error. A table is valid until the next is
     asked for.
     """
+    with _opened_lines(source, layout) as text:
+        if text is None:
+            yield None
+            return
+        line = text.number if ranks else None
+        pieces = quick_pieces(text.stream, text.start, text.name, layout, line=line)
+        try:
+            for block in whole_queries(pieces):
+                yield (
+                    read_third_column(block, text.name, text.third)
+                    if text.three and layout is RUN
+                    else block
+                )
+        except (ScatteredQueriesError, UnevenLinesError, FormatError):
+            yield None
+
+
+def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece], int | None]) -> bool:
+    """Pass the lines of a TREC file to a function as `pass_lines`; false for any other file."""
+    with _opened_lines(source, layout) as text:
+        if text is None or text.three:
+            return False
+        return pass_lines(text.stream, text.start, layout, read)
+
+
+class _LinesText(NamedTuple):
+    """A file of lines of fields, open."""
+
+    name: str
+    stream: BinaryIO  # at the second line
+    start: bytes  # the first line
+    number: int  # its number
+    three: bool  # whether it has three fields
+    third: str | None  # the format that says what the third is, if given
+
+
+@contextmanager
+def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]:
+    """Open a file of lines of fields; None for any other source."""
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
@@ -215,12 +255,7 @@ def read_blocks(
             yield None
             return
         third = None if given == "trec" else given
-        pieces = quick_pieces(stream, start, name, layout, line=number if ranks else None)
-        try:
-            for block in whole_queries(pieces):
-                yield read_third_column(block, name, third) if three and layout is RUN else block
-        except (ScatteredQueriesError, UnevenLinesError, FormatError):
-            yield None
+        yield _LinesText(name, stream, start, number, three, third)
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:

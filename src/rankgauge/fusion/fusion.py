@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -20,12 +19,12 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import NotInBlocksError, Run, named_runs, named_sources
+from rankgauge.data.run import Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.writers import write_tables
-from rankgauge.fusion.alignment import Alignment, Block, align, query_blocks
+from rankgauge.fusion.alignment import Alignment, Block, align, map_query_blocks
 
 # Far above any scale, and sums of products of two are still numbers.
 _MOST = 1e100
@@ -39,7 +38,7 @@ _PAIRS = 1 << 18
 
 @dataclass(frozen=True)
 class Fusion:
-    """A method of fusion with its parameters; None for those it does not read.
+    """A method of fusion with its parameters; None for defaults, and for those it does not read.
 
     Attributes:
         method: One of `FUSION_METHODS`.
@@ -168,7 +167,7 @@ def fuse(
             scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
             ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all
             are equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``:
-            1 - (r - 1) / n. ``none``: scores as they are.
+            1 - (r - 1) / n. ``none``: scores unchanged.
         weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
             part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
         k: The rank constant of ``rrf``, 60 if left out.
@@ -196,12 +195,8 @@ def fuse(
 def fuse_files(
     runs: Mapping[str, Any] | Iterable[Any],
     path: Source,
-    method: str = "rrf",
+    how: Fusion = Fusion("rrf"),
     *,
-    norm: str | None = None,
-    weights: Mapping[str, float] | Iterable[float] | None = None,
-    k: float | None = None,
-    phi: float | None = None,
     ties: Order = "trec",
     name: str | None = None,
 ) -> tuple[Fusion, int]:
@@ -212,16 +207,12 @@ def fuse_files(
     Args:
         runs: At least two, as for :func:`fuse`.
         path: The file to write, as for :func:`write_run`.
-        method: One of `FUSION_METHODS`.
-        norm: What is done to scores first.
-        weights: A number >= 0 for each run.
-        k: The rank constant of ``rrf``.
-        phi: The persistence of ``rbc``.
+        how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
         name: What the fused run is called; the method if left out.
 
     Returns:
-        How they were fused, and the number of queries.
+        How they were fused, with the defaults, and the number of queries.
 
     Example:
         >>> import pathlib, tempfile
@@ -234,15 +225,16 @@ def fuse_files(
     order_of(ties)
     named = named_sources(runs)
     names = [one for one, _ in named]
-    how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
+    given = {word: getattr(how, word) for word in ("norm", "weights", "k", "phi")}
+    how = Fusion.of(how.method, names, given)
     called = how.method if name is None else name
 
-    def write(sources: Sequence[Any]) -> int:
+    def write(blocks: Iterator[list[Run]]) -> int:
         count = 0
 
         def tables() -> Iterator[PairTable]:
             nonlocal count
-            for parts in query_blocks(sources):
+            for parts in blocks:
                 best = [ranked(part, ties=ties) for part in parts]
                 made = fuse_aligned(align(best), how, name=called, runs=names)
                 count += len(made)
@@ -251,10 +243,7 @@ def fuse_files(
         write_tables(tables(), path, RUN, called)
         return count
 
-    with suppress(NotInBlocksError, InputError):
-        return how, write([source for _, source in named])
-    # What was refused of a block is refused of the whole, with the numbers of its lines.
-    return how, write([Run.of(source) for _, source in named])
+    return how, map_query_blocks([source for _, source in named], write)
 
 
 def find_method(method: Any) -> str:

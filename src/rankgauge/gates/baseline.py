@@ -27,8 +27,6 @@ from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["Baseline", "BaselineQuery", "Noise", "input_faults"]
-
 _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
 # Of a normal distribution, 95% lie within so many standard deviations.

@@ -29,17 +29,6 @@ from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
 
-__all__ = [
-    "Decision",
-    "Reference",
-    "decide",
-    "loss_checks",
-    "queries_to_decide",
-    "refusal",
-    "testable_margin",
-    "untestable_margins",
-]
-
 LEVEL = 0.95
 ALPHA_FAIL = 0.01
 _POWER_80 = 0.8416212335729143

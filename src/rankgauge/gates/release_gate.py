@@ -26,8 +26,6 @@ from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 
-__all__ = ["gate"]
-
 _FEW_QUERIES = 25
 _HOLES = 0.05
 

@@ -13,8 +13,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss", "shown_margin"]
-
 GateVerdict: TypeAlias = Literal["PASS", "IDENTICAL", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
 
 # From the best to the worst, each with its exit code.

@@ -9,7 +9,9 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.judging.agreement import (
         AgreementRow as AgreementRow,
+        DisputedSet as DisputedSet,
         JudgingAgreement as JudgingAgreement,
+        disputed_sets as disputed_sets,
         measure_agreement as measure_agreement,
     )
     from rankgauge.judging.answers import (
@@ -23,10 +25,6 @@ if TYPE_CHECKING:
         write_events as write_events,
     )
     from rankgauge.judging.demo import demo_project as demo_project
-    from rankgauge.judging.disagreements import (
-        DisputedSet as DisputedSet,
-        disputed_sets as disputed_sets,
-    )
     from rankgauge.judging.events import (
         ROLES as ROLES,
         Candidate as Candidate,
@@ -115,11 +113,10 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "agreement": "AgreementRow JudgingAgreement measure_agreement",
+        "agreement": "AgreementRow DisputedSet JudgingAgreement disputed_sets measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
         "demo": "demo_project",
-        "disagreements": "DisputedSet disputed_sets",
         "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
         " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",

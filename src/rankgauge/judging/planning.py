@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
 
 from rankgauge.comparison.differences import paired_differences
 from rankgauge.core.arguments import integer, number
@@ -42,6 +41,8 @@ class JudgingPlan(Result):
         agreement: Half of the width of the interval of alpha that is wanted.
         hours: Hours of work, by the seconds that a task takes.
     """
+
+    _attributes = "*"
 
     difference: float
     sd: float
@@ -90,9 +91,6 @@ class JudgingPlan(Result):
             f"{many(self.questions, 'question')} and {self.judgments:,} judgments detect a "
             f"difference of {self.difference:g} with {self.power:.0%} power"
         )
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
 
     def _notes(self) -> Iterator[str]:
         if self.overlap < self.overlap_needed:

@@ -7,7 +7,7 @@ import random as randomness
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -79,6 +79,8 @@ class PoolReport(Result):
         ranking: What the language model ranked and could not rank; None without a model.
     """
 
+    _attributes = "*"
+
     k: int
     questions: int
     empty: tuple[str, ...]
@@ -135,9 +137,6 @@ class PoolReport(Result):
     def _heading(self) -> str:
         pooled = many(self.questions - len(self.empty), "question")
         return f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def pool_warning(kinds: Iterable[str]) -> str:

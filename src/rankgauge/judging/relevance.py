@@ -90,6 +90,8 @@ class Relevance(Result):
         warning: Warning about the pool; see :func:`pool_warning`.
     """
 
+    _attributes = "documents resolved counted excluded none_rates level warning"
+
     documents: tuple[DocumentRelevance, ...]
     resolved: Mapping[str, bool]
     counted: int
@@ -171,15 +173,10 @@ class Relevance(Result):
 
     def _data(self) -> dict[str, Any]:
         return {
-            "documents": [asdict(each) for each in self.documents],
-            "resolved": dict(self.resolved),
-            "counted": self.counted,
-            "excluded": dict(self.excluded),
+            **super()._data(),
             "none_rates": [
                 asdict(each) | {"consistent": each.consistent} for each in self.none_rates
             ],
-            "level": self.level,
-            "warning": self.warning,
         }
 
     def _notes(self, more: int) -> Iterable[str]:

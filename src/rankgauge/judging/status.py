@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
@@ -62,6 +61,8 @@ class ProjectStatus(Result):
         next_step: What to do next.
         warning: That a language model chose some of the documents, if so.
     """
+
+    _attributes = "*"
 
     where: str
     title: str
@@ -132,9 +133,6 @@ class ProjectStatus(Result):
         if self.warning:
             yield self.warning
         yield f"Next: {self.next_step}"
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def project_status(project: JudgingProject) -> ProjectStatus:

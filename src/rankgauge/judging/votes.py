@@ -136,6 +136,8 @@ class VoteReport(Result):
         [('d1', 1, 1), ('d2', 0, 1)]
     """
 
+    _attributes = "pairs sides credits credited uncredited"
+
     pairs: tuple[PairVotes, ...]
     sides: tuple[SideVotes, ...]
     credits: tuple[DocumentCredit, ...]
@@ -177,14 +179,7 @@ class VoteReport(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        return {
-            "pairs": [asdict(each) for each in self.pairs],
-            "sides": [asdict(each) for each in self.sides],
-            "credits": [asdict(each) for each in self.credits],
-            "credited": self.credited,
-            "uncredited": dict(self.uncredited),
-            "notes": list(self._notes(0)),
-        }
+        return super()._data() | {"notes": list(self._notes(0))}
 
     def summary(self) -> str:
         """Return the number of votes and the first pair of systems whose interval excludes 0.5."""

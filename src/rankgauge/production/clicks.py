@@ -207,15 +207,12 @@ class ImplicitJudgments(Result):
         ]
 
     def _data(self) -> dict[str, Any]:
-        table = self.data_table()
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        ranks = self.rank_table()
         return {
             **self.about,
             "scale": self._scale(),
-            "ranks": [dict(zip(ranks.columns, row, strict=True)) for row in ranks.rows],
+            "ranks": self.rank_table().records(),
             "texts": dict(self.texts),
-            "rows": rows,
+            "rows": self.data_table().records(),
         }
 
 

@@ -103,6 +103,8 @@ class ExperimentResult(Result):
         mixing: Standard deviation tau of the confidence sequence.
     """
 
+    _attributes = "where arms users questions ratio mismatch mismatched in_both mixing"
+
     where: str
     arms: tuple[str, str]
     users: tuple[int, int]
@@ -208,20 +210,9 @@ class ExperimentResult(Result):
         )  # fmt: skip
 
     def _data(self) -> dict[str, Any]:
-        rows = []
-        for each in self.differences:
-            fields = {name: getattr(each, name) for name in ArmDifference.__dataclass_fields__}
-            rows.append(fields | {"metric": each.metric.name})
-        days = [
-            {name: getattr(each, name) for name in DayDifference.__dataclass_fields__}
-            for each in self.days
-        ]
-        fields = {
-            name: getattr(self, name)
-            for name in ("where", "arms", "users", "questions", "ratio", "mismatch", "mismatched",
-                         "in_both", "mixing")
-        }  # fmt: skip
-        return fields | {"differences": rows, "days": days, "notes": list(self._notes())}
+        rows = [vars(each) | {"metric": each.metric.name} for each in self.differences]
+        more = {"differences": rows, "days": self.days, "notes": list(self._notes())}
+        return super()._data() | more
 
     def _notes(self) -> Iterator[str]:
         (base, new), first = self.arms, self.primary

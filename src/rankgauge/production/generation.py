@@ -87,6 +87,8 @@ class GeneratedQuestions(Result):
         dry_run: Whether nothing was sent.
     """
 
+    _attributes = "*"
+
     proposals: tuple[ProposedQuestion, ...]
     model: str
     prompts: Mapping[str, str]
@@ -171,9 +173,6 @@ class GeneratedQuestions(Result):
         """Return how many questions were accepted, and the statement on them."""
         number = len(self.questions)
         return f"{self.model}: {many(number, 'question')} of {len(self.proposals)}; {STATEMENT}"
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def generate_questions(  # noqa: PLR0913 - each is a decision of its own

@@ -301,8 +301,7 @@ class InterleavingResult(Result):
         return f"{self.a} is {self.verdict} than {self.b} by interleaving: {numbers}"
 
     def _data(self) -> dict[str, Any]:
-        names = (name for name in self.__dataclass_fields__)
-        return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
+        return vars(self) | {"verdict": self.verdict}
 
     def _notes(self) -> Iterator[str]:
         yield (

@@ -154,14 +154,8 @@ class ProductionHealth(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        return {
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "offline": self.offline,
-            "online": self.online,
-            "drift": self.drift,
-            **super()._data(),
-        }
+        names = ("verdict", "sentence", "offline", "online", "drift")
+        return {name: getattr(self, name) for name in names} | super()._data()
 
     def summary(self) -> str:
         """Return the verdict as a sentence."""

@@ -19,7 +19,7 @@ from rankgauge.core.abstention import (
 from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
 from rankgauge.production.online_result import (
     PERIODS,
     MetricChange,
@@ -27,7 +27,6 @@ from rankgauge.production.online_result import (
     OnlineValue,
     check_threshold,
 )
-from rankgauge.production.thresholds import Threshold
 
 if TYPE_CHECKING:
     from rankgauge.production.log import EventLog

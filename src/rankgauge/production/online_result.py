@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rankgauge import stats
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.metrics import OnlineMetric, metrics_of
-from rankgauge.production.thresholds import Threshold, ThresholdCheck, ThresholdVerdict
+from rankgauge.production.metrics import (
+    OnlineMetric,
+    Threshold,
+    ThresholdCheck,
+    ThresholdVerdict,
+    metrics_of,
+)
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -259,14 +264,9 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def _data(self) -> dict[str, Any]:
+        names = ("where", "questions", "clusters", "first", "last", "by", "parameters")
         return {
-            "where": self.where,
-            "questions": self.questions,
-            "clusters": self.clusters,
-            "first": self.first,
-            "last": self.last,
-            "by": self.by,
-            "parameters": dict(self.parameters),
+            **{name: getattr(self, name) for name in names},
             "thresholds": [
                 {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
                 for c in self.checks

@@ -77,6 +77,8 @@ class QuestionSample(Result):
         known: How often each excluded question was asked, by its id; 0 if it was not.
     """
 
+    _attributes = "*"
+
     source: str
     by: str
     seed: int
@@ -125,9 +127,6 @@ class QuestionSample(Result):
             f"{many(len(self.questions), 'question')} drawn by {self.by} from {questions:,} "
             f"distinct ones ({searches:,} searches)"
         )
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def sample_questions(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, heads_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of
+from rankgauge.data.join import match
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import of_queries
 from rankgauge.profiles.deviations import Case, Deviation
@@ -163,18 +163,8 @@ def _of_relevant_queries(case: Case) -> PairTable:
 
 def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> IntArray:
     """The rows of the judgments whose document is in the run with a score that is wanted."""
-    run = case.run.table
-    numbers = {query: number for number, query in enumerate(run.queries.tolist())}
-    docs, kept = run.docs.tolist(), wanted(run.values).tolist()
-    judged, mine = case.qrels.table, case.qrels.table.docs.tolist()
-    ends, found = judged.offsets.tolist(), []
-    for query, (start, stop) in zip(judged.queries.tolist(), pairwise(ends), strict=True):
-        number = numbers.get(query)
-        if number is not None:
-            rows = range(int(run.offsets[number]), int(run.offsets[number + 1]))
-            known = {docs[row] for row in rows if kept[row]}
-            found += [row for row in range(start, stop) if mine[row] in known]
-    return np.array(found, dtype=np.int64)
+    rows, judged = match(case.qrels, case.run)
+    return distinct(judged[wanted(case.run.table.values[rows])])
 
 
 def _retrieved_only(case: Case) -> PairTable:

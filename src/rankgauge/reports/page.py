@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -44,7 +43,7 @@ from rankgauge.reports.sections import (
     deciding_difference,
     diagnosis_section,
 )
-from rankgauge.reports.templating import asset, environment, script_digest
+from rankgauge.reports.templating import asset, page
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
@@ -404,34 +403,23 @@ class _Report:
         inputs: Table,
         diagnosed: str = "",
     ) -> str:
-        script = asset("page.js")
         queries = Queries(
             self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
         )
-        return (
-            environment()
-            .get_template("page.html")
-            .render(
-                title=title,
-                date=date,
-                facts=self._facts(),
-                bottom_line=list(self._bottom_line(diagnosed)),
-                warnings=list(self._warnings()),
-                sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
-                queries=queries.table(),
-                details=list(self._details(queries)),
-                inputs=inputs,
-                policies=self.evaluations[0].policies.describe(),
-                settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
-                test=self._test(),
-                notes=notes_of(self.evaluations),
-                measures=list(self._measures()),
-                version=metadata.version("rankgauge"),
-                style=asset("page.css"),
-                script=script,
-                script_digest=script_digest(script),
-            )
-        )
+        return page(
+            "page.html", script=asset("page.js"), title=title, date=date, facts=self._facts(),
+            bottom_line=list(self._bottom_line(diagnosed)),
+            warnings=list(self._warnings()),
+            sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
+            queries=queries.table(),
+            details=list(self._details(queries)),
+            inputs=inputs,
+            policies=self.evaluations[0].policies.describe(),
+            settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
+            test=self._test(),
+            notes=notes_of(self.evaluations),
+            measures=list(self._measures()),
+        )  # fmt: skip
 
     def _measures(self) -> Iterator[tuple[str, str]]:
         """The meaning of each measure; those that differ only in the cut-off together."""

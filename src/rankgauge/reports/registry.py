@@ -30,7 +30,8 @@ _MODULES = {
     "Comparison": "comparisons",
     "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
-    "DriftReport": "drift",
+    "DistributedComparison": "comparisons",
+    "DriftReport": "production",
     "HistoryComparison": "histories",
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
@@ -40,18 +41,17 @@ _MODULES = {
     "Exploration": "benchmarks",
     "GateResult": "gates",
     "ImplicitJudgments": "production",
-    "JudgingAgreement": "judging",
-    "OnlineMetrics": "production",
-    "ProductionHealth": "production",
-    "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
-    "Relevance": "judging",
     "Reproduction": "reconciliations",
     "RunDiff": "diffs",
     "TieReport": "comparisons",
     "Trend": "histories",
-    "VoteReport": "judging",
 }
+# Results whose report is their table, short or full.
+_WITH_FULL_TABLE = frozenset({
+    "JudgingAgreement", "OnlineMetrics", "ProductionHealth", "ProjectStatus", "Relevance",
+    "VoteReport",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Options:
         full: Everything, where a report is short otherwise.
         quiet: Numbers only: tables without titles, marks and notes.
         per_query: The values of every query instead of the means.
-        transposed: Runs down and measures across.
+        transposed: Print runs as rows and measures as columns.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
         last: The latest so many entries of a history; all if None.
         measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
@@ -99,6 +99,7 @@ class Report:
 
 
 _DEFAULT = Report(lambda result, _format, _options: (result.table(),))
+_FULL_TABLE = Report(lambda result, _format, options: (result.table(full=options.full),))
 _NO_OPTIONS = Options()
 
 
@@ -117,7 +118,7 @@ def render(
 
     Raises:
         UnknownName: For a format that the result does not have.
-        InputError: If there is no result.
+        InputError: If there are no results.
 
     Example:
         >>> import rankgauge
@@ -128,7 +129,7 @@ def render(
     """
     results = (result,) if isinstance(result, Result) else tuple(result)
     if not results:
-        raise InputError("there is no result to report", fix="give at least one")
+        raise InputError("there are no results to report", fix="give at least one")
     report = _report_of(type(results[0]))
     known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
     if format not in known:
@@ -175,7 +176,7 @@ def _has_number(row: Sequence[Cell]) -> bool:
 
 def _report_of(kind: type[Result]) -> Report:
     if kind.__name__ not in _MODULES:
-        return _DEFAULT
+        return _FULL_TABLE if kind.__name__ in _WITH_FULL_TABLE else _DEFAULT
     module = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}")
     report: Report = module.REPORTS[kind]
     return report

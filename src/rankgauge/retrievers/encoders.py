@@ -20,11 +20,6 @@ from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.retrievers.base import CallableDelegate
 
-__all__ = [
-    "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder", "encoder_of",
-    "named_encoder",
-]  # fmt: skip
-
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
 _LONG = 8

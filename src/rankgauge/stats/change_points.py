@@ -14,15 +14,6 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, seed_of
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
-__all__ = [
-    "FEWEST_PERIODS",
-    "ChangePoint",
-    "LinearTrend",
-    "find_change_points",
-    "first_change",
-    "linear_trend",
-]
-
 LEAST = 3  # periods on each side of a change
 FEWEST_PERIODS = 8  # periods needed to search for changes and to fit a line
 

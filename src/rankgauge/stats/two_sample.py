@@ -12,8 +12,6 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, blocks, check_draws, check_share
 
-__all__ = ["AreaEstimate", "LabelScores", "TwoSampleTest", "area_under_curve"]
-
 _FOLDS = 5
 _NEIGHBORS = 10
 _PENALTY = 1.0  # times the number of points that a fold is fitted to

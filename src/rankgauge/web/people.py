@@ -10,7 +10,7 @@ from starlette.routing import Route
 from rankgauge.errors import InputError
 from rankgauge.judging import ROLES, Judge
 from rankgauge.web.pages import see_other
-from rankgauge.web.visits import ADMINS, LEADS, Visit, visited
+from rankgauge.web.sessions import ADMINS, LEADS, Visit, visited
 
 
 def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> Response:

@@ -21,7 +21,7 @@ from rankgauge.judging import (
 )
 from rankgauge.web.display import guideline_html
 from rankgauge.web.pages import see_other
-from rankgauge.web.visits import LEADS, Visit, visited
+from rankgauge.web.sessions import LEADS, Visit, visited
 
 _MOST_GUIDELINE = 50_000
 
