@@ -139,7 +139,7 @@ def test_options_inside_parts_are_explored(write):
         ("[explore]\nretriever = 'bm52'\nspace = { b = [1] }", "'bm52'"),
         ("[explore]\nretriever = 'bm25'\nspace = { b = 0.5 }", "list of values"),
         ("[explore]\nretriever = 'bm25'\nspace = { b = [] }", "list of values"),
-        ("[explore]\nretriever = 'hybrid'\nspace = { 'of.7.b' = [1] }", "no part"),
+        ("[explore]\nretriever = 'hybrid'\nspace = { 'of.7.b' = [1] }", "not part"),
         ("[explore]\nretriever = 'bm25'\nspace = { bb = [1] }", "'bb'"),
         ("[explore]\nretriever = 'bm25'\nmethod = 'x'\nspace = { b = [1] }", "'x'"),
     ],
@@ -502,7 +502,7 @@ def test_repeats_count_the_queries_whose_value_changes(write, tmp_path):
     made = run_plan(plan, progress=False).bench
     (said,) = rankgauge.benchmark.repeat_plan(plan, made, 2, "RR")
     assert said.endswith(
-        "between 0.0000 and 0.0000 in 2 repetitions;  its value differs for 0 of 30 queries"
+        "between 0.0000 and 0.0000 in 2 repetitions; its value differs for 0 of 30 queries"
     )
 
 

@@ -216,7 +216,7 @@ def test_a_warning_is_shown_with_json(tmp_path):
     other.write_text("q01 Q0 unheard-of 1 1.0 x\n", encoding="utf-8")
     done = run("evaluate", QRELS, str(other), "-m", "AP", "--as", "json")
     assert json.loads(done.stdout)["measures"][0]["mean"] == 0.0
-    assert done.stderr.startswith("WARNING: no retrieved document is among the judged ones")
+    assert done.stderr.startswith("WARNING: no retrieved document is judged")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
@@ -225,7 +225,7 @@ def test_output_that_cannot_be_written_is_an_error():
     done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "cannot write" in done.stderr
-    assert "fbug in rankgauge" not in done.stderr
+    assert "a bug in rankgauge" not in done.stderr
 
 
 # ---- compare

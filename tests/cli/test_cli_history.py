@@ -168,7 +168,7 @@ def test_records_can_be_saved(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("history", "list"), "there is no history yet\nfix: keep an evaluation first"),
+        (("history", "list"), "there is no history yet\nfix: save an evaluation first"),
         (("history", "show", "1"), "there is no history yet"),
         (("history", "trend"), "there is no history yet"),
         (("history", "show", "one"), "'one' is not a valid integer"),

@@ -143,9 +143,9 @@ def test_a_model_ranks_candidates_and_answers_the_tasks_of_people(project):
     assert "small: 1 judgment, 0 missing" in done.stdout
     status = json.loads(run("judge", "status", project, "--as", "json").stdout)
     assert status["statuses"] == {"counted": 1, "model": 1}
-    assert "looking relevant" in status["warning"]
-    assert "looking relevant" in run("judge", "relevance", project).stdout
-    assert "looking relevant" in run("judge", "agreement", project).stderr
+    assert "looks relevant" in status["warning"]
+    assert "looks relevant" in run("judge", "relevance", project).stdout
+    assert "looks relevant" in run("judge", "agreement", project).stderr
 
 
 def test_a_model_needs_an_address_and_a_name(project):

@@ -48,7 +48,7 @@ def test_relevance_of_one_question(project):
     assert {line.split(",")[0] for line in done.stdout.splitlines()[1:]} == {"q2"}
     done = run("judge", "relevance", project, "--question", "nope")
     assert done.returncode == 2
-    assert "there are no questions 'nope'" in done.stderr
+    assert "there is no question 'nope'" in done.stderr
 
 
 def test_agreement_prints_alpha(project):

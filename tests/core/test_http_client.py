@@ -154,7 +154,7 @@ def test_a_status_says_whether_to_ask_again(status, retryable):
 
 
 @pytest.mark.parametrize(
-    ("headers", "expected"),
+    ("headers", "wanted"),
     [
         ({"Retry-After": "7"}, 7.0),
         ({"Retry-After-Ms": "250", "Retry-After": "7"}, 0.25),

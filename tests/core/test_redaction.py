@@ -74,7 +74,7 @@ def test_a_login_is_found_as_basic_sends_it():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "wanted"),
     [
         ("x-team: abc", "x-team: ***"),
         ('{"X-Team": "abc"}', '{"X-Team": "***"}'),
@@ -103,7 +103,7 @@ def test_known_secrets_are_redacted_as_whole_words_in_server_messages():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "wanted"),
     [
         ("https://me:word@example.org/a", "https://me:***@example.org/a"),
         ("https://me:w@rd@example.org/a", "https://me:***@example.org/a"),

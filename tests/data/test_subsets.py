@@ -58,7 +58,7 @@ def test_a_run_with_a_duplicate_document_is_not_cut():
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"), [("first", {"a": 2.0, "b": 1.0}), ("best", {"b": 3.0, "a": 2.0})]
+    ("policy", "wanted"), [("first", {"a": 2.0, "b": 1.0}), ("best", {"b": 3.0, "a": 2.0})]
 )
 def test_one_of_two_is_kept_before_ranks_are_counted(policy, wanted):
     rows = [("q", "b", 1.0), ("q", "a", 2.0), ("q", "b", 3.0), ("q", "c", 0.5)]

@@ -106,7 +106,7 @@ def test_two_documents_on_a_line_are_two(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "wanted"),
     [
         ("5 < 6 and 7 > 3", "5 < 6 and 7 > 3"),
         ("<john@example.com> wrote <b>this</b>", "<john@example.com> wrote this"),

@@ -291,7 +291,7 @@ def test_a_url_with_a_missing_slash_is_reported_without_its_password(act):
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
+    ("written", "wanted"),
     [
         ("postgresql://me:p@ss@host/db", "postgresql://me:p%40ss@host/db"),
         ("postgresql://me:p/s#s?@host/db", "postgresql://me:p%2Fs%23s%3F@host/db"),

@@ -28,7 +28,7 @@ def chunked(roll_up, **options):
 
 
 @pytest.mark.parametrize(
-    ("roll_up", "expected"),
+    ("roll_up", "wanted"),
     [
         # Of d1 the chunks score 1, 3 and 0; of d2 1, 2 and 0 (bike path there: 1); of d3 1.
         ("max", [("d1", 3.0), ("d2", 1.0), ("d3", 1.0)]),

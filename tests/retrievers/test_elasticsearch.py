@@ -133,7 +133,7 @@ def test_what_it_made_itself_it_may_replace(engine, make):
     retriever.index(DOCUMENTS)
     retriever.index(DOCUMENTS[:2])
     assert list(engine.indexes["pages"]["found"]) == [one.id for one in DOCUMENTS[:2]]
-    with pytest.raises(InputError, match="an index already exists"):
+    with pytest.raises(InputError, match="there is an index"):
         make().index(DOCUMENTS)
 
 
@@ -206,7 +206,7 @@ def test_a_definition_is_added_to_ours(engine, make):
 
 
 @pytest.mark.parametrize(
-    ("kind", "scheme", "expected"),
+    ("kind", "scheme", "wanted"),
     [
         (Elasticsearch, None, "ApiKey me:s3cr3t"),
         (Elasticsearch, "Bearer", "Bearer me:s3cr3t"),

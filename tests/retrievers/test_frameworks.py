@@ -10,7 +10,7 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 
 
 @pytest.mark.parametrize(
-    ("rows", "expected"),
+    ("rows", "wanted"),
     [
         ([("a", 2), ("b", 1.5), ("b", 1.0)], [("a", 2.0), ("b", 1.5)]),
         ([("a", 1.0), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]),
@@ -26,7 +26,7 @@ def test_a_ranking_of_rows_as_they_came(rows, wanted):
 
 
 @pytest.mark.parametrize(
-    ("own", "data", "key", "expected"),
+    ("own", "data", "key", "wanted"),
     [
         ("x", {"id": "y"}, None, "x"),
         ("x", {"id": "y"}, "id", "y"),
@@ -64,7 +64,7 @@ def test_settings_have_the_declared_values_the_options_and_a_version():
 
 @pytest.mark.parametrize("depth", [0, -1, 1.5, True, "10"])
 def test_depth_is_a_whole_number_from_one(depth):
-    with pytest.raises(InputError, match="is not possible"):
+    with pytest.raises(InputError, match="is not valid"):
         Mine("", settings=None, options={}, depth=depth)
 
 

@@ -207,7 +207,7 @@ def check_retriever_settings(retriever):
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "expected"),
+    ("said", "options", "wanted"),
     [
         (["d2", "d1"], {"hits": "", "id": "", "score": None}, ["d2", "d1"]),
         ([["d2", 0.5]], {"hits": "", "id": "[0]", "score": "[1]"}, [("d2", 0.5)]),
@@ -252,14 +252,14 @@ def test_paths_lead_to_hits(said, options, wanted):
         ({"a": []}, {"hits": "a[0].b"}, r"there is no 0 behind 'a', but list of 0"),
         ({"a": [1]}, {"hits": "a[1].b"}, r"there is no 1 behind 'a', but list of 1"),
         ({"hits": {"d1": 1}}, {}, r"hits leads to dict with d1, expected a list"),
-        ({"hits": [{"_id": "d1"}]}, {}, r"id='id' leads to nothing.*dict with _id"),
+        ({"hits": [{"_id": "d1"}]}, {}, r"id='id' does not exist.*dict with _id"),
         ({"hits": ["d1"]}, {}, r"there is no 'id', but str 'd1'"),
         ({"hits": [{"id": None, "score": 1}]}, {}, r"the id of a hit is NoneType"),
         ({"hits": [{"id": True, "score": 1}]}, {}, r"the id of a hit is bool"),
         ({"hits": [{"id": "", "score": 1}]}, {}, r"the id of a hit is str"),
         ({"hits": [{"id": "a", "score": "1"}]}, {}, r"the score of a hit is str '1'"),
         ({"hits": [{"id": "a", "score": float("nan")}]}, {}, r"the score of a hit is float nan"),
-        ({"hits": [{"id": "a"}]}, {}, r"score='score' leads to nothing"),
+        ({"hits": [{"id": "a"}]}, {}, r"score='score' does not exist"),
         (
             {"hits": [{"id": "a", "score": 0.1}, {"id": "b", "score": 0.4}]},
             {},
@@ -336,7 +336,7 @@ def test_a_description_that_is_none_is_named(options, message):
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("path", "wanted"),
     [
         ("", ()),
         ("a", ("a",)),

@@ -158,7 +158,7 @@ def test_many_documents_and_queries_come_in_batches():
 
 
 @pytest.mark.parametrize(
-    ("encoded", "expected"),
+    ("encoded", "wanted"),
     [
         ([[1.0], [1.0, 2.0]], "returned list for 2 texts"),
         ([[1.0, 2.0]], r"returned \(1, 2\) for 2 texts"),
@@ -176,7 +176,7 @@ def test_what_is_no_array_of_vectors_is_refused(encoded, wanted):
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("options", "wanted"),
     [
         ({"similarity": "cosin"}, "did you mean cosine"),
         ({"existing": True, "replace": True}, "omit one of them"),

@@ -497,7 +497,7 @@ class Reuse:
                 return
             journal.set_aside()
             self.remark = (
-                f"every query was asked anew: {why}; give it settings, or use "
+                f"every query was run again: {why}; give it settings, or use "
                 'again="resume" (--resume) where the earlier responses are right'
             )
 

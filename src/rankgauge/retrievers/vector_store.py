@@ -278,7 +278,7 @@ class VectorStore(CompositeRetriever, ABC):
         if not self._made and not self.replace:
             if self._described() is not None:
                 raise InputError(
-                    f"there is a collection {self.collection!r} already", where=self.TYPE,
+                    f"collection {self.collection!r} already exists", where=self.TYPE,
                     fix="search it with existing=True, drop it with replace=True, or give another "
                     "name",
                 )  # fmt: skip
