@@ -98,7 +98,7 @@ def check_retriever(
     Args:
         retriever: An object with ``index`` and ``search``, or a callable of a query's text.
         documents: Documents, or anything that :meth:`Collection.of` takes; the sample collection
-            if left out.
+            if omitted.
         queries: Queries, alike.
         k: How many documents to ask for.
         indexing: False for a retriever whose index is made elsewhere, so that what ``index()`` is
@@ -186,7 +186,7 @@ class _CheckedRetriever:
     """A retriever whose every response is checked against the contract.
 
     Attributes:
-        known: The ids it may return, None if nobody knows.
+        known: The ids it may return, None if unknown.
     """
 
     def __init__(self, retriever: Any, k: int) -> None:

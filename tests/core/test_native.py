@@ -259,6 +259,41 @@ def test_files_are_read_alike(tmp_path: Path, shape):
     )
 
 
+@pytest.mark.parametrize("piece", [300, 1 << 20])
+@pytest.mark.parametrize("ids", ["d{}", "document-number-{:09d}", "é{}", "d{}" + 80 * "x"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_files_read_whole_have_the_same_rows_and_fewer_bytes(
+    tmp_path, monkeypatch, piece, ids, shuffled
+):
+    monkeypatch.setattr(fast_trec, "_PIECE", max(piece, 8 * len(ids)))
+    rng = random.Random(piece)
+    rows = [
+        f"q{q} Q0 {ids.format(d)} {d} {rng.random()!r} t\n" for q in range(9) for d in range(50)
+    ]
+    if shuffled:
+        rng.shuffle(rows)
+    path = tmp_path / "a.run"
+    path.write_text("# a comment\n" + "".join(rows) + "\n \n")
+    compiled = read_table(path, RUN)
+    assert len(compiled.docs.data) == compiled.docs.lengths.sum() + 16
+    monkeypatch.setattr(native, "core", None)
+    plain = read_table(path, RUN)
+    assert compiled == plain
+    assert compiled.lines.tolist() == plain.lines.tolist()
+    assert (compiled.source, compiled.notes) == (plain.source, plain.notes)
+
+
+def test_ids_are_packed_only_where_there_is_room():
+    data = np.frombuffer(b"one two" + bytes(32), np.uint8)
+    starts, lengths, packed = np.array([0, 4]), np.array([3, 3]), np.zeros(22, np.uint8)
+    assert native.core.pack_ids(data, starts, lengths, 0, 2, packed[:21], 0) == -1
+    assert native.core.pack_ids(data, np.array([0, 4]), lengths, 0, 2, packed, 0) == 6
+    assert packed[:6].tobytes() == b"onetwo"
+    for wrong in ((np.array([38, 4]), lengths, 0, 2), (starts, lengths, 1, 3)):
+        with pytest.raises(ValueError, match="no ids"):
+            native.core.pack_ids(data, *wrong, packed, 0)
+
+
 DECIMALS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.floats(0, 1).map(repr),

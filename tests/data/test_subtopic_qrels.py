@@ -91,7 +91,7 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
         ({"q": ["d"]}, "for documents", '"subtopic": grade'),
         ([("q", "d", 1)], "expected query, subtopic, document, grade", "give rows"),
         ([("q", "s", "d", "x")], "grade 'x' is text, not a number", "as a number"),
-        ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "leave out"),
+        ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "remove"),
         ([("q", "s", "d", 1), ("q", "s", "d", 0)], "duplicate document 'd'", "keep one"),
         ([("q", "0", "d", 1)], "these judgments have no subtopics: all are of '0'", "q1 2 d1 1"),
         ({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, "for documents", "write"),
@@ -285,7 +285,7 @@ def test_a_file_is_read_as_the_measures_need_it(tmp_path: Path) -> None:
     assert isinstance(read_judgments(path, "AP"), Qrels)
     assert isinstance(read_judgments(path), Qrels)
     assert isinstance(read_judgments(path, "StRecall@5", format="trec"), SubtopicQrels)
-    with pytest.raises(rankgauge.UnknownName, match="in no format 'smart'"):
+    with pytest.raises(rankgauge.UnknownName, match="cannot be read from the format 'smart'"):
         read_judgments(path, "StRecall@5", format="smart")
 
 

@@ -300,7 +300,11 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
     for column, kind, message in (
         ("query_id", "double", "'query_id' has values of type double, which cannot be ids"),
         ("doc_id", "array<string>", "'doc_id' has values of type array<string>, which cannot be"),
-        ("query_id", "decimal(9,2)", "type decimal.9,2., which cannot be ids"),
+        (
+            "query_id",
+            "decimal(9,2)",
+            r"'query_id' has values of type decimal\(9,2\), which cannot be",
+        ),
         ("score", "date", "'score' has values of type date, which are no numbers"),
     ):
         wrong = run.withColumn(column, pyspark.sql.functions.lit(None).cast(kind))

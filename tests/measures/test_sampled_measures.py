@@ -149,7 +149,7 @@ def test_the_best_grade_of_each_query_is_its_level() -> None:
 @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
 def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
     judged, run = batch(7, queries=4)
-    with pytest.raises(InputError, match="not known for measures of samples"):
+    with pytest.raises(InputError, match="not available for measures of samples"):
         evaluate(judged_of(judged), run, ["AP", "infNDCG"], ties=ties)
 
 

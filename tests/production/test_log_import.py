@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.production import COLUMNS, EventLog, import_log, sources
-from rankgauge.production.log_import import LogFolder
+from rankgauge.production.log_folder import LogFolder
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -424,7 +424,7 @@ def test_a_row_with_none_of_its_events_is_refused(tmp_path):
     [
         ({"colums": {}}, "'colums' is not part of a mapping"),
         ({"columns": {"when": "ts"}}, "no event has a field 'when'"),
-        ({"columns": {"time": "ts", "kind": 3}}, "is no column"),
+        ({"columns": {"time": "ts", "kind": 3}}, "is not a column"),
         ({"columns": {"time": "ts"}}, "there is no column for the kind"),
         ({"columns": {"kind": "t"}}, "there is no column for the time"),
         ({"columns": {"time": "t", "kind": "k"}, "kinds": {"x": "tap"}}, "'tap' is no kind"),

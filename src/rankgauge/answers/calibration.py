@@ -43,8 +43,8 @@ def calibrate(
 ) -> Calibration:
     """Compare the verdicts of a judge with labels of people.
 
-    Of several labels of people on an item, the majority counts; of several versions of a prompt,
-    the latest; of its replicates, the majority. Items without a majority are left out.
+    If an item has several labels of people, or replicates, the majority counts; of several versions
+    of a prompt, the latest. Items without a majority are excluded.
 
     Args:
         answers: The answers of one system or several.

@@ -105,9 +105,9 @@ class RelationCalibration:
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Result):
-    """How well a judge agrees with people, for each relation. Made by :func:`calibrate`.
+    """Agreement of a judge with people, for each relation. Returned by :func:`calibrate`.
 
-    It holds for this judge, this version of its prompt, and these relations only.
+    It is valid only for this judge, this version of its prompt, and these relations.
 
     Attributes:
         relations: One for each relation with labels of people.

@@ -33,7 +33,7 @@ class CorrectedMean:
     Attributes:
         system: The system.
         measure: The measure.
-        judged: The mean by the judge, with an interval that takes the judge for perfect.
+        judged: The mean by the judge, with an interval that assumes a perfect judge.
         prediction_powered: Corrected by labels of people on a random sample of these questions.
         rogan_gladen: Corrected by sensitivity and specificity; of measures that are a share.
         people: The mean over the questions with labels of people alone.
@@ -50,8 +50,8 @@ class CorrectedMean:
     def method(self) -> str:
         """The method with the smallest interval that is valid; empty if there is none.
 
-        Prediction-powered if questions of the system have labels: its interval is then the smallest
-        except for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
+        Prediction-powered if questions of the system have labels, because its interval is then
+        usually the smallest; otherwise Rogan-Gladen.
         """
         if not math.isnan(self.prediction_powered.value):
             return "prediction-powered"
@@ -65,7 +65,7 @@ class CorrectedMean:
 
 @dataclass(frozen=True, eq=False)
 class CorrectedMeans(Result):
-    """Means over answers corrected for the errors of the judge. Made by :func:`correct_means`.
+    """Means over answers corrected for the errors of the judge. Returned by :func:`correct_means`.
 
     Attributes:
         means: One for each system and measure.
@@ -139,14 +139,14 @@ def correct_means(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     level: float = 0.95,
 ) -> CorrectedMeans:
-    """Correct means of measures for the errors of the judge, with honest intervals.
+    """Correct means of measures for the errors of the judge, with intervals.
 
-    Two methods; the result names the better one. *Prediction-powered inference* needs labels
-    of people on a random sample of the questions, on all items of each; it is unbiased whatever
-    errors the judge makes. *Rogan-Gladen* uses sensitivity and specificity on all units (claims,
-    contexts, answers) with labels of people, of whatever system; it assumes that the judge errs as
-    often on the others, and is withheld unless the judge is better than guessing. Questions of one
-    conversation are a cluster.
+    Two methods are used; the result names the better one. *Prediction-powered inference* needs
+    labels of people on a random sample of the questions, on all items of each; it is unbiased
+    regardless of the errors of the judge. *Rogan-Gladen* uses the sensitivity and specificity on
+    all units (claims, contexts, answers) with labels of people, of any system; it assumes that the
+    judge has the same error rates on the others, and is withheld unless the judge is better than
+    guessing. Questions of one conversation are a cluster.
 
     Args:
         answers: The answers of one system or several.

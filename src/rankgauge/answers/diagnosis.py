@@ -35,9 +35,9 @@ _DECIDING = ("R", "Success")
 
 @dataclass(frozen=True, eq=False)
 class AnswerDiagnosis(Result):
-    """Retrieval and generation side by side, and what to fix first.
+    """Measures of retrieval and generation, and the stage to fix first.
 
-    Made by :func:`diagnose_answers`.
+    Returned by :func:`diagnose_answers`.
 
     Attributes:
         answers: The measures of the answers.

@@ -211,8 +211,8 @@ def context_spans(
 ) -> dict[str, list[Span]]:
     """Return where the contexts of each question are in their documents.
 
-    With the spans that answer the questions, `rankgauge.corpus.span_scores` measures how much of
-    them was given to the model, whatever the chunks are.
+    Given the spans that answer the questions, `rankgauge.corpus.span_scores` measures which share
+    of them was given to the model, for any chunking.
 
     Args:
         records: Answers, whose contexts have the identifiers of documents.

@@ -44,8 +44,7 @@ class AnswerJudging(Result):
         missing: The number of missing verdicts by the code of the failure.
         demoted: New verdicts whose label was lowered because their quote does not occur.
         usage: Calls, tokens and cost; estimated in a dry run.
-        seconds: How long it took.
-        dry_run: Whether nothing was asked.
+        seconds: The duration.
         failures: The first reasons of missing verdicts.
         served: The names of the model that the server reported, if they are not the requested one.
     """
@@ -130,22 +129,21 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> AnswerJudging:
-    """Ask a judge for the verdicts that measures need and the store does not have.
+    """Request the verdicts that measures need and the store does not have from a judge.
 
-    An item is judged again if its text, the judge or the version of the prompt is another. Verdicts
-    are stored as they come, about four times a second; a verdict that is missing is counted, and
-    the next call asks for it.
+    An item is judged again if its text, the judge, or the version of the prompt differs. Verdicts
+    are stored as they arrive; missing verdicts are counted, and requested again by the next call.
 
     Args:
         answers: The answers of one system.
         judge: A `ModelJudge`, a `CallableJudge`, a `RuleJudge`, or another `Judge`.
         store: Where verdicts are kept.
         measures: Names of the measures that will be computed.
-        claims: Gives the claims of a record; sentences by default.
+        claims: Function that returns the claims of a record; by default its sentences.
         criteria: Criteria of the user, each a name and its wording.
-        replicates: How often each item is judged. The label of most replicates counts.
+        replicates: How often each item is judged. The most frequent label counts.
         max_cost: A model makes no call that could exceed the remaining budget.
-        dry_run: Ask nothing; return the number of items, calls and tokens, and the cost.
+        dry_run: Send nothing; return the number of items, calls, and tokens, and the cost.
         progress: Called with the number of finished items and of all that are judged.
 
     Raises:

@@ -63,9 +63,9 @@ class Score(NamedTuple):
     """The value of a measure for one question.
 
     Attributes:
-        value: The share that certainly has the property; NaN if undefined or not judged at all.
+        value: The value with missing verdicts as "no"; NaN if undefined or not judged at all.
         low: Lower bound over all possible missing verdicts.
-        high: What it is at most.
+        high: Upper bound.
         missing: How many of the verdicts that it needs are missing.
         reason: Why it is undefined; empty if it is defined.
     """

@@ -46,10 +46,10 @@ def read_verdicts(
 ) -> list[Verdict]:
     """Read verdicts, such as labels that people gave to items of answers.
 
-    A row has the ``label``, who gave it (``judge``), and either the ``key`` of the item, or where
-    it is: ``record`` (the id of the question), ``relation``, and as in `Item` ``row``, ``column``
-    and ``name``, 0 and empty if left out; with several systems ``system``, too. Other parts of a
-    `Verdict` are read if they are there.
+    A row has the ``label``, the ``judge``, and either the ``key`` of the item or its position:
+    ``record`` (the id of the question), ``relation``, and, as in `Item`, ``row``, ``column``
+    (default 0), and ``name``; with several systems also ``system``. Other fields of a `Verdict` are
+    optional.
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow), a data frame, or mappings.
@@ -188,8 +188,8 @@ _SCHEMA = Schema(
 class VerdictStore(Store):
     """An append-only store of claims and verdicts: a file of SQLite, or PostgreSQL by URL.
 
-    Verdicts are found by the hash of what was judged, so that equal items of several systems, and
-    of later versions of a system, are judged once. Of several verdicts of one judge on one item the
+    Verdicts are stored by a hash of the judged texts, so that equal items of several systems, or of
+    later versions of a system, are judged once. If a judge has several verdicts on an item, the
     latest counts. Needs the extra ``answers`` (SQLAlchemy and Alembic).
 
     Args:

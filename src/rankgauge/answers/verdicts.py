@@ -47,7 +47,7 @@ class Claim:
 
     Attributes:
         text: The statement.
-        vital: Of a nugget, whether a good answer must have it.
+        vital: Whether a good answer must contain it (for a nugget).
     """
 
     text: str
@@ -81,10 +81,11 @@ class Item:
         subject: The claim, context or answer that is judged.
         target: What it is judged against.
         row: The number of the claim (or context, or citation) in its record, from 0.
-        column: The number of the context; 0 where there is one target.
+        column: The number of the context; 0 if there is only one target.
         name: Of a criterion, its name.
         history: Role and text of the turns before the question, where the question is needed.
-        passages: Of answerability, contexts of the record, which are documents of the collection.
+        passages: For answerability, the contexts of the record, which are documents of the
+            collection.
     """
 
     relation: str
@@ -140,7 +141,7 @@ class Verdict:
 def items_of(
     record: AnswerRecord, claims: ClaimSet, criteria: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Item]:
-    """Yield everything that can be judged of a record, in a fixed order.
+    """Yield all items of a record that can be judged, in a fixed order.
 
     Args:
         record: The record.
@@ -203,10 +204,10 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the label that counts for each key.
 
-    Of several judges, and of several versions of a prompt, that of the last verdict counts; whether
-    the collection can answer is decided by people (verdicts without a prompt), if any. Of each
-    replicate the last verdict counts, and of several replicates the label that most of them have.
-    Where two labels are equally frequent none counts: the verdict is missing.
+    Of several judges, or versions of a prompt, that of the last verdict counts; for answerability,
+    verdicts of people (without a prompt) take precedence. Of each replicate, the last verdict
+    counts, and of several replicates the most frequent label. If two labels are equally frequent,
+    the verdict is missing.
 
     Example:
         >>> labels = ["supported", "not stated", "supported"]
@@ -270,7 +271,7 @@ def without_marks(sentence: str) -> str:
 def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
     """Return the citations ``[1]``, ``[2, 3]`` of an answer; numbers count the contexts from 1.
 
-    A number without a context is a citation to nothing: its context is the number itself.
+    If there is no context with a number, the citation has the number as its context.
 
     Example:
         >>> cited("It rains [2].", [Context("a", ""), Context("b", "")])
@@ -289,7 +290,7 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
 
 
 def sentence_claims(record: AnswerRecord) -> ClaimSet:
-    """Return the sentences of answer and reference as claims; an abstention makes none."""
+    """Return the sentences of answer and reference as claims; an abstention has none."""
 
     def claims(text: str | None) -> tuple[Claim, ...] | None:
         if text is None:

@@ -33,27 +33,27 @@ _POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
 
 @dataclass(frozen=True)
 class Limits:
-    """How a retriever is called. Immutable.
+    """Limits of the calls of a retriever. Immutable.
 
     Attributes:
-        concurrency: How many calls may be under way at once.
-        rate: At most so many calls begin in a second; None for no limit.
-        timeout: Seconds a call may take; None for no limit. A synchronous callable that does not
-            return is left behind in its thread and counted: a thread cannot be killed. So is
+        concurrency: Maximum number of concurrent calls.
+        rate: Maximum number of calls per second; None for no limit.
+        timeout: Maximum seconds per call; None for no limit. A synchronous callable that does not
+            return is abandoned in its thread and counted, because a thread cannot be killed; so is
             an event loop that an async callable blocks.
-        index_timeout: Seconds ``index`` may take; None for no limit. With one it runs in a thread,
-            which is left behind if it takes longer, and the retriever is not asked.
-        retries: How often a failed call is repeated. Not repeated: a call that returned something
-            that is not a ranking, an error with ``retryable = False``, and faults of the program
-            (TypeError, KeyError, ZeroDivisionError and the like).
-        backoff: Seconds before the first retry, doubled for each further one (at most two
-            minutes); an error with ``retry_after`` decides itself.
-        batch: Queries in one call of ``search`` (32 if left out; 1 with a timeout), or of a
-            callable that takes a list of texts and returns a list of rankings.
-        stop_after: After this many failures in a row the rest is not asked; None to go on always.
+        index_timeout: Maximum seconds of ``index``; None for no limit. With a limit, it runs in a
+            thread, which is abandoned if it takes longer, and the retriever is skipped.
+        retries: Number of retries of a failed call. Not retried: invalid rankings, errors with
+            ``retryable = False``, and programming errors (TypeError, KeyError, ZeroDivisionError,
+            ...).
+        backoff: Seconds before the first retry, doubled for each further one (at most two minutes);
+            ``retry_after`` of an error takes precedence.
+        batch: Queries per call of ``search`` (default 32; 1 with a timeout), or of a callable that
+            takes a list of texts and returns a list of rankings.
+        stop_after: Number of consecutive failures after which the run ends; None for no limit.
 
     Raises:
-        InputError: For a number that is not possible.
+        InputError: For an invalid number.
 
     Example:
         >>> Limits(concurrency=8, timeout=2.5).retries

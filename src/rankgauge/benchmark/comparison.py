@@ -102,14 +102,14 @@ _ASIDE = frozenset({"versions"})
 
 @dataclass(frozen=True)
 class BenchmarkComparison(Result):
-    """What :meth:`Benchmark.compare` found.
+    """Result of :meth:`Benchmark.compare`.
 
     Attributes:
         comparison: The runs by quality: means, differences, intervals, p-values, sentences.
         runs: The runs, in the same order, with latency, index and cost.
         pareto: Names of the runs that no other run beats in both quality and latency (p50); empty
             where latency was not measured.
-        notes: What was seen when they were run.
+        notes: Observations during the runs.
     """
 
     _schema = _SCHEMA
@@ -120,7 +120,7 @@ class BenchmarkComparison(Result):
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """Measures down and runs across, as :meth:`Comparison.table`."""
+        """Return the means, with a row for each measure and a column for each run."""
         return self.comparison.table()
 
     def cost_table(self) -> Table:

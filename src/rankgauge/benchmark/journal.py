@@ -47,13 +47,13 @@ class Response(NamedTuple):
 
     Attributes:
         query: Its id.
-        key: What the query is, by id and content: a hash of both.
-        hits: What was retrieved; None if nothing usable was returned.
+        key: A hash of the id and the content of the query.
+        hits: The documents retrieved; None if the response is not valid.
         error: The error message; empty if there is none.
         kind: ``""`` without an error, else ``error`` (the retriever raised), ``timeout`` or
             ``response`` (what it returned is not a ranking).
-        seconds: How long the last attempt took; of a batch, each query's share of it.
-        attempts: How often it was asked.
+        seconds: Duration of the last attempt; for a batch, the share of each query.
+        attempts: Number of attempts.
     """
 
     query: str

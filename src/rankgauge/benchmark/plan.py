@@ -48,10 +48,10 @@ class PlannedRetriever:
         name: What its run is called.
         type: One of the words in ``rankgauge.retrievers.TYPES``, or ``python``.
         options: The options of that type.
-        limits: How it may be driven, where that differs from the others.
+        limits: Its own limits, if any.
         prices: The price of a unit of its usage.
         settings: Settings that identify it; for ``python`` only.
-        part: Whether it is only a part of others, and not run itself.
+        part: Whether it is only part of other retrievers, and not run on its own.
     """
 
     name: str
@@ -65,7 +65,7 @@ class PlannedRetriever:
 
 @dataclass(frozen=True)
 class BenchmarkPlan:
-    """What is run over what, read from a file.
+    """A benchmark described in a file: collection, retrievers, and limits.
 
     .. code-block:: toml
 
@@ -87,14 +87,14 @@ class BenchmarkPlan:
     Attributes:
         path: The file; paths in it are relative to its folder.
         collection: How the collection is loaded: the arguments of :meth:`Collection.load`.
-        retrievers: Those that are run or are part of others, in the order of the file.
+        retrievers: The retrievers, including parts of others, in the order of the file.
         k: How many documents are asked for.
         store: The folder where responses are kept.
-        measures: What is shown; the first is tested.
+        measures: The measures to show; the first is tested.
         baseline: The run that others are compared with; the first if empty.
-        timed: How many queries are timed.
-        limits: How retrievers may be driven.
-        explore: Which configurations of a retriever are tried, see :func:`explore_plan`.
+        timed: Number of queries to time.
+        limits: Limits of calls.
+        explore: The configurations to try, see :func:`explore_plan`.
     """
 
     path: Path
@@ -117,7 +117,7 @@ class BenchmarkPlan:
 
         Raises:
             FormatError: If the file is not valid TOML, or a key is missing or of the wrong kind.
-            UnknownName: For a key or a type that nobody knows, with the nearest ones.
+            UnknownName: For an unknown key or type, with the most similar ones.
         """
         place = Path(path)
         if place.is_dir():
@@ -138,11 +138,11 @@ class BenchmarkPlan:
     def load(
         self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
     ) -> Benchmark:
-        """The benchmark, with its collection loaded.
+        """Return the benchmark, with its collection loaded.
 
         Args:
             store: Another folder for the responses.
-            progress: Whether to show how far a run has come.
+            progress: Whether to show a progress bar.
         """
         given = dict(self.collection)
         collection = Collection.load(given.pop("source"), **given)
@@ -186,7 +186,7 @@ class BenchmarkPlan:
         return _nested_settings(self, name, ())
 
     def check(self) -> None:
-        """Refuse unknown types and options of all retrievers before any is made.
+        """Raise an error for unknown types and options of all retrievers before any is created.
 
         Raises:
             UnknownName: With the place in the plan, and the nearest names.

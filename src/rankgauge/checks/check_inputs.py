@@ -32,19 +32,19 @@ def check(
     ignore: Iterable[str] = (),
     scale: str | None = None,
 ) -> CheckResult:
-    """Look for what makes numbers wrong: in judgments, in runs, and between them.
+    """Check judgments and runs for errors that make numbers wrong.
 
-    A finding has its effect on the numbers, measured by evaluating twice: the data as given,
-    and as they would be if fixed.
+    The effect of a finding on the numbers is measured by evaluating twice: the data as given, and
+    as fixed.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: A run (anything that :meth:`Run.of` takes), several in a list, or a mapping of name to
             run. May be left out.
-        measures: By which effects are measured; ``nDCG@10`` if left out.
+        measures: The measures of effects; default ``nDCG@10``.
         collection: A collection, whose texts are checked too: anything that a
             :class:`Collection` is made of.
-        ignore: Codes that are not looked for.
+        ignore: Codes to skip.
         scale: The scale of the grades, such as ``"0..3"``.
 
     Returns:

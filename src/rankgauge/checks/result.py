@@ -36,13 +36,13 @@ _SCHEMA = "rankgauge/check/1"
 class CheckResult(Result):
     """The findings of a check, the worst first.
 
-    Made by :func:`check`.
+    Returned by :func:`check`.
 
     Attributes:
         findings: The findings, errors first, then by code.
         inputs: The inputs: the judgments, then the runs.
         measures: The measures of effects.
-        notes: What was not checked, and why.
+        notes: Checks that were not made, and why.
     """
 
     _schema = _SCHEMA

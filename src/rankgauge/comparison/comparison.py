@@ -129,7 +129,7 @@ class PairedComparison(Result):
 
         Args:
             run: The run.
-            measure: The measure; the primary one if left out.
+            measure: The measure; the primary one if omitted.
             baseline: Another run to compare it with, where all pairs were compared.
 
         Raises:
@@ -195,7 +195,7 @@ class PairedComparison(Result):
             yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
-        """One line for each pair of runs and measure, with the sentences below.
+        """Return a row for each pair of runs and measure, with the sentences below.
 
         Args:
             described: Whether measures that are not tested have a line, too.
@@ -227,7 +227,7 @@ class PairedComparison(Result):
         )
 
     def data_table(self, *, described: bool = True) -> Table:
-        """One line for each pair of runs and measure, in plain numbers, for programs.
+        """Return a row for each pair of runs and measure, in plain numbers, for programs.
 
         Args:
             described: Whether measures that are not tested have a line, too.
@@ -242,7 +242,7 @@ class PairedComparison(Result):
 class Comparison(PairedComparison):
     """Runs side by side, and conclusions about their differences.
 
-    Made by :func:`compare`. Displays itself as tables in a notebook.
+    Returned by :func:`compare`. Notebooks display it as tables.
 
     Attributes:
         evaluations: One for each run, in the order given.
@@ -393,12 +393,12 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             them; findings about judgments and rankings (depth, Judged@k) are then not made.
         runs: At least two: a mapping of name to run, or named runs. Each is
             anything that :meth:`Run.of` takes.
-        measures: The measures to show. If left out those of the evaluations; of runs P, R, Success
-            and nDCG at 1, 3, 5, 10 and RR.
-        baseline: The name of the run that the others are compared with; the first if left out.
+        measures: The measures to show. Default: those of the evaluations; for runs, P, R, Success,
+            and nDCG at 1, 3, 5, and 10, and RR.
+        baseline: The name of the run that the others are compared with; default: the first.
         pairs: ``baseline``, or ``all`` for every run against every other.
-        tested: The measures whose differences are tested, declared before looking; the first of
-            `measures` (nDCG@10) alone if left out.
+        tested: The measures whose differences are tested, declared in advance; default: only the
+            first of `measures` (nDCG@10).
         test: ``randomization`` (sign flips; all of them if few queries differ; it assumes
             symmetric differences), ``t``, ``wilcoxon`` (which does not test the mean), or
             ``tukey-hsd`` (randomized, over all runs at once; it corrects for their number by
@@ -406,9 +406,9 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
             tested measures.
         interval: ``conservative``, the wider one of paired t and of a Bayesian bootstrap that
-            reckons with a worse query than was seen; ``t``; or a bootstrap, ``percentile`` or
-            ``bca``, which cover less than 95% below about 100 queries. There is none where fewer
-            than 8 queries differ, or all by the same.
+            allows for a query worse than all observed ones; ``t``; or a bootstrap, ``percentile``
+            or ``bca``, whose coverage is below 95% with fewer than about 100 queries. There is no
+            interval if fewer than 8 queries differ, or all by the same amount.
         draws: The number of random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.

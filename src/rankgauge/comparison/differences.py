@@ -49,7 +49,7 @@ _Key: TypeAlias = tuple[str, str, Measure]
 
 @dataclass(frozen=True)
 class Difference:
-    """A run against another by one measure, query by query.
+    """The difference between two runs by one measure, over queries.
 
     Attributes:
         run: The run.
@@ -62,8 +62,8 @@ class Difference:
         low: Lower end of the confidence interval of the difference (95% in a comparison); NaN if
             there is none: see `no_interval`.
         high: Upper end.
-        p: Two-sided p-value; None where the measure is only described.
-        corrected: The same, corrected for everything that was tested.
+        p: Two-sided p-value; None if the measure is only described.
+        corrected: The p-value corrected for all tests.
         sd: Standard deviation of the differences.
         effect: Mean over standard deviation of the differences (d_z).
         queries: How many queries were compared.
@@ -76,8 +76,8 @@ class Difference:
             ``withheld`` (a fault of the input explains the numbers of a run, or the judge of its
             answers is not calibrated); None where the measure is only described.
         alpha: The level at which the difference is tested: .05, divided by the number of tests.
-        unit: The only size of the differences that are not 0, such as 1 for Success; None if they
-            have several.
+        unit: The absolute value of all differences that are not 0, such as 1 for Success; None if
+            there are several.
     """
 
     run: str
@@ -124,9 +124,9 @@ class Difference:
     def detectable(self) -> float | None:
         """The smallest true difference that is detectable with 80% power, at level `alpha`.
 
-        By the paired t test and the interval, for differences that spread as these do; by the
-        sign test, if all that are not 0 have one size. None if they do not spread or there are
-        fewer than two, or if no difference is detectable.
+        Computed for the paired t test and the interval, with the observed standard deviation; for
+        the sign test, if all differences that are not 0 have the same absolute value. None with
+        fewer than two differences, without variance, or if no difference is detectable.
         """
         if self.queries < 2 or not self.sd:
             return None
@@ -152,9 +152,9 @@ class Difference:
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """How many queries would detect a true difference of this size with 80% power.
+        """The number of queries needed to detect a true difference of this size with 80% power.
 
-        None where there is no difference or no spread, or where they would be millions.
+        None without a difference or variance, or if millions were needed.
         """
         if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
@@ -170,12 +170,12 @@ class Difference:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the whole interval is on the worse side of zero."""
+        """Whether the whole interval is worse than zero."""
         better = self.measure.declaration.better
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
     def power(self, difference: float) -> float:
-        """The chance that a true difference of this size is detected here.
+        """Return the probability of detecting a true difference of this size with these queries.
 
         Raises:
             InputError: With fewer than two queries.
@@ -183,7 +183,7 @@ class Difference:
         return stats.power(self.sd, self.queries, difference, self._level)
 
     def mirrored(self) -> Difference:
-        """The same, seen from the other run."""
+        """Return the difference with the two runs swapped."""
         return replace(
             self,
             run=self.baseline,
@@ -202,7 +202,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Design:
-    """What is compared and how it is tested, all of it decided before looking.
+    """The design of a comparison, chosen before seeing the results.
 
     Attributes:
         tested: The measures whose differences are tested, by name or as measures; the first is the
@@ -211,10 +211,10 @@ class Design:
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
         test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
-        interval: How intervals are made: ``conservative`` (the wider one of paired t and of a
-            Bayesian bootstrap that reckons with a worse query), ``t``, ``percentile`` or ``bca``.
+        interval: The method of intervals: ``conservative`` (the wider one of paired t and of a
+            Bayesian bootstrap that allows for a worse query), ``t``, ``percentile`` or ``bca``.
         draws: The number of random draws of tests and bootstraps.
-        seed: What they start from.
+        seed: The seed of the draws.
 
     Example:
         >>> Design(("nDCG@10", "AP"), baseline="bm25", pairs="all").tested[1]

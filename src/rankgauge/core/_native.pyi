@@ -71,6 +71,16 @@ def measure_grades(
 ) -> list[float] | None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
+def pack_ids(
+    data: _Bytes,
+    starts: _Ints,
+    lengths: _Ints,
+    first: int,
+    last: int,
+    packed: _Bytes,
+    used: int,
+    /,
+) -> int: ...
 def row_lines(
     data: _Bytes,
     starts: _Ints,

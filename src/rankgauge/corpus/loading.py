@@ -230,7 +230,7 @@ def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
         source: The name of a repository with these configurations (judgments in ``qrels`` or
             ``default``, or in a repository of the same name with ``-qrels``); a mapping of these
             words to datasets; or a dataset of documents.
-        split: Which judgments; ``test``, or the only ones, if left out.
+        split: Which judgments; ``test``, or the only ones, if omitted.
         faults: Where given, what does not fit is counted there and passed over.
 
     Raises:

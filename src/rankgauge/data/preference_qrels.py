@@ -264,8 +264,8 @@ class _Ranked(NamedTuple):
 class PreferenceRun(Cached):
     """A run joined with preferences: the input of measures of preferences.
 
-    A preference is *kept* by a run that has the preferred document above the other, or retrieved it
-    alone.
+    A run *satisfies* a preference if the preferred document is above the other one, or only the
+    preferred one was retrieved.
 
     Attributes:
         ranked: (Q,) the groups of each query, with the ranks of their documents.
@@ -394,13 +394,13 @@ def read_preference_qrels(path: Source, *, format: str | None = None) -> Prefere
     Args:
         path: A file in the format ``prefs`` of trec_eval (``query group subgroup document grade``),
             CSV, TSV or JSON lines with a header or keys (``query_id, group_id, subgroup_id, doc_id,
-            relevance``), or JSON (query to group to document to grade); packed too; ``-`` for
+            relevance``), or JSON (query to group to document to grade); compressed, too; ``-`` for
             standard input; or ordinary judgments, whose grades say what is preferred.
         format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
             say it.
 
     Raises:
-        FormatError: With path and line, if a line does not fit.
+        FormatError: With path and line, if a line is invalid.
         InputError: If there is no such file, or a group contradicts itself.
     """
     return PreferenceQrels.read(path, format)

@@ -42,8 +42,8 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 class SubtopicQrels(SpecialQrels):
     """Judgments by subtopic: query id to document id to subtopic to grade. Immutable.
 
-    A query may mean several things, or a question have several sides: its *subtopics*. Measures of
-    diversity (``alpha_nDCG``, ``ERR_IA``, ...) ask which of them a ranking covers. Make it with
+    A query may have several meanings or aspects, its *subtopics*. Measures of diversity
+    (``alpha_nDCG``, ``ERR_IA``, ...) measure how many of them a ranking covers. Make it with
     :meth:`of`. It is a mapping: ``judgments["q1"]["d1"]["2"]`` is the grade of the document for
     subtopic 2 of the query; a list of subtopics stands for grade 1 each. Columns and rows are
     ``query_id, subtopic_id, doc_id, relevance``.
@@ -234,7 +234,7 @@ def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQ
             say it.
 
     Raises:
-        FormatError: With path and line, if a line does not fit.
+        FormatError: With path and line, if a line is invalid.
         InputError: If there is no such file, or it has a grade twice.
     """
     return SubtopicQrels.read(path, format)

@@ -63,9 +63,9 @@ _CHECKED = 10
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """Why a run is as good or bad as it is: bands, likely causes, and potential gains.
+    """Diagnosis of a run: bands, likely causes, and potential gains.
 
-    Made by :func:`diagnose`.
+    Returned by :func:`diagnose`.
 
     Attributes:
         run_name: Name of the run.
@@ -85,7 +85,7 @@ class Diagnosis(Result):
         cutoffs: Precision, recall and success at several cut-offs.
         sweep: Thresholds over the score.
         fixes: Suggested fixes in their usual order, each with its evidence.
-        difficulty: How the queries spread.
+        difficulty: Distribution of the values over queries.
         slices: Means by group, length of the query, number of relevant documents.
         not_checked: Causes that cannot be decided from the inputs, and why.
         notes: Notes on interpretation.
@@ -146,7 +146,7 @@ class Diagnosis(Result):
         return next((found for found in self.diagnoses if found.query_id == query_id), None)
 
     def summary(self) -> str:
-        """Return one sentence: how many queries fail, their most frequent first cause, its fix.
+        """Return the number of failing queries, their primary cause, and its fix in one sentence.
 
         Drift of the evaluation set is named after it.
         """
@@ -170,7 +170,7 @@ class Diagnosis(Result):
         )
 
     def table(self) -> Table:
-        """One line a measure: its mean, and its band."""
+        """Return a row for each measure: its mean, and its band."""
         return Table(
             ("measure", "mean", "band"),
             tuple((str(one.measure), one.mean, one.level) for one in self.qualities),
@@ -206,7 +206,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     also: Any = None,
     drift: Any = None,
 ) -> Diagnosis:
-    """Find likely causes of a run's values, query by query, from data alone.
+    """Find likely causes of missed documents of a run, query by query.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -220,18 +220,18 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         depth: How many documents a reranker is given.
         bands: Bounds in the place of the default ones: anything that :meth:`Bands.of` takes.
         group_by: A field of the queries, such as ``type``, by which means are given.
-        also: Another run, to measure what both together could reach. If it is cut no deeper than
-            this one, the depth is not named as a cause: it explains no difference.
+        also: Another run, to measure the potential of both together. If it is not deeper than this
+            one, depth is not a cause, because it explains no difference.
         drift: A `Finding` about drift of the evaluation set, or a result that has one as
-            ``finding``, such as :class:`rankgauge.production.DriftReport`. Where it warns, it is
-            named as the third failure mode, next to low recall and low precision.
+            ``finding``, such as :class:`rankgauge.production.DriftReport`. A warning is reported as
+            a failure mode next to low recall and low precision.
 
     Returns:
-        Bands, causes with their evidence, what each fix could gain, and how queries spread.
+        Bands, causes with evidence, potential gains of fixes, and distributions over queries.
 
     Raises:
         InputError: If no query has a relevant document, or a choice is not possible.
-        UnknownName: For an unknown measure, or one that is not better the higher it is.
+        UnknownName: For an unknown measure, or one for which higher is not better.
         MismatchError: If judgments and run have no query in common.
 
     Example:

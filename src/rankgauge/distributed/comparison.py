@@ -44,7 +44,7 @@ from rankgauge.stats.poisson_bootstrap import interval_of_sums
 class DistributedComparison(PairedComparison):
     """Runs side by side, and conclusions about their differences, without values per query.
 
-    Made by :func:`rankgauge.distributed.spark.compare`. A subset of what
+    Returned by :func:`rankgauge.distributed.spark.compare`. A subset of what
     :class:`rankgauge.comparison.Comparison` has, with the same numbers.
 
     Attributes:

@@ -1,6 +1,6 @@
 """What one worker does to compare runs: add up the differences of the queries of a partition.
 
-Values come as Arrow batches in which all rows of a query are neighbours: one row for each run.
+Values come as Arrow batches in which all rows of a query are neighbors: one row for each run.
 All sums are exact, so that no split of the queries changes them. It takes two passes: the first
 one finds means, the second one the spread around them.
 """

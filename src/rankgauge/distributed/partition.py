@@ -1,6 +1,6 @@
 """What one worker does: measure the queries of a partition, and add up values exactly.
 
-Rows come as Arrow batches in which all rows of a query are neighbours. Nothing here depends on the
+Rows come as Arrow batches in which all rows of a query are neighbors. Nothing here depends on the
 engine, on how rows were split into partitions and batches, on a clock or on chance, so that a task
 that is repeated gives the same rows.
 """

@@ -278,7 +278,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         queries: ``all`` that are judged, or the ``intersection`` with each run.
         duplicates: A document twice in a ranking is an ``error``; ``best`` keeps the highest score.
         unjudged: As of :func:`rankgauge.evaluate`.
-        partitions: How many partitions the rows are shuffled into; Spark's default if left out.
+        partitions: How many partitions the rows are shuffled into; Spark's default if omitted.
         ship: ``value`` sends the code to the workers, which need NumPy and PyArrow only;
             ``installed`` uses the package that is installed there, with its compiled core.
 
@@ -289,7 +289,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         InputError: For a column that is not there, or ids that are numbers with a fraction. When
             the result is used, Spark reports duplicates and missing values of the input.
-        UnknownName: For a measure or a choice nobody knows.
+        UnknownName: For an unknown measure or choice.
         MissingExtra: If pyspark or pyarrow is not installed.
 
     Example:
@@ -425,11 +425,11 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     Args:
         values: What `evaluate` returned for all runs in one call, or the same columns read from
             storage.
-        runs: The names of the runs; all, in the order of the alphabet, if left out, which takes a
+        runs: The names of the runs; all, in the order of the alphabet, if omitted, which takes a
             pass over the values.
         baseline: As of :func:`rankgauge.compare`.
         pairs: As of :func:`rankgauge.compare`.
-        tested: The measures whose differences are tested; the first if left out.
+        tested: The measures whose differences are tested; the first if omitted.
         correction: As of :func:`rankgauge.compare`.
         interval: ``t``, or ``percentile``:
             :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend on seed and query

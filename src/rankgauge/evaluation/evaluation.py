@@ -92,7 +92,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             or ``mean``, the mean of the values over all orders.
         queries: The queries to average: ``all`` judged ones (a query missing from the run has an
             empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
-            file with one id a line.
+            file with one id per line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
@@ -108,13 +108,13 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         draws: With ``ties="mean"``: number of random orders for a measure whose mean over all
             orders has no closed form; without it, such measures are refused.
         seed: Seed of the draws.
-        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides ties
-            and queries; a measure that the tool defines differently is printed under its actual
-            name.
+        profile: Compute values as another tool does: one of `PROFILES`, such as ``ranx``. It
+            determines ties and queries; a measure that the tool defines differently is printed
+            under its actual name.
         memory: A limit such as ``"512MB"``, for files that do not fit in memory: they are read in
-            parts, and what is not in the order of its queries goes through temporary files. The
-            values are the same, bit by bit. The values of all queries, and all documents of the
-            largest query, are in memory at once.
+            parts, with temporary files if the rows of a query are not adjacent. The values are the
+            same, bit by bit. The values of all queries, and all documents of the largest query, are
+            in memory at once.
 
     Returns:
         Values per query, means, policies and notes.
@@ -122,7 +122,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         UnknownName: For an unknown measure or choice.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input is not usable; the message names the location. If some questions are
+        InputError: If an input is not valid; the message names the location. If some questions are
             generated and others are not.
         StorageError: If temporary files cannot be written.
 

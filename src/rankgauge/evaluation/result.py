@@ -73,7 +73,7 @@ class AppliedProfile:
 class Evaluation(Result):
     """The values of a run: one for each query and measure, with the policies used.
 
-    Made by :func:`evaluate`. Shows itself as a table in a notebook.
+    Returned by :func:`evaluate`. Notebooks display it as a table.
 
     Attributes:
         run_name: What the run is called.
@@ -438,7 +438,7 @@ class Evaluation(Result):
 
         Args:
             kind: One of `PLOTS`; see :func:`rankgauge.plot`, which also takes several runs.
-            measure: The measure of a heat map; the first if left out.
+            measure: The measure of a heat map; the first if omitted.
 
         Raises:
             InputError: If measures that the kind needs were not evaluated, or not over the same

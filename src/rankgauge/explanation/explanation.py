@@ -62,7 +62,7 @@ class RelatedQuery:
 class Explanation(Result):
     """The value of a query with all that it is made of.
 
-    Made by :func:`explain`. Printed, it is a table.
+    Returned by :func:`explain`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.

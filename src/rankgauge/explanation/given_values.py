@@ -77,7 +77,7 @@ class GivenValues:
 
         Raises:
             InputError: If it is none of these, or the measure is not among them.
-            FormatError: With path and line, if a line does not fit.
+            FormatError: With path and line, if a line is invalid.
         """
         wanted = parse(measure)
         if isinstance(source, GivenValues):

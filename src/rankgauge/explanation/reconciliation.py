@@ -97,7 +97,7 @@ class Target:
 class Reconciliation(Result):
     """Why two means of one run differ: the contribution of each deviation to the difference.
 
-    Made by :func:`reconcile`. Printed, it is a table.
+    Returned by :func:`reconcile`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.

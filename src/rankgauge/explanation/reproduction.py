@@ -76,7 +76,7 @@ class Fit:
 class Reproduction(Result):
     """Which way of computing reproduces given numbers, and how certain that is.
 
-    Made by :func:`reproduce`. Printed, it is a table.
+    Returned by :func:`reproduce`. Printed, it is a table.
 
     Attributes:
         measure: The measure, by our definition.

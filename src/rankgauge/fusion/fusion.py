@@ -170,10 +170,10 @@ def fuse(
             1 - (r - 1) / n. ``none``: scores unchanged.
         weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
             part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
-        k: The rank constant of ``rrf``, 60 if left out.
-        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if left out.
+        k: The rank constant of ``rrf``, 60 if omitted.
+        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if omitted.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if left out.
+        name: What the fused run is called; the method if omitted.
 
     Raises:
         UnknownName: For an unknown method, norm or policy.
@@ -209,7 +209,7 @@ def fuse_files(
         path: The file to write, as for :func:`write_run`.
         how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if left out.
+        name: What the fused run is called; the method if omitted.
 
     Returns:
         How they were fused, with the defaults, and the number of queries.

@@ -69,7 +69,7 @@ class Fold:
 class TunedFusion(Result):
     """A fused run in which no query saw parameters chosen on it.
 
-    Made by :func:`tune_fusion`. Displays itself as a table in a notebook.
+    Returned by :func:`tune_fusion`. Displays itself as a table in a notebook.
 
     Attributes:
         run: The fused run.
@@ -94,7 +94,7 @@ class TunedFusion(Result):
     warnings: tuple[str, ...]
 
     def table(self) -> Table:
-        """One line for each fold, with the sentences below."""
+        """Return a row for each fold, with the sentences below."""
         return Table(
             columns=("fold", "chosen on", "chosen", f"{self.measure} there", "used for", "there"),
             rows=tuple(

@@ -117,7 +117,7 @@ class GateCheck:
 class GateResult(Result):
     """The verdict of a gate, and every check that it follows from.
 
-    Made by :func:`gate`. Displays itself as tables in a notebook.
+    Returned by :func:`gate`. Displays itself as tables in a notebook.
 
     Attributes:
         run_name: The run.
@@ -203,7 +203,7 @@ class GateResult(Result):
                 return f"Release the run, and make it the baseline: {update}"
 
     def table(self) -> Table:
-        """One line for each check, with the reasons below."""
+        """Return a row for each check, with the reasons below."""
         return Table(
             columns=(
                 "check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L",

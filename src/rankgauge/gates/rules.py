@@ -61,7 +61,7 @@ class Contract:
 
 @dataclass(frozen=True)
 class GateRules:
-    """The rules of :func:`gate`. Made by :meth:`of`; written before looking at the data.
+    """The rules of :func:`gate`. Returned by :meth:`of`; written before looking at the data.
 
     Attributes:
         measures: The gated measures; without any given, nDCG@10 with a margin of 0.02.

@@ -55,7 +55,7 @@ class TrendPoint:
 
 @dataclass(frozen=True, repr=False)
 class Trend(Result):
-    """A measure over time. Made by :meth:`History.trend`.
+    """A measure over time. Returned by :meth:`History.trend`.
 
     Attributes:
         measure: The measure.
@@ -98,7 +98,7 @@ class Trend(Result):
         """One line an evaluation, with a plot of the intervals, time going down.
 
         Args:
-            last: Show the latest so many; all if left out. What is said below is said of all.
+            last: Show the latest so many; all if omitted. What is said below is said of all.
         """
         shown = self.points if last is None else self.points[-last:]
         scale = _Scale.of(shown)
@@ -144,7 +144,7 @@ class Trend(Result):
         Spaced by date where each date is later than the one before, otherwise evenly.
 
         Args:
-            last: Show the latest so many; all if left out.
+            last: Show the latest so many; all if omitted.
         """
         from rankgauge.rendering.plots import plot_history
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         restore as restore,
         write_events as write_events,
     )
-    from rankgauge.judging.demo import demo_project as demo_project
     from rankgauge.judging.events import (
         ROLES as ROLES,
         Candidate as Candidate,
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
         PoolReport as PoolReport,
         PoolSource as PoolSource,
         build_pool as build_pool,
+        demo_project as demo_project,
         pool_warning as pool_warning,
     )
     from rankgauge.judging.project import (
@@ -116,14 +116,13 @@ __all__, __getattr__, __dir__ = lazy_names(
         "agreement": "AgreementRow DisputedSet JudgingAgreement disputed_sets measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
-        "demo": "demo_project",
+        "pools": "PoolReport PoolSource build_pool demo_project pool_warning",
         "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
         " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",
         "imports": "JudgmentImport import_judgments",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
-        "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
         "questions": "load_gold load_questions questions_of write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",

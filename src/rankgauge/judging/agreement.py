@@ -115,7 +115,7 @@ class AgreementRow:
 class JudgingAgreement(Result):
     """How well judges agree.
 
-    Made by :func:`measure_agreement`.
+    Returned by :func:`measure_agreement`.
 
     Attributes:
         rows: The coefficients.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import uuid
@@ -18,9 +17,8 @@ from rankgauge.data.pair_mapping import table_of_input
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
-from rankgauge.formats.delimited import named_cells
-from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import is_content, numbered_lines, opened, source_name
+from rankgauge.formats.lines import source_name
+from rankgauge.formats.named_rows import row_cells
 from rankgauge.formats.numbers import read_number
 from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
@@ -216,7 +214,7 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
         return None
     if (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
         return None
-    header = next(_cells(source), (0, {}))[1]
+    header = next(row_cells(source), (0, {}))[1]
     words = {column_word(each): each for each in reversed(list(header))}
     found = columns_of(header, JUDGMENTS)
     judge = next((words[word] for word in _JUDGES if word in words), None)
@@ -227,20 +225,6 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
 
 def _is_file(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and Path(source).is_file()
-
-
-def _cells(source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The cells of each row by column, with the line of each."""
-    name = source_name(source)
-    with opened(source) as stream:
-        lines = numbered_lines(stream, name)
-        first = next(((at, line) for at, line in lines if is_content(line)), (0, b""))
-        everything = itertools.chain([first] if first[0] else [], lines)
-        if first[1].lstrip().startswith(b"{"):
-            yield from objects(everything, name)
-            return
-        by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
-        yield from named_cells(everything, name, by, key=str)
 
 
 def _named_rows(
@@ -262,7 +246,7 @@ def _named_rows(
             "columns can be named for a file only", where=_name_of(source),
             fix="write CSV or JSON lines first",
         )  # fmt: skip
-    for line, cells in _cells(source):
+    for line, cells in row_cells(source):
         absent = [name for name in columns.values() if name not in cells]
         if absent:
             raise FormatError(

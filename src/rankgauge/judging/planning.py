@@ -25,7 +25,7 @@ _USUAL = (20, 100)  # questions for a first look, and the usual target
 class JudgingPlan(Result):
     """How many questions and judgments are needed.
 
-    Made by :func:`plan_judging`.
+    Returned by :func:`plan_judging`.
 
     Attributes:
         difference: The difference of means to detect.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import random as randomness
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from rankgauge.core.arguments import integer
@@ -19,13 +21,14 @@ from rankgauge.data import Run, cut
 from rankgauge.data.id_spelling import matches, named, way_of
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.judging.events import Candidate, Document, Question, Source
+from rankgauge.judging.events import Candidate, Document, Question, Settings, Source
 from rankgauge.judging.models import ModelRanking, rank_documents
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.questions import advice
+from rankgauge.judging.questions import advice, load_questions
 from rankgauge.llm import ChatModel
 from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
+from rankgauge.sample import sample_path
 
 _DEEPER = 3  # times k: how many documents of each ranking a language model ranks
 _AT_ONCE = 64  # questions that a retriever is asked at once
@@ -462,3 +465,29 @@ def _report(
         missing=missing,
         drawn=drawn,
     )
+
+
+def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
+    """Create a project on the bundled sample, or open it if the file is there already.
+
+    It has the 30 questions of the sample; their candidates are the first five documents of both
+    runs and a random document outside of them.
+
+    Args:
+        where: The file.
+
+    Raises:
+        InputError: If the file is no judging project.
+
+    Example:
+        >>> import tempfile
+        >>> len(demo_project(tempfile.mkdtemp() + "/demo.db").questions)
+        30
+    """
+    if Path(where).exists():
+        return JudgingProject(where)
+    project = JudgingProject.create(where, Settings(title="Library help center"), author="demo")
+    project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
+    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
+    build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)
+    return project

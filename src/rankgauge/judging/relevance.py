@@ -75,7 +75,7 @@ class DocumentRelevance:
 class Relevance(Result):
     """Relevance of the documents of each question, by share and by fit.
 
-    Made by :func:`measure_relevance`.
+    Returned by :func:`measure_relevance`.
 
     Attributes:
         documents: By question; within it by share, then times shown, then identifier. Documents

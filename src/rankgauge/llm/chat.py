@@ -59,14 +59,14 @@ class ChatModel:
         timeout: Seconds that a response may take in all.
         retries: How often a call is repeated where the server is busy or cannot be reached.
         repairs: How often the model is asked to correct a reply that is not valid by the schema.
-        concurrency: How many calls may be under way at once.
+        concurrency: Maximum number of concurrent calls.
         requests_per_minute: Limit of calls in any 60 seconds.
         tokens_per_minute: Limit of tokens in any 60 seconds, estimated before a call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
-        max_cost: No call is made that could cost more than what is left of this. A call is
-            estimated from the length of its messages, and `max_tokens` or the longest response
-            so far. Calls that end without a response are not counted.
+        max_cost: No call is made that could exceed the remaining budget. A call is estimated from
+            the length of its messages, and `max_tokens` or the longest response so far. Calls that
+            end without a response are not counted.
         cache: A file that keeps replies, made if there is none; only its owner may read it.
 
     Raises:

@@ -29,7 +29,7 @@ class ModelEndpoint:
         key_header: The header it is sent in.
         headers: Sent with every request.
         timeout: Seconds that a response may take in all.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if omitted.
 
     Raises:
         MissingExtra: If httpx is not installed.

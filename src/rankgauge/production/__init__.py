@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         SampledStratum as SampledStratum,
         sample_questions as sample_questions,
     )
+    from rankgauge.production.spark_log import SparkLog as SparkLog
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -108,5 +109,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "personal_data": "scrub",
         "question_sets": "EvaluationQuestion QuestionSet SetRefresh",
         "sampling": "QuestionSample SampledStratum sample_questions",
+        "spark_log": "SparkLog",
     },
 )

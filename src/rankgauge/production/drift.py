@@ -82,7 +82,7 @@ def measure_drift(
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.
         seed: The seed of everything random.
-        clusters: The number of clusters; 2 to 20 by the number of questions if left out.
+        clusters: The number of clusters; 2 to 20 by the number of questions if omitted.
         additions: How many questions to add are listed at most.
         most: Largest number of distinct questions of a set; of more, a random sample is used.
 

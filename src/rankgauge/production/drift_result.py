@@ -268,7 +268,7 @@ class DriftReport(Result):
         return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
 
     def table(self, *, full: bool = False) -> Table:
-        """One line for each cluster, those that differ first."""
+        """Return a row for each cluster, those that differ first."""
         marked = sorted(
             self.clusters, key=lambda each: (each.p > ALPHA, -abs(each.excess), each.number)
         )
@@ -355,7 +355,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """One line for each cluster, every number."""
+        """Return a row for each cluster, every number."""
         names = [each.name for each in fields(QuestionCluster)]
         ends = ("evaluation_low", "evaluation_high", "log_low", "log_high")
         plain = [name for name in names if not name.endswith("interval")]
@@ -399,7 +399,7 @@ class ReweightedMeans(Result):
     uncovered: float
 
     def table(self) -> Table:
-        """One line for each measure."""
+        """Return a row for each measure."""
         rows = tuple(
             (name, value, self.weighted[name], self.weighted[name] - value)
             for name, value in self.plain.items()

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from rankgauge import stats
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, metrics_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 if TYPE_CHECKING:
-    from rankgauge.production.log import EventLog
     from rankgauge.rendering.plot_drawing import Plot
 
 ALPHA = 0.05
@@ -88,7 +88,7 @@ class ArmDifference:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult(Result):
-    """Two arms of an experiment compared. Made by :func:`compare_arms`.
+    """Two arms of an experiment compared. Returned by :func:`compare_arms`.
 
     Attributes:
         where: The log.
@@ -295,7 +295,6 @@ def compare_arms(
         InputError: If the log has not two arms, or a metric is a quantile.
         MissingExtra: If DuckDB is not installed.
     """
-    from rankgauge.production.log import EventLog
     from rankgauge.production.online import expressions
 
     if not (min(ratio) > 0 and planned > 0):
@@ -311,7 +310,7 @@ def compare_arms(
                 f"{each.name} is a quantile, which is not compared between arms", where="metrics",
                 fix="choose a rate or a mean, such as thumbs_ratio",
             )  # fmt: skip
-    log = log if isinstance(log, EventLog) else EventLog(log)
+    log = EventLog.of(log)
     measured = wanted
     if any(each.name == "thumbs_ratio" for each in wanted):
         measured = metrics_of(dict.fromkeys([*(each.name for each in wanted), "feedback_rate"]))

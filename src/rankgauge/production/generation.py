@@ -23,7 +23,7 @@ from rankgauge.corpus import Collection, Document, Query
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.origins import STATEMENT
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.prompts import fenced_messages, prompt_version
+from rankgauge.llm.replies import fenced_messages, prompt_version
 from rankgauge.llm.structured import object_schema
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
@@ -211,7 +211,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         retriever: What searches for the documents; BM25 if None.
         k: How deep it searches.
         prompts: Texts that replace the shipped prompts ``question`` and ``answerable``.
-        max_cost: No call is made that could cost more than what is left of this.
+        max_cost: No call is made that could exceed the remaining budget.
         dry_run: Send nothing, and estimate calls, tokens and cost.
         date: The date of the questions in ISO form; today (UTC) if None.
         progress: Called with the number of finished calls and of all of this step.

@@ -223,7 +223,7 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class InterleavingResult(Result):
-    """Which of two interleaved retrievers users prefer. Made by :func:`analyze_interleaving`.
+    """Which of two interleaved retrievers users prefer. Returned by :func:`analyze_interleaving`.
 
     An impression is won by the retriever with more credited clicks. Documents count once, whether
     the result, its citation or both were clicked. Impressions of probabilistic interleaving are
@@ -428,7 +428,7 @@ def analyze_interleaving(
     from rankgauge.production.log import EventLog
     from rankgauge.stats import sign_test
 
-    log = log if isinstance(log, EventLog) else EventLog(log)
+    log = EventLog.of(log)
     with log.connection() as connection:
         pair = _pair(connection.execute(_PAIRS, {"a": a, "b": b}).fetchall(), log.path)
         connection.execute(_USABLE, {"a": pair[0], "b": pair[1]})

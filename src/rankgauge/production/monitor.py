@@ -102,7 +102,7 @@ class HealthWeek:
 
 @dataclass(frozen=True, repr=False)
 class ProductionHealth(Result):
-    """Evaluations compared with user behavior. Made by :func:`production_health`.
+    """Evaluations compared with user behavior. Returned by :func:`production_health`.
 
     Attributes:
         measure: The measure of the evaluations.

@@ -119,7 +119,7 @@ class MetricChange:
 
 @dataclass(frozen=True, repr=False)
 class OnlineMetrics(Result):
-    """Metrics of a log. Made by :func:`online_metrics`.
+    """Metrics of a log. Returned by :func:`online_metrics`.
 
     Attributes:
         where: The log.
@@ -294,7 +294,7 @@ class OnlineMetrics(Result):
         """Return a metric by day or week with its intervals.
 
         Args:
-            name: The metric; the first that is defined if left out.
+            name: The metric; the first that is defined if omitted.
 
         Raises:
             InputError: If the metrics are not by day or week, or the metric is not defined.

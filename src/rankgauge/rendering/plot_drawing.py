@@ -79,7 +79,7 @@ class Series:
     Attributes:
         name: What they are, for the legend.
         y: The values; NaN if there is none.
-        x: Where they are: 0, 1, 2, ... if left out.
+        x: Where they are: 0, 1, 2, ... if omitted.
         low: Lower ends of their intervals, or nothing.
         high: Upper ends.
         texts: What is written next to each value, or nothing; of ``steps`` what is above zero,

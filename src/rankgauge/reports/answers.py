@@ -48,7 +48,7 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
     """Yield the parts of a report on answers: both stages, causes, groups, the worst answers.
 
     Args:
-        found: Made by :func:`rankgauge.answers.diagnose_answers`.
+        found: Returned by :func:`rankgauge.answers.diagnose_answers`.
     """
     yield Section("Retrieval and generation", (_stages(found),))
     parts: list[Part] = [_causes(found.blame)]

@@ -66,7 +66,7 @@ def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Sect
     """Latency and cost as a part of a report, see :func:`html_report`.
 
     Args:
-        found: Made by :meth:`Benchmark.compare`.
+        found: Returned by :meth:`Benchmark.compare`.
         plots: Whether quality is drawn over latency, where all runs were timed and there are more
             than two; needs ``rankgauge[plots]`` when the report is made.
     """

@@ -48,7 +48,7 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
         full: Whether to show details, sources, and the names of other tools.
 
     Raises:
-        UnknownName: With the nearest names.
+        UnknownName: With the most similar names.
 
     Example:
         >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")

@@ -31,7 +31,7 @@ def gate_page(result: GateResult) -> str:
     It loads nothing from elsewhere, and has no script.
 
     Args:
-        result: Made by :func:`rankgauge.gate`.
+        result: Returned by :func:`rankgauge.gate`.
 
     Example:
         >>> import rankgauge

@@ -78,17 +78,17 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
             several of the same queries, a comparison of them, or a diagnosis of answers.
         runs: One or more: a mapping of name to run, or runs with names of their own (a path is
             named by its file). Each is anything that :meth:`Run.of` takes.
-        measures: What is shown, the first is the primary one. As `compare` has them if left out.
+        measures: What is shown, the first is the primary one. As `compare` has them if omitted.
         result: What `evaluate` (for one run) or `compare` said of these runs, where other choices
             than the usual were made; measures and baseline are then its own.
-        baseline: The name of the run the others are compared with; the first if left out.
+        baseline: The name of the run the others are compared with; the first if omitted.
         collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
         diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
             ``best`` and ``worst`` are those with the best and the worst mean.
-        title: The heading; the names of the runs if left out.
+        title: The heading; the names of the runs if omitted.
         date: When it was made, as it shall be printed.
         sections: More parts, before the foot.
-        plots: Whether there are plots, which need ``rankgauge[plots]``; if left out, there are if
+        plots: Whether there are plots, which need ``rankgauge[plots]``; if omitted, there are if
             it is installed, and else a note.
 
     Returns:

@@ -58,7 +58,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
     The worst queries with their causes, and the distribution over queries, are folded.
 
     Args:
-        diagnosis: Made by :func:`diagnose`.
+        diagnosis: Returned by :func:`diagnose`.
 
     Example:
         >>> from rankgauge.diagnosis.diagnosis import diagnose
@@ -126,7 +126,7 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
     """A measure over time as a part of a report.
 
     Args:
-        trend: Made by :meth:`History.trend`.
+        trend: Returned by :meth:`History.trend`.
         plots: Whether there is a plot, which needs ``rankgauge[plots]`` when the report is made.
     """
     warnings = tuple(f"Warning: {text}" for text in trend.warnings)

@@ -47,7 +47,7 @@ class BM25:
     Raises:
         MissingExtra: If bm25s or PyStemmer is not installed.
         UnknownName: For an unknown method or language.
-        InputError: For a number that is not possible.
+        InputError: For an invalid number.
 
     Example:
         >>> bm25 = BM25()

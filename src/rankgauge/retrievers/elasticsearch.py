@@ -288,7 +288,7 @@ class Elasticsearch:
 class OpenSearch(Elasticsearch):
     """An index of OpenSearch, with the protocol of :class:`Elasticsearch`.
 
-    Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if left out:
+    Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if omitted:
     `key_env` names a variable that holds ``user:password``.
 
     Example:

@@ -122,7 +122,7 @@ def holds(retriever: Any, documents: Any) -> bool | None:
     """Whether these very documents are what it took in last, and its parts still hold theirs.
 
     A part that another retriever has given other documents since, such as chunks, would be asked
-    about those. None if nobody knows: it was never given any here, or cannot be remembered.
+    about those. None if unknown: none was given, or it cannot be remembered.
     """
     try:
         taken = _LAST.get(retriever)

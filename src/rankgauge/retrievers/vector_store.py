@@ -72,8 +72,8 @@ class VectorStore(CompositeRetriever, ABC):
         UnknownName: For an unknown similarity.
     """
 
-    # The word in plans, and the distributions whose versions decide.
-    TYPE: ClassVar[str]
+    PARTS = ("encoder",)
+    # The distributions whose versions decide.
     LIBRARIES: ClassVar[tuple[str, ...]]
 
     encoder: Any = field(kw_only=False)
@@ -173,11 +173,6 @@ class VectorStore(CompositeRetriever, ABC):
             **self._options(),
             "versions": versions(*self.LIBRARIES),
         }
-
-    @property
-    def members(self) -> tuple[Any, ...]:
-        """The encoder."""
-        return (self.encoder,)
 
     @property
     def size(self) -> int | None:

@@ -60,7 +60,7 @@ class LeftOut:
 class Reliability(Result):
     """Effect of leaving out the judgments that only one run contributed.
 
-    Made by :func:`reliability`. Shows itself as a table in a notebook.
+    Returned by :func:`reliability`. Notebooks display it as a table.
 
     Attributes:
         measures: The measures.
@@ -158,9 +158,9 @@ def reliability(
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: Name to run, or runs: those of which the pool was made, at least two.
         measures: Names or measures.
-        k: Down to which rank each run brought documents into the pool; all of it if left out.
+        k: Down to which rank each run brought documents into the pool; all of it if omitted.
         groups: Run name to group: what only one group brought is left out for each of its runs.
-            Each run is its own if left out.
+            Each run is its own if omitted.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
         queries: As for :func:`evaluate`.
         duplicates: As for :func:`evaluate`.

@@ -61,7 +61,7 @@ class TieSpan:
 class TieReport(Result):
     """What equal scores in a run touch, and what each measure could be by another order of them.
 
-    Made by :func:`tie_report`. Shows itself as a table in a notebook.
+    Returned by :func:`tie_report`. Notebooks display it as a table.
 
     Attributes:
         run_name: What the run is called.
@@ -74,7 +74,7 @@ class TieReport(Result):
             them ``tied_documents`` and ``deciding_documents``; ``groups`` of equal scores, of them
             ``deciding_groups``, and the ``largest``.
         sizes: Each size of a group of equal scores, ascending, and how many groups have it.
-        notes: What a reader of the numbers has to know, one sentence each.
+        notes: Notes on interpretation, one sentence each.
 
     Example:
         >>> found = tie_report({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5}}, "RR")

@@ -88,7 +88,7 @@ class Bootstrapped(NamedTuple):
 class UnjudgedReport(Result):
     """The values of a run under every reading of its unjudged documents.
 
-    Made by :func:`unjudged_report`. Shows itself as a table in a notebook.
+    Returned by :func:`unjudged_report`. Notebooks display it as a table.
 
     Attributes:
         none_relevant: No unjudged document is relevant, as usual.
@@ -201,11 +201,11 @@ def unjudged_report(
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
-        measures: Names or measures; those of :func:`evaluate` if left out.
+        measures: Names or measures; those of :func:`evaluate` if omitted.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
         queries: As for :func:`evaluate`.
         duplicates: As for :func:`evaluate`.
-        drawing: How grades are drawn; 1,000 draws from run and pool if left out.
+        drawing: How grades are drawn; 1,000 draws from run and pool if omitted.
 
     Raises:
         InputError: If an input cannot be worked with.

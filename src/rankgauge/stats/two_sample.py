@@ -218,7 +218,7 @@ def area_under_curve(
     Args:
         scores: (n, B).
         labels: (n, B).
-        groups: Positions of the points of each group; all points are one group if left out.
+        groups: Positions of the points of each group; all points are one group if omitted.
 
     Returns:
         (B,) areas; NaN where no group has both labels.

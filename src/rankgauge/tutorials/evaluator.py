@@ -142,7 +142,7 @@ class RetrievalEvaluator:
     :class:`~rankgauge.InputError` for an input that cannot be read, and name the record.
 
     Args:
-        k_values: The cut-offs; 1, 3, 5, 10 if left out.
+        k_values: The cut-offs; 1, 3, 5, 10 if omitted.
 
     Attributes:
         k_values: The cut-offs, each once, as they were given.
