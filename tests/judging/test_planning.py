@@ -60,7 +60,7 @@ def test_the_spread_is_the_largest_of_two_evaluated_runs():
     with pytest.raises(InputError, match="standard deviation of the differences is unknown"):
         plan_judging(0.1, evaluations=evaluations[:1])
     other = rankgauge.evaluate({"q1": {"d1": 1}}, {"q1": ["d1"]}, ["nDCG@10"])
-    with pytest.raises(InputError, match="sd=0.2"):
+    with pytest.raises(InputError, match=r"sd=0\.2"):
         plan_judging(0.1, evaluations=[evaluations[0], other])
 
 

@@ -628,7 +628,7 @@ def test_a_data_frame_is_no_ranking_and_no_list_of_documents(library):
         lambda: fn.precision_at_k(TWO, frame, 1),
         lambda: fn.dcg(frame),
     ):
-        with pytest.raises(InputError, match=r"got DataFrame where .* wanted\nfix: "):
+        with pytest.raises(InputError, match=r"got DataFrame where .* expected\nfix: "):
             call()
 
 
