@@ -85,7 +85,7 @@ class AnswerJudging(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how many verdicts there are, how many are missing, and the cost."""
+        """Return the number of verdicts, how many are missing, and the cost."""
         return ". ".join([f"{self.judge}: {self._heading()}", *self._spent()])
 
     def _heading(self) -> str:

@@ -68,10 +68,10 @@ class Exploration(Result):
     Returned by :func:`explore`.
 
     Attributes:
-        measure: What was searched for.
+        measure: The measure that was optimized.
         method: ``grid`` or ``optuna``.
         trials: The configurations tried, in this order.
-        points: How many configurations the space has.
+        points: Number of configurations in the space.
         best: The best trial on the tuning queries; the first if there are several.
         before: The current configuration; None if none was given, or it failed.
         values: The means of ``best`` and ``before`` over the test queries.
@@ -80,8 +80,8 @@ class Exploration(Result):
         seed: The seed of the split.
         runs: The runs of ``best`` and ``before`` for the test queries.
         qrels: The judgments of the test queries.
-        comparison: The two compared on the test queries; None if they are the same, or there are
-            too few queries.
+        comparison: The comparison of the two on the test queries; None if they are the same, or
+            there are too few queries.
         sentences: The procedure and the result.
         warnings: Limitations.
         settings: The names of the settings that were searched.
@@ -476,7 +476,7 @@ class _Search:
 def _checked_result(given: Any) -> tuple[Run, float | None]:
     if not isinstance(given, tuple) or len(given) != 2:
         raise InputError(
-            f"run() returned {type(given).__name__}, expected two things", where="explore",
+            f"run() returned {type(given).__name__}, expected a pair", where="explore",
             fix="return (run, seconds per query), or (run, None)",
         )  # fmt: skip
     latency = given[1]

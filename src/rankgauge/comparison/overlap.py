@@ -45,10 +45,10 @@ class Overlap(Result):
         depth: Depth of the comparison; None for whole rankings.
         query_ids: (Q,) the queries of either run: those of the first, then those only the second
             has.
-        ext: (Q,) RBO extrapolated from what was seen: the one number to report.
+        ext: (Q,) extrapolated RBO: the number to report.
         low: (Q,) RBO_min, the lower bound for any continuation of the rankings.
         residual: (Q,) the upper bound minus `low`.
-        common: (Q,) the share of common documents in the first k, of those the longer ranking has.
+        common: (Q,) the share of common documents in the first k, of those in the longer ranking.
         notes: Notes on interpretation, one sentence each.
     """
 

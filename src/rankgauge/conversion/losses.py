@@ -151,7 +151,7 @@ class Tally:
     Attributes:
         form: The format of the file.
         queries: How many queries there are.
-        rows: How many rows.
+        rows: Number of rows.
         notes: Notes of their reader.
     """
 

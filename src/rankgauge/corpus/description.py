@@ -95,15 +95,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class CollectionInfo(Result):
-    """What a collection contains.
+    """Description of the content of a collection.
 
     Attributes:
         name: Its name.
         documents: Number of documents.
-        queries: How many queries.
-        judgments: How many judgments; None without any.
-        grades: Each grade, and how many judgments have it.
-        judged_documents: How many documents of the collection are judged for any query.
+        queries: Number of queries.
+        judgments: Number of judgments; None without any.
+        grades: Number of judgments of each grade.
+        judged_documents: Number of documents judged for any query.
         spreads: Distributions of lengths and of numbers of relevant documents, by name.
         findings: Findings that affect evaluations.
         notes: Notes of the reader.

@@ -292,7 +292,7 @@ class JudgedRun(Cached):
         return self.retrieved if k is None else np.minimum(self.retrieved, k)
 
     def judged_only(self) -> JudgedRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> JudgedRun:

@@ -225,13 +225,14 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
             or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
-            Arrow; packed (gzip, bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes,
-            name and first line decide which. Or a folder or a zip archive in BEIR layout, or
-            with ``questions.csv``; that file alone (``question``, ``relevant``); a zip archive with
-            one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
-        format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
+            Arrow; also compressed (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input. The
+            format is detected by the first bytes, the name, and the first line. Or a folder or a
+            zip archive in BEIR layout, or with ``questions.csv``; that file alone (``question``,
+            ``relevant``); a zip archive with one file, ``archive.zip!member``, ``ir_datasets:NAME``
+            or ``hf:NAME``.
+        format: One of `QRELS_FORMATS`, if detection fails: ``trec``, ``csv``, ``tsv``, ``json``,
             ``jsonl``, ``smart``, ``npl`` or ``letor``.
-        split: Which judgments of a collection; ``test``, or the only ones, if omitted.
+        split: The split of the judgments of a collection; default: ``test``, or the only one.
 
     Raises:
         FormatError: With path, line and column, if a line is invalid.

@@ -65,7 +65,7 @@ def sample_queries(
     Args:
         sources: Judgments, a run, or several of them.
         n: How many.
-        seed: Any whole number.
+        seed: The seed.
         among: ``intersection`` draws from the queries that all sources have, ``union`` from those
             that any has. A query for which a run found nothing is missing from its file: to keep
             such queries in the sample of several runs, choose ``union``.

@@ -206,7 +206,7 @@ class SubtopicRun(Cached):
         return JudgedRun.total(values)
 
     def judged_only(self) -> SubtopicRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:
@@ -230,8 +230,8 @@ def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQ
             grade``), CSV, TSV or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
             relevance``), or JSON (query to document to subtopic to grade); packed too; ``-`` for
             standard input; or ``ir_datasets:NAME``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.

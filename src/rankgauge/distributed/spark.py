@@ -263,22 +263,23 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     """Evaluate runs in Spark: the value of each measure for each judged query.
 
     Judgments and runs are shuffled once, by query. Values are equal to those of
-    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. Below about 10 million rows
-    a single machine is done before a Spark session has started.
+    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. For less than about 10 million
+    rows, a single machine finishes before a Spark session has started.
 
     Args:
         run: A Spark DataFrame with the columns query_id, doc_id, score; and run, the name of the
             run, if there are several.
         qrels: A Spark DataFrame with the columns query_id, doc_id, grade.
-        measures: As of :func:`rankgauge.evaluate`; those that read more than grades are refused.
+        measures: As of :func:`rankgauge.evaluate`; measures that read more than grades are an
+            error.
         columns: Names of columns that differ: ``{"grade": "relevance"}``.
-        runs: The names of the runs, if there are several. If left out they are looked up, which
-            takes a pass over the run.
+        runs: The names of the runs, if there are several. By default, they are determined by a pass
+            over the run.
         ties: As of :func:`rankgauge.evaluate`, without ``input``: rows have no order in Spark.
         queries: ``all`` that are judged, or the ``intersection`` with each run.
         duplicates: A document twice in a ranking is an ``error``; ``best`` keeps the highest score.
         unjudged: As of :func:`rankgauge.evaluate`.
-        partitions: How many partitions the rows are shuffled into; Spark's default if omitted.
+        partitions: Number of shuffle partitions; default: that of Spark.
         ship: ``value`` sends the code to the workers, which need NumPy and PyArrow only;
             ``installed`` uses the package that is installed there, with its compiled core.
 
@@ -287,8 +288,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         it is undefined. Write it with its own writer.
 
     Raises:
-        InputError: For a column that is not there, or ids that are numbers with a fraction. When
-            the result is used, Spark reports duplicates and missing values of the input.
+        InputError: For a missing column, or ids that are decimal numbers. When the result is used,
+            Spark reports duplicates and missing values of the input.
         UnknownName: For an unknown measure or choice.
         MissingExtra: If pyspark or pyarrow is not installed.
 
@@ -371,7 +372,7 @@ def summarize(
 
     Args:
         values: What `evaluate` returned, or the same columns read from storage.
-        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
         ship: As of `evaluate`.
 
     Returns:

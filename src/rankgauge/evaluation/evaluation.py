@@ -93,8 +93,9 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         queries: The queries to average: ``all`` judged ones (a query missing from the run has an
             empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
             file with one id per line.
-        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
-        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        duplicates: Duplicate documents in a ranking are an ``error``; ``first`` or ``best`` keeps
+            one.
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
             the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one. Or the
@@ -419,7 +420,7 @@ def read_judgments(
     Args:
         path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
         measures: Names (``"alpha_nDCG@10"``) or measures.
-        format: The format, where name and first line do not say it.
+        format: The format, if name and first line are ambiguous.
         memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk, and evaluate
             any number of runs with the same `memory`.
 

@@ -40,7 +40,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class GivenValues:
-    """Values that were given: of each query, or the mean alone.
+    """Given values: of each query, or only the mean.
 
     Attributes:
         source: Where they are from.

@@ -240,7 +240,7 @@ def format_of(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class InFormat(os.PathLike[str]):
-    """A file together with its format, accepted wherever a path is.
+    """A file and its format, accepted wherever a path is.
 
     Args:
         path: The file; ``-`` is standard input.

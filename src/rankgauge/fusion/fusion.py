@@ -143,37 +143,34 @@ def fuse(
     ``wsum``      the sum of w s                               Vogt, Cottrell 1999
     ============= ============================================ ======================
 
-    *A document that a run has not retrieved* gets nothing from it, by every method and norm; it is
-    no number among those of ``combmin``, ``combanz``, ``combmed``. (So by ``z-score``, where 0 is
-    the average, it stands before what the run retrieved below its average.) Only ``borda`` and
-    ``condorcet`` place it: below all that the run retrieved. With n different documents in all
-    runs, ``borda`` gives the first of a run n points, the next n - 1, ..., and to each that it has
-    not retrieved the mean of the points that are left. By ``condorcet`` a document beats another
-    if the runs that place it higher outweigh those that place it lower; beaten minus lost
-    (Copeland) is the order of Condorcet wherever there is one, and keeps every set of documents
-    that beat all others above them; inside a cycle, equal counts are ties.
+    *Documents missing from a run* get no score from it, for every method and norm, and are ignored
+    by ``combmin``, ``combanz``, and ``combmed``. (With ``z-score``, where 0 is the average, they
+    rank above documents with a score below average.) ``borda`` and ``condorcet`` rank them below
+    all documents of the run. With n different documents in all runs, ``borda`` gives the first
+    document of a run n points, the next n - 1, ..., and each missing document the mean of the
+    remaining points. For ``condorcet``, a document beats another if the runs that rank it higher
+    outweigh those that rank it lower; its score is the number of documents that it beats minus the
+    number of those that beat it (Copeland).
 
-    *A query that a run does not have* is fused from the others. *Ties*: ranks in a run are those of
-    the policy `ties`; documents with equal fused scores are ties, written by document id
-    descending. Sums are rounded once, as if added exactly, and do not depend on the order of runs,
-    queries or documents; only ``rbc`` loses deep ranks in rounding (what is behind rank 160 of one
-    run adds nothing to a first place in another, with ``phi`` 0.8).
+    *Queries missing from a run* are fused from the others. *Ties*: ranks within a run follow the
+    policy `ties`; equal fused scores are written by document id, descending. Sums are rounded once,
+    and do not depend on the order of runs, queries, or documents.
 
     Args:
         runs: At least two: a mapping of name to run, or runs; each is anything that :meth:`Run.of`
             takes.
         method: One of `FUSION_METHODS`.
-        norm: What is done to the scores of each query in each run first, for the methods that read
+        norm: The normalization of the scores of each query in each run, for methods that use
             scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
-            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all
-            are equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``:
-            1 - (r - 1) / n. ``none``: scores unchanged.
-        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
-            part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
+            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all are
+            equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``: 1 - (r -
+            1) / n. ``none``: scores unchanged.
+        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 is
+            ignored. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
         k: The rank constant of ``rrf``, 60 if omitted.
         phi: The persistence of ``rbc``, between 0 and 1; 0.8 if omitted.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if omitted.
+        name: The name of the fused run; default: the method.
 
     Raises:
         UnknownName: For an unknown method, norm or policy.
@@ -200,16 +197,16 @@ def fuse_files(
     ties: Order = "trec",
     name: str | None = None,
 ) -> tuple[Fusion, int]:
-    """Fuse runs into a file, as :func:`fuse` and :func:`write_run`, some queries at a time.
+    """Fuse runs into a file, like :func:`fuse` and :func:`write_run`, in blocks of queries.
 
-    Neither the runs nor their fusion are then in memory as a whole.
+    Neither the runs nor the result are in memory as a whole.
 
     Args:
         runs: At least two, as for :func:`fuse`.
         path: The file to write, as for :func:`write_run`.
         how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if omitted.
+        name: The name of the fused run; default: the method.
 
     Returns:
         How they were fused, with the defaults, and the number of queries.

@@ -32,7 +32,7 @@ class GatedMeasure:
     Attributes:
         measure: The measure.
         margin: The loss of its mean that is accepted, in the units of the measure.
-        floor: What its mean must reach (or, where lower is better, not exceed); None without.
+        floor: The lowest accepted mean (the highest, if lower is better); None for no floor.
     """
 
     measure: Measure
@@ -65,7 +65,7 @@ class GateRules:
 
     Attributes:
         measures: The gated measures; without any given, nDCG@10 with a margin of 0.02.
-        contracts: Conditions on single queries.
+        contracts: Requirements for single queries.
         queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
             both are compared.
         depth: ``same``: rankings must be cut at the same depth; ``any``: their lengths may differ.
@@ -101,7 +101,7 @@ class GateRules:
 
         Raises:
             FormatError: If the file is not valid TOML.
-            InputError: If there is no such file or table, or a value is not possible.
+            InputError: If there is no such file or table, or a value is not valid.
             UnknownName: For an unknown key or measure, with the nearest ones.
         """
         if isinstance(source, GateRules):

@@ -38,8 +38,8 @@ class HistoryComparison(Result):
         after: The second.
         differences: One for each measure, over the queries that both have; the first is tested, the
             others are described.
-        differs: Why the two are not comparable, in sentences; not empty only where the comparison
-            was asked for all the same.
+        differs: Why the two are not comparable, one sentence each; empty unless the comparison was
+            forced.
         notes: Notes on interpretation.
     """
 

@@ -113,7 +113,7 @@ class AgreementRow:
 
 @dataclass(frozen=True, eq=False)
 class JudgingAgreement(Result):
-    """How well judges agree.
+    """Agreement of judges.
 
     Returned by :func:`measure_agreement`.
 

@@ -64,7 +64,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgmentImport(Result):
-    """What was imported.
+    """Result of an import of judgments.
 
     Attributes:
         source: Where it was read from.
@@ -74,7 +74,7 @@ class JudgmentImport(Result):
         known: Judgments that were stored already.
         unjudged: Documents with a negative grade: pooled and not judged, not imported.
         questions: Questions that were added.
-        skipped: What is wrong with rows that were left out, one message each.
+        skipped: Messages on rows that were skipped.
     """
 
     source: str
@@ -117,23 +117,23 @@ def import_judgments(
     add_questions: bool = False,
     skip_bad: bool = False,
 ) -> JudgmentImport:
-    """Add judgments that were made elsewhere; all of them or, on an error, none.
+    """Add judgments that were made elsewhere, completely or not at all.
 
     A grade becomes a graded judgment of one document, a preference group a choice or a ranking.
-    Questions are found by identifier, else by text. A file may be imported again: what is stored
-    stays as it is, and a judgment that has another value now is corrected.
+    Questions are matched by identifier, or else by text. If a file is imported again, new judgments
+    are added, and changed ones are corrected.
 
     Args:
         project: The project.
-        source: Whatever :meth:`Qrels.of` reads (a file with its format as an :class:`InFormat`,
-            where name and first line mislead). With `columns` or a column of judges (``judge``,
-            ``rater``, ``annotator``, ``worker``, ...) a file of CSV, TSV or JSON lines.
-        judge: The name of the judge, where the file has no column of judges.
+        source: Anything that :meth:`Qrels.of` takes (an :class:`InFormat` sets the format of a
+            file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
+            ``worker``, ...), a CSV, TSV, or JSON lines file.
+        judge: The name of the judge, if the file has no column of judges.
         kind: Who judged: ``person``, ``model`` or ``application``.
-        preferences: Whether the source holds preferences (:meth:`PreferenceQrels.of`).
+        preferences: Whether the source contains preferences (:meth:`PreferenceQrels.of`).
         columns: Names of columns: of ``query``, ``document``, ``grade``; or of ``query``,
             ``left``, ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or
-            ``none``); and perhaps of ``judge`` and ``comment``.
+            ``none``); and optionally of ``judge`` and ``comment``.
         several: Whether a pair that occurs several times was judged by different people, whom the
             file does not name. The first judgment of a pair is by ``JUDGE 1``, the next by
             ``JUDGE 2``.

@@ -78,7 +78,7 @@ class PoolReport(Result):
             any.
         sources: The contribution of each source, including earlier calls.
         missing: Documents of rankings that the collection lacks; they are not in the pool.
-        drawn: Questions for which random documents were drawn before, so that none were drawn now.
+        drawn: Questions for which random documents had been drawn before.
         ranking: What the language model ranked and could not rank; None without a model.
     """
 
@@ -179,11 +179,11 @@ def build_pool(
 ) -> PoolReport:
     """Add candidates to each question: the union of the top k of runs and searches.
 
-    Documents that a question names as answers are candidates, too. A language model ranks the top
-    3k of all runs and searches, and its top k are candidates: it decides only what is shown.
-    Random documents are drawn without replacement from those outside the pool of their question,
-    each with the recorded probability n / (documents outside): they estimate what the pool misses.
-    They are drawn once for each question. The same call again adds nothing.
+    Documents that a question names as answers are also candidates. A language model, if given,
+    ranks the top 3k of all runs and searches, and its top k are candidates. Random documents are
+    drawn once for each question, without replacement from outside the pool, with the recorded
+    probability n / (documents outside): they estimate the relevant documents that the pool misses.
+    Repeating the call adds nothing.
 
     Args:
         project: The project, which has questions.

@@ -96,7 +96,7 @@ SELECT
 
 @dataclass(frozen=True, eq=False)
 class ImplicitJudgments(Result):
-    """Grades of documents by clicks. Returned by :func:`implicit_judgments`.
+    """Grades of documents computed from clicks. Returned by :func:`implicit_judgments`.
 
     Documents that were never shown, or too rarely, have no grade: they are unjudged.
 
@@ -234,7 +234,7 @@ def implicit_judgments(
     :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
     documents that were shown at several ranks.
 
-    Clicks say that a result looked good in its list, not that it answers the question.
+    Clicks show that a result looked good in its list, not that it answers the question.
 
     Args:
         log: The log.

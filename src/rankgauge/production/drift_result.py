@@ -96,7 +96,7 @@ class QuestionPoint:
 
 @dataclass(frozen=True, repr=False)
 class DriftReport(Result):
-    """Whether evaluation questions look like those of users, made by :func:`measure_drift`.
+    """Drift of evaluation questions from those of users. Returned by :func:`measure_drift`.
 
     Attributes:
         verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
@@ -118,7 +118,7 @@ class DriftReport(Result):
         outliers: Evaluation questions far from every log question, farthest first.
         far: The distance above which they are far.
         query_weights: The weight of each evaluation question by identifier, mean 1.
-        seed: The seed of everything random.
+        seed: The seed.
         points: The questions as points in two dimensions.
     """
 

@@ -234,8 +234,7 @@ class InterleavingResult(Result):
         b: The name of retriever B.
         methods: The methods of interleaving that occur in the log.
         impressions: Questions whose results were interleaved.
-        clicked: Those of them with a credited click; the others say nothing and are in no number
-            below.
+        clicked: Those of them with a credited click; the others are not used below.
         wins_a: Impressions won by A.
         wins_b: Impressions won by B; the rest are ties.
         result_clicks: Credited documents whose result was clicked.
@@ -273,7 +272,7 @@ class InterleavingResult(Result):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse``: A than B. ``cannot tell`` if the test or the interval doubts."""
+        """``better`` or ``worse`` (A than B), or ``cannot tell`` by the test or the interval."""
         if self.p >= _ALPHA or not (self.low > 0 or self.high < 0):
             return "cannot tell"
         return "better" if self.low > 0 else "worse"

@@ -227,7 +227,7 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         mapping: A mapping file or its content: the column of each part of an event.
         personal: ``keep`` user identifiers, ``hash`` them with a key that stays on this machine, or
             ``drop`` them.
-        scrub: Whether personal data with a form of its own is replaced in texts; see `scrub`.
+        scrub: Whether to replace recognizable personal data in texts; see `scrub`.
         drop_text: Whether texts of questions, answers and comments are left out.
         timezone: The zone of times without one, such as ``Europe/Berlin``; None refuses them.
         first_rank: Whether ranks count from 0 or 1; found for each application if None.

@@ -190,7 +190,7 @@ def production_health(
     since: str | None = None,
     until: str | None = None,
 ) -> ProductionHealth:
-    """Compare evaluations of a set with what users show in the same weeks.
+    """Compare evaluations with user behavior in the same weeks.
 
     Offline, the last evaluation is compared with the first, on the queries of both (paired t
     interval). Online, the largest shift of each of thumbs ratio, abstentions and reformulations

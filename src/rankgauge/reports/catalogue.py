@@ -17,7 +17,7 @@ from rankgauge.rendering.tables import WIDTH, Table
 
 
 def measures_table(*, full: bool = True) -> Table:
-    """Return all measures, one a line.
+    """Return all measures, one per line.
 
     Args:
         full: Whether to say also whether higher is better, and what trec_eval calls it.

@@ -34,7 +34,7 @@ _FIXES = {
 
 
 def finding_kinds_table() -> Table:
-    """Return all kinds of findings, one a line.
+    """Return all kinds of findings, one per line.
 
     Example:
         >>> finding_kinds_table().rows[0]
@@ -52,7 +52,7 @@ def finding_kinds_table() -> Table:
 
 
 def explain_problem(code: str) -> str:
-    """All that is known of a kind of finding.
+    """Describe a kind of finding.
 
     Args:
         code: Its code, or its name.

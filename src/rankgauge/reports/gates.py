@@ -28,7 +28,7 @@ _KINDS: dict[GateVerdict, str] = {
 def gate_page(result: GateResult) -> str:
     """Return the verdict of a gate as one HTML file: why, the next step, checks, lost queries.
 
-    It loads nothing from elsewhere, and has no script.
+    It is self-contained, and has no script.
 
     Args:
         result: Returned by :func:`rankgauge.gate`.

@@ -60,12 +60,12 @@ class Options:
 
     Attributes:
         color: Whether a table may use the colors of a terminal.
-        full: Everything, where a report is short otherwise.
+        full: Whether to show everything.
         quiet: Numbers only: tables without titles, marks and notes.
         per_query: The values of every query instead of the means.
         transposed: Print runs as rows and measures as columns.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
-        last: The latest so many entries of a history; all if None.
+        last: Number of latest entries of a history to show; all if None.
         measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
         diagnosis: The diagnosis of one of the runs of a benchmark, reported after them.
         collection: The texts, which distinguish more failure patterns of an exploration.

@@ -33,11 +33,11 @@ ROLL_UPS: Mapping[str, str] = MappingProxyType({
 class Chunked(CompositeRetriever):
     """A retriever over chunks that returns documents.
 
-    The documents are cut, the retriever indexes the chunks, and what it finds is rolled up: the
-    score of a document is that of its best chunk (``max``), of its first one (``first``: documents
-    whose first chunk is not retrieved are not found), or the sum over its chunks (``sum``: over
-    those among the hits that were asked for, so it depends on `depth`). Documents with equal scores
-    stand in the order of their best chunks.
+    The documents are split, the retriever indexes the chunks, and their scores are aggregated: the
+    score of a document is that of its best chunk (``max``), of its first chunk (``first``:
+    documents whose first chunk is not retrieved are not found), or the sum over its retrieved
+    chunks (``sum``, which depends on `depth`). Documents with equal scores have the order of their
+    best chunks.
 
     Args:
         retriever: Any retriever; it indexes chunks as documents (see

@@ -38,12 +38,12 @@ _Vectors = npt.NDArray[np.float32]
 class Dense(CompositeRetriever):
     """Documents by the similarity of their vectors with the vector of the query.
 
-    ``search="exact"`` compares with all of them. Scores are products of the 32-bit vectors in 64
-    bits, added up in one order: a ranking does not depend on how many queries are asked at once.
-    (The vectors may: models that pad texts to one length differ in the last digits from batch to
-    batch.) ``search="usearch"`` looks along a graph (HNSW, Malkov and Yashunin 2018), finds most of
-    them, and scores them in the same way; `recall` says how many it finds. Equal scores keep the
-    order of the collection.
+    ``search="exact"`` compares the query with all documents. Scores are products of the 32-bit
+    vectors in 64 bits, added up in a fixed order, so a ranking does not depend on the batch of
+    queries. (The vectors of a neural model may differ in the last digits from batch to batch.)
+    ``search="usearch"`` searches a graph (HNSW, Malkov and Yashunin 2018), finds most of the
+    nearest documents, and scores them in the same way; `recall` estimates their share. Equal scores
+    keep the order of the collection.
 
     Args:
         encoder: An encoder, or a callable from a list of texts to vectors.

@@ -26,10 +26,10 @@ _ANY = 1_000_000
 class Filtered(CompositeRetriever):
     """A metadata filter over what another retriever finds (a post-filter).
 
-    A document passes if its field has the wanted value, or is a list that holds it. What is wanted
-    is `value`, the same for all queries, or what the field `query_field` of each query says; a list
-    of values wants any of them. A query without that field is not filtered. Where too few pass,
-    the retriever is asked deeper, until it has no more.
+    A document passes if its field equals the value, or is a list that contains it. The value is
+    `value`, the same for all queries, or the field `query_field` of each query; for a list of
+    values, any of them. A query without that field is not filtered. If too few documents pass, more
+    are requested until the retriever has no more.
 
     Args:
         retriever: Any retriever.

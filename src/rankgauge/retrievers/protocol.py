@@ -27,12 +27,12 @@ _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search",
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Anything that can index documents and search them.
+    """Protocol of a retriever, which indexes documents and searches them.
 
-    It may have more: ``settings`` (a mapping of plain values that tells it from others: with equal
-    settings and documents it gives equal rankings; without, its results are not reused), ``size``
-    (bytes of its index), ``usage()`` (what it has used up so far, such as ``{"tokens": 812}``) and
-    ``close()``. ``search`` may be a coroutine.
+    Optional are ``settings`` (a mapping of plain values that identifies it: equal settings and
+    documents give equal rankings; without it, results are not reused), ``size`` (bytes of its
+    index), ``usage()`` (its usage so far, such as ``{"tokens": 812}``), and ``close()``. ``search``
+    may be a coroutine.
 
     Example:
         >>> class Longest:
