@@ -8,10 +8,11 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
 from rankgauge.answers.verdicts import cited, quote_occurs
@@ -55,6 +56,11 @@ _NO = frozenset({"false", "no", "0", "0.0", "unanswerable", "not answerable"})
 _UNKNOWN = frozenset({"", "partial", "partially answerable", "conversational", "unknown"})
 _SHOWN = 5
 _EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "...", "reference": "..."}'
+
+
+# The value of each part of a record, with the name that it had.
+_Parts: TypeAlias = Mapping[str, tuple[str, Any]]
+_Turns: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +110,18 @@ def read_answers(
     name = _name(source)
     rows = _records(source, texts, unread)
     if not rows:
-        raise InputError("there is no record", where=name, fix=f"give at least one: {_EXAMPLE}")
+        raise InputError("there are no records", where=name, fix=f"give at least one: {_EXAMPLE}")
     known = None if reference is None else _records(reference, texts, {}, answers=False)
     if known == []:
         raise InputError(
-            "there is no question", where="reference",
+            "there are no questions", where="reference",
             fix='give at least one: {"question": "...", "reference": "..."}',
         )  # fmt: skip
     rows = _numbered(rows)
     notes = []
     if unread:
         some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
-        notes.append(f"{name}: nothing is read from {some}")
+        notes.append(f"{name}: unknown fields ignored: {some}")
     sets = []
     for one, group in _by_system(rows, system, name).items():
         more = list(notes)
@@ -178,11 +184,9 @@ def _records(
     if isinstance(source, AnswerSet):
         return [_Read(f"record {n}", source.system, each) for n, each in enumerate(source, 1)]
     rows = iter(named_rows(source, _name(source), _CONTAINERS))
-    first = next(rows, None)
-    if first is None:
-        return []
-    rows = itertools.chain([first], rows)
-    if is_span(first[1]):
+    head = list(itertools.islice(rows, 1))
+    rows = itertools.chain(head, rows)
+    if head and is_span(head[0][1]):
         rows = records_of_spans(rows)
     return [_record(row, place, texts, unread, answers=answers) for place, row in rows]
 
@@ -196,15 +200,15 @@ def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str
         return {system or stem or "answers": found[""]}
     if "" in found:
         raise InputError(
-            "it names no system, and other records do", where=found[""][0].place,
+            "it has no system, but other records do", where=found[""][0].place,
             fix="give every record a system, or none",
         )  # fmt: skip
     if system is None:
         return found
     if system not in found and len(found) > 1:
         raise InputError(
-            f"no record is of the system {system!r}", where=name,
-            fix=f"give one of: {', '.join(found)}",
+            f"no record has the system {system!r}", where=name,
+            fix=f"choose one of: {', '.join(found)}",
         )  # fmt: skip
     return {system: found.get(system) or next(iter(found.values()))}
 
@@ -216,7 +220,7 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
         return list(rows)
     if len(without) < len(rows):
         raise InputError(
-            "it has no id, and other records have one", where=without[0].place,
+            "it has no id, but other records do", where=without[0].place,
             fix="give every record an id, or none",
         )  # fmt: skip
     numbers: dict[object, str] = {}
@@ -236,13 +240,13 @@ def _check(rows: Iterable[_Read]) -> None:
         if key in first:
             raise InputError(
                 f"duplicate question {key!r:.60} (also {first[key]})", where=each.place,
-                fix="give each question an id of its own, or each system a name: a part 'system'",
+                fix="give each question a unique id, or each record a field 'system'",
             )  # fmt: skip
         first[key] = each.place
         if not each.record.question:
             raise InputError(
                 f"question {key!r:.60} has no text", where=each.place,
-                fix="add 'question', or give the questions as reference",
+                fix="add 'question', or pass the questions as reference",
             )  # fmt: skip
 
 
@@ -253,18 +257,17 @@ def _joined(
     _check(known)
     by_id = {each.record.id: each for each in known}
     if not any(each.record.id in by_id for each in rows):
-        by_text = {each.record.question: each for each in known}
-        if not any(each.record.question in by_text for each in rows):
+        ids = {each.record.question: each.record.id for each in known}
+        if not any(each.record.question in ids for each in rows):
             raise MismatchError(
                 f"no question of {name} is in the reference: ids such as {rows[0].record.id!r:.40} "
                 f"and {known[0].record.id!r:.40}",
                 where="reference", fix="use the same ids in both files",
             )  # fmt: skip
+        named = [ids.get(each.record.question, each.record.id) for each in rows]
         rows = [
-            replace(each, record=replace(each.record, id=by_text[each.record.question].record.id))
-            if each.record.question in by_text
-            else each
-            for each in rows
+            replace(each, record=replace(each.record, id=name))
+            for each, name in zip(rows, named, strict=True)
         ]
     found = []
     for each in rows:
@@ -295,11 +298,8 @@ def _differ(one: str, other: str) -> bool:
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
     """The record, completed from the reference."""
     fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
-    lacking = {
-        field: getattr(known, field) for field in fields if not getattr(record, field)
-        and not (field == "answerable" and record.answerable is not None)
-    }  # fmt: skip
-    return replace(record, id=known.id, **lacking)
+    lacking = {name for name in fields if getattr(record, name) in {None, "", ()}}
+    return replace(record, id=known.id, **{name: getattr(known, name) for name in lacking})
 
 
 # ---- one record
@@ -316,12 +316,15 @@ def _record(
     if isinstance(given, AnswerRecord):
         return _Read(place, "", given)
     parts = _parts(parts_of(given, place), place, unread, answers=answers)
+    name = _text_of(parts, "id", place) or ""
+    if "id" in parts and not name.strip():
+        raise InputError("the id is empty", where=place, fix="give every record an id, or none")
     question, history, last = _question(parts, place)
     contexts = _contexts(parts, texts, place)
     answer, citations = _answer(parts, contexts, place)
     reference, alternatives = _references(parts, place)
     record = AnswerRecord(
-        _id(parts, place),
+        name,
         question,
         last if answer is None else answer,
         contexts,
@@ -337,9 +340,7 @@ def _record(
     return _Read(place, _text_of(parts, "system", place) or "", record)
 
 
-def _parts(
-    row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool
-) -> dict[str, tuple[str, Any]]:
+def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool) -> _Parts:
     """The parts of a record, each with the name that it had; missing values are left out."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
@@ -376,25 +377,20 @@ def _unquoted(value: Any) -> Any:
     """A list or an object in a cell of CSV (JSON, or a Python literal)."""
     if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
         return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return value
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return read(value)
+    return value
 
 
 def _without(wanted: str, named: Mapping[str, Any], place: str) -> InputError:
-    near = [
-        key for key in named
-        if difflib.get_close_matches(key, FIELDS[wanted], n=1, cutoff=0.6)
-    ]  # fmt: skip
+    near = [key for key in named if difflib.get_close_matches(key, FIELDS[wanted])]
     got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
     hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
     return InputError(
-        f"there is no {wanted!r}; its parts are {got}", where=place, fix=f"{hint}, as in {_EXAMPLE}"
+        f"there is no {wanted!r}; its fields are {got}",
+        where=place,
+        fix=f"{hint}, as in {_EXAMPLE}",
     )
 
 
@@ -404,24 +400,15 @@ def _text(key: str, value: Any, place: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     raise InputError(
-        f"{key!r} is {short(value)}, wanted text", where=place, fix=f'write "{key}": "..."'
+        f"{key!r} is {short(value)}, expected text", where=place, fix=f'write "{key}": "..."'
     )
 
 
-def _text_of(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> str | None:
+def _text_of(parts: _Parts, part: str, place: str) -> str | None:
     return _text(*parts[part], place) if part in parts else None
 
 
-def _id(parts: Mapping[str, tuple[str, Any]], place: str) -> str:
-    found = _text_of(parts, "id", place)
-    if found is not None and not found.strip():
-        raise InputError("the id is empty", where=place, fix="give every record an id, or none")
-    return found or ""
-
-
-def _question(
-    parts: Mapping[str, tuple[str, Any]], place: str
-) -> tuple[str, tuple[tuple[str, str], ...], str | None]:
+def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
     """The question, the turns before it, and the answer behind it, of text or of messages."""
     if "question" not in parts:
         return "", (), None
@@ -432,7 +419,7 @@ def _question(
     asked = [number for number, (role, _) in enumerate(turns) if role in {"user", "human"}]
     if not asked:
         raise InputError(
-            f"{key!r} has no message of the user", where=place,
+            f"{key!r} has no message with the role user", where=place,
             fix='write {"role": "user", "content": "..."}',
         )  # fmt: skip
     last = asked[-1]
@@ -440,7 +427,7 @@ def _question(
     return turns[last][1], turns[:last], behind[-1] if behind else None
 
 
-def _history(key: str, value: Any, place: str) -> tuple[tuple[str, str], ...]:
+def _history(key: str, value: Any, place: str) -> _Turns:
     turns = []
     for message in _list(key, value, place):
         if isinstance(message, list | tuple) and len(message) == len(("role", "text")):
@@ -451,7 +438,7 @@ def _history(key: str, value: Any, place: str) -> tuple[tuple[str, str], ...]:
         text = next((named[name] for name in _TEXTS if named.get(name) is not None), None)
         if role is None or text is None:
             raise InputError(
-                f"{key!r} has a message {short(message)}, wanted role and content", where=place,
+                f"{key!r} has a message {short(message)}, expected role and content", where=place,
                 fix='write {"role": "user", "content": "..."}',
             )  # fmt: skip
         turns.append((_text(key, role, place).lower(), _text(key, text, place)))
@@ -461,14 +448,12 @@ def _history(key: str, value: Any, place: str) -> tuple[tuple[str, str], ...]:
 def _list(key: str, value: Any, place: str) -> list[Any]:
     if isinstance(value, str) or not is_list(value):
         raise InputError(
-            f"{key!r} is {short(value)}, wanted a list", where=place, fix=f'write "{key}": [...]'
+            f"{key!r} is {short(value)}, expected a list", where=place, fix=f'write "{key}": [...]'
         )
     return listed(value)
 
 
-def _contexts(
-    parts: Mapping[str, tuple[str, Any]], texts: Mapping[str, str] | None, place: str
-) -> tuple[Context, ...]:
+def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tuple[Context, ...]:
     ids = _ids(parts, "context_ids", place)
     if "contexts" not in parts:
         found = [] if texts is None else ids
@@ -497,7 +482,7 @@ def _context(
 ) -> Context:
     """A context with parts; its name is used if it has no identifier of its own."""
     if is_null(given):
-        raise InputError("it is null", where=place, fix="leave it out, or give its text")
+        raise InputError("it is null", where=place, fix="omit it, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
     key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
     text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
@@ -507,21 +492,19 @@ def _context(
         text = _look_up_text(name, texts, place)
     if text is None:
         raise InputError(
-            f"it has no text: its parts are {', '.join(map(repr, named))}", where=place,
+            f"it has no text: its fields are {', '.join(map(repr, named))}", where=place,
             fix='write {"id": "...", "text": "..."}, or give the texts (--collection)',
         )  # fmt: skip
     return Context(name, _text("text", text, place))
 
 
 def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
-    try:
-        return texts[key]
-    except KeyError:
+    if key not in texts:
         raise MismatchError(
-            f"context {key!r:.60} is not in the collection",
-            where=place,
+            f"context {key!r:.60} is not in the collection", where=place,
             fix="give the collection that was searched",
-        ) from None
+        )  # fmt: skip
+    return texts[key]
 
 
 def _is_segments(value: Any) -> bool:
@@ -531,7 +514,7 @@ def _is_segments(value: Any) -> bool:
 
 
 def _answer(
-    parts: Mapping[str, tuple[str, Any]], contexts: Sequence[Context], place: str
+    parts: _Parts, contexts: Sequence[Context], place: str
 ) -> tuple[str | None, tuple[Citation, ...]]:
     if "answer" not in parts:
         return None, ()
@@ -571,9 +554,7 @@ def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start
     return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
 
 
-def _references(
-    parts: Mapping[str, tuple[str, Any]], place: str
-) -> tuple[str | None, tuple[str, ...]]:
+def _references(parts: _Parts, place: str) -> tuple[str | None, tuple[str, ...]]:
     """The reference answer, and other answers that are right, too."""
     if "reference" not in parts:
         return None, ()
@@ -584,20 +565,20 @@ def _references(
     return (texts[0], tuple(texts[1:])) if texts else (None, ())
 
 
-def _answerable(parts: Mapping[str, tuple[str, Any]], place: str) -> bool | None:
+def _answerable(parts: _Parts, place: str) -> bool | None:
     if "answerable" not in parts:
         return None
     key, value = parts["answerable"]
     answer = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
     if answer not in _YES | _NO | _UNKNOWN:
         raise InputError(
-            f"{key!r} is {short(value)}, wanted true or false", where=place,
+            f"{key!r} is {short(value)}, expected true or false", where=place,
             fix=f'write "{key}": true, or leave it out',
         )  # fmt: skip
     return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")
 
 
-def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[str, ...]:
+def _ids(parts: _Parts, part: str, place: str) -> tuple[str, ...]:
     if part not in parts:
         return ()
     key, value = parts[part]
@@ -608,9 +589,7 @@ def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[s
     return tuple(dict.fromkeys(_text(key, each, place) for each in _list(key, value, place)))
 
 
-def _gold_texts(
-    parts: Mapping[str, tuple[str, Any]], contexts: Sequence[Context], place: str
-) -> Iterator[str]:
+def _gold_texts(parts: _Parts, contexts: Sequence[Context], place: str) -> Iterator[str]:
     """The context that has each reference context; or a name that no context has."""
     if "gold_texts" not in parts or "gold" in parts:
         return

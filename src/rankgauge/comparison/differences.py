@@ -221,7 +221,7 @@ class Design:
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
         interval: The method of intervals: ``conservative`` (the wider one of paired t and of a
             Bayesian bootstrap that allows for a worse query), ``t``, ``percentile`` or ``bca``.
-        draws: Random draws of tests and bootstraps.
+        draws: The number of random draws of tests and bootstraps.
         seed: The seed of the draws.
 
     Example:
@@ -240,7 +240,9 @@ class Design:
 
     def __post_init__(self) -> None:
         if not self.tested:
-            raise InputError("no measure is tested", where="tested", fix='name one: "nDCG@10"')
+            raise InputError(
+                "no measure was given to test", where="tested", fix='name one: "nDCG@10"'
+            )
         object.__setattr__(self, "tested", tuple(parse(measure) for measure in self.tested))
         choices = {"pairs": Pairing, "test": Test, "correction": Correction, "interval": Method}
         for name, allowed in choices.items():

@@ -204,7 +204,7 @@ class Joined:
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     """Join a run with judgments and rank its judged documents.
 
-    The cost depends on the run, not on how many judgments there are: what is prepared of them is
+    The cost depends on the run, not on the number of judgments: what is prepared of them is
     kept with them, so a run may come in many small blocks.
     """
     of_run = _judged_numbers(qrels, run)

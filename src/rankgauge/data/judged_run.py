@@ -292,7 +292,7 @@ class JudgedRun(Cached):
         return self.retrieved if k is None else np.minimum(self.retrieved, k)
 
     def judged_only(self) -> JudgedRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> JudgedRun:
@@ -338,7 +338,7 @@ class Averaged(JudgedRun):
 
     def within(self, k: int) -> BoolArray:
         """There is no single order of which it could be said."""
-        raise TypeError(f"whether a document is in the first {k} depends on the order")
+        raise TypeError(f"whether a document is in the top {k} depends on the order")
 
     def first(self, rel: Level) -> IntArray:
         """There is no single order of which it could be said."""

@@ -396,8 +396,8 @@ def read_preference_qrels(path: Source, *, format: str | None = None) -> Prefere
             CSV, TSV or JSON lines with a header or keys (``query_id, group_id, subgroup_id, doc_id,
             relevance``), or JSON (query to group to document to grade); compressed, too; ``-`` for
             standard input; or ordinary judgments, whose grades say what is preferred.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.

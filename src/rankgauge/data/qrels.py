@@ -55,7 +55,7 @@ class Qrels(Pairs):
         if len(beyond):
             grade = self.table.values[int(beyond[0])]
             raise InputError(
-                f"grade {grade:g} is beyond {_MOST:g}, where sums are no numbers any more",
+                f"grade {grade:g} is beyond {_MOST:g}, where sums overflow",
                 where=self.table.source,
                 fix="use a smaller scale",
             )
@@ -63,7 +63,7 @@ class Qrels(Pairs):
         if repeats:
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
-                fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
+                fix += f", and those of one judge (fields are read as: {JUDGMENTS.fields})"
                 from rankgauge.formats.extra_columns import subtopic_advice
 
                 fix += subtopic_advice(self.table.source, self.table.lines[repeats[0]].tolist())
@@ -94,7 +94,7 @@ class Qrels(Pairs):
             return cls.of(source.qrels)
         if isinstance(source, Pairs):  # a run, which this module does not know
             raise InputError(
-                f"got the run {vars(source)['name']!r} where judgments were wanted",
+                f"got the run {vars(source)['name']!r} where judgments were expected",
                 where=JUDGMENTS.name,
                 fix="give the judgments first, then the run",
             )
@@ -225,13 +225,14 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
             or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
-            Arrow; packed (gzip, bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes,
-            name and first line decide which. Or a folder or a zip archive in BEIR layout, or
-            with ``questions.csv``; that file alone (``question``, ``relevant``); a zip archive with
-            one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
-        format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
+            Arrow; also compressed (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input. The
+            format is detected by the first bytes, the name, and the first line. Or a folder or a
+            zip archive in BEIR layout, or with ``questions.csv``; that file alone (``question``,
+            ``relevant``); a zip archive with one file, ``archive.zip!member``, ``ir_datasets:NAME``
+            or ``hf:NAME``.
+        format: One of `QRELS_FORMATS`, if detection fails: ``trec``, ``csv``, ``tsv``, ``json``,
             ``jsonl``, ``smart``, ``npl`` or ``letor``.
-        split: Which judgments of a collection; ``test``, or the only ones, if omitted.
+        split: The split of the judgments of a collection; default: ``test``, or the only one.
 
     Raises:
         FormatError: With path, line and column, if a line is invalid.
@@ -284,6 +285,6 @@ def judged_number(qrels: Qrels, query: Any) -> int:
     if shown not in qrels.query_ids:
         raise MismatchError(
             f"query '{shown}' is not judged", where="queries",
-            fix=f"judged are, among others: {some(qrels.query_ids)}",
+            fix=f"judged queries include: {some(qrels.query_ids)}",
         )  # fmt: skip
     return qrels.query_ids.index(shown)

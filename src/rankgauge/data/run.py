@@ -97,7 +97,7 @@ class Run(Pairs):
             run = source
         elif isinstance(source, Pairs):
             raise InputError(
-                "got judgments where a run was wanted",
+                "got judgments where a run was expected",
                 where=RUN.name,
                 fix="give the judgments first, then the run",
             )
@@ -162,13 +162,13 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
 
     Args:
         path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV or JSON lines
-            with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip, bzip2, xz, zstd,
-            lz4) too; ``-`` for standard input; a zip archive with one file, or
+            with a header or keys, a JSON mapping, Parquet or Arrow; also compressed (gzip, bzip2,
+            xz, zstd, lz4); ``-`` for standard input; a zip archive with one file, or
             ``archive.zip!member``.
-        format: One of `RUN_FORMATS`, where name and first line do not say it: ``trec``, ``csv``,
-            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3``
-            (query, document, score).
-        name: What the run is called; the name of the file, without its endings, if omitted.
+        format: One of `RUN_FORMATS`, if name and first line are ambiguous: ``trec``, ``csv``,
+            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3`` (query,
+            document, score).
+        name: The name of the run; default: the file name without extensions.
 
     Raises:
         FormatError: With path, line and column, if a line is invalid.
@@ -325,12 +325,14 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
         named = [(name_of(one), one) for one in sources]
     else:
         raise InputError(
-            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            f"got {type(runs).__name__} where runs were expected", where="runs",
             fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
         )  # fmt: skip
     if len(named) < 2:
         raise InputError(
-            f"got {many(len(named), 'run')}, wanted two or more", where="runs", fix="give another"
+            f"got {many(len(named), 'run')}, expected two or more",
+            where="runs",
+            fix="give at least one more",
         )
     return named
 

@@ -47,7 +47,7 @@ class SampledQrels(SpecialQrels):
 
     reads = "samples"
     labeled = "strata"
-    note = "a sample was judged; ordinary measures take the rest of the pool for not relevant"
+    note = "only a sample was judged; ordinary measures count the rest of the pool as not relevant"
     nesting = ("stratum", "document")
     judged_once = ()
     layout = Wide(
@@ -140,8 +140,8 @@ def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQre
             what is in the stratum and was not drawn), CSV, TSV or JSON lines with a header or keys
             (``query_id, doc_id, stratum, relevance``), or JSON (query to stratum to document to
             grade); compressed, too; ``-`` for standard input.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.

@@ -79,7 +79,7 @@ class SubtopicQrels(SpecialQrels):
         if len(names) == 1 and names[0] in _ITERATIONS:
             # Ordinary judgments, whose second field is no subtopic.
             raise InputError(
-                f"these judgments have no subtopics: each is of '{names[0].decode()}'",
+                f"these judgments have no subtopics: all are of '{names[0].decode()}'",
                 where=rows.source,
                 fix="give judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, "
                 "document, grade)",
@@ -206,7 +206,7 @@ class SubtopicRun(Cached):
         return JudgedRun.total(values)
 
     def judged_only(self) -> SubtopicRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:
@@ -230,8 +230,8 @@ def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQ
             grade``), CSV, TSV or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
             relevance``), or JSON (query to document to subtopic to grade); packed too; ``-`` for
             standard input; or ``ir_datasets:NAME``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.

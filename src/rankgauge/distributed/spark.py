@@ -263,22 +263,23 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     """Evaluate runs in Spark: the value of each measure for each judged query.
 
     Judgments and runs are shuffled once, by query. Values are equal to those of
-    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. Below about 10 million rows
-    a single machine is done before a Spark session has started.
+    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. For less than about 10 million
+    rows, a single machine finishes before a Spark session has started.
 
     Args:
         run: A Spark DataFrame with the columns query_id, doc_id, score; and run, the name of the
             run, if there are several.
         qrels: A Spark DataFrame with the columns query_id, doc_id, grade.
-        measures: As of :func:`rankgauge.evaluate`; those that read more than grades are refused.
+        measures: As of :func:`rankgauge.evaluate`; measures that read more than grades are an
+            error.
         columns: Names of columns that differ: ``{"grade": "relevance"}``.
-        runs: The names of the runs, if there are several. If left out they are looked up, which
-            takes a pass over the run.
+        runs: The names of the runs, if there are several. By default, they are determined by a pass
+            over the run.
         ties: As of :func:`rankgauge.evaluate`, without ``input``: rows have no order in Spark.
         queries: ``all`` that are judged, or the ``intersection`` with each run.
         duplicates: A document twice in a ranking is an ``error``; ``best`` keeps the highest score.
         unjudged: As of :func:`rankgauge.evaluate`.
-        partitions: How many partitions the rows are shuffled into; Spark's default if omitted.
+        partitions: Number of shuffle partitions; default: that of Spark.
         ship: ``value`` sends the code to the workers, which need NumPy and PyArrow only;
             ``installed`` uses the package that is installed there, with its compiled core.
 
@@ -287,8 +288,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         it is undefined. Write it with its own writer.
 
     Raises:
-        InputError: For a column that is not there, or ids that are numbers with a fraction. When
-            the result is used, Spark reports duplicates and missing values of the input.
+        InputError: For a missing column, or ids that are decimal numbers. When the result is used,
+            Spark reports duplicates and missing values of the input.
         UnknownName: For an unknown measure or choice.
         MissingExtra: If pyspark or pyarrow is not installed.
 
@@ -302,7 +303,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     plan = make_plan(measures)
     if plan.special:
         raise UnknownName(
-            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark's rows do not have",
+            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which rows of Spark do not have",
             fix="evaluate it with rankgauge.evaluate",
         )
     for word, value, refused, other in (
@@ -371,7 +372,7 @@ def summarize(
 
     Args:
         values: What `evaluate` returned, or the same columns read from storage.
-        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
         ship: As of `evaluate`.
 
     Returns:
@@ -453,12 +454,12 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     names = _names_of(values, "run", runs)
     if len(names) < 2:
         raise InputError(
-            f"got {many(len(names), 'run')}, wanted two or more", where="values",
+            f"got {many(len(names), 'run')}, expected two or more", where="values",
             fix="evaluate several runs, named by a column run",
         )  # fmt: skip
     for name in [] if baseline is None else [baseline]:
         if name not in names:
-            raise UnknownName(f"no run is called {name!r}", fix=f"runs are: {', '.join(names)}")
+            raise UnknownName(f"unknown run {name!r}", fix=f"runs are: {', '.join(names)}")
     option("interval", interval, ("t", "percentile"))
     check_draws(draws, seed, "compare")
     given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
@@ -541,7 +542,7 @@ def _rows(
         if role != value and not _WHOLE.fullmatch(kind):
             raise InputError(
                 f"column {names[role]!r} has values of type {kind}, which cannot be ids",
-                where=what, fix="cast it to a whole number or to text",
+                where=what, fix="cast it to integer or text",
             )  # fmt: skip
         if role == value and not _NUMBER.fullmatch(kind):
             raise InputError(
@@ -569,8 +570,8 @@ def _measures_of(values: Any) -> tuple[str, ...]:
         known = False
     if not known:
         raise InputError(
-            f"the columns are {', '.join(values.columns)}; wanted are run, query_id and measures",
-            where="values", fix="give what rankgauge.distributed.spark.evaluate returned",
+            f"the columns are {', '.join(values.columns)}; expected run, query_id and measures",
+            where="values", fix="give the result of rankgauge.distributed.spark.evaluate",
         )  # fmt: skip
     return measures
 
@@ -581,7 +582,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
     What is nested in a function is pickled with its code and not by its name.
     """
     if ship not in {"value", "installed"}:
-        raise UnknownName(f"ship={ship!r} is not possible", fix="choose value or installed")
+        raise UnknownName(f"ship={ship!r} is not valid", fix="choose value or installed")
     packed = pickle.dumps(settings)
     module, _, function = name.partition(".")
     sources, digest = _sources() if ship == "value" else (b"", "")

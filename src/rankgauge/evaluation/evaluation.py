@@ -93,8 +93,9 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         queries: The queries to average: ``all`` judged ones (a query missing from the run has an
             empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
             file with one id per line.
-        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
-        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        duplicates: Duplicate documents in a ranking are an ``error``; ``first`` or ``best`` keeps
+            one.
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
             the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one. Or the
@@ -190,7 +191,7 @@ def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
     if not found:
         raise InputError(
-            "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
+            "no measure was given", where="measures", fix='name one, such as "nDCG@10"'
         )
     return Plan(tuple(found))
 
@@ -203,7 +204,7 @@ def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
         if queries == "intersection":
             return "intersection"
         raise UnknownName(
-            f"queries={queries!r} is not possible", fix="choose all, intersection, or a list of ids"
+            f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids"
         )
     if not isinstance(queries, Iterable | os.PathLike):
         raise InputError(
@@ -236,7 +237,7 @@ def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
     if profile is not None or run is None:
         what = "with a profile" if run is not None else "for records"
         raise InputError(
-            f"got memory={memory!r:.60} {what}, which are read whole", where="memory",
+            f"got memory={memory!r:.60} {what}, which is read whole", where="memory",
             fix="leave it out" if run is not None else "give judgments and a run",
         )  # fmt: skip
     return limit
@@ -419,7 +420,7 @@ def read_judgments(
     Args:
         path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
         measures: Names (``"alpha_nDCG@10"``) or measures.
-        format: The format, where name and first line do not say it.
+        format: The format, if name and first line are ambiguous.
         memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk, and evaluate
             any number of runs with the same `memory`.
 

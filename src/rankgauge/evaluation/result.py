@@ -40,7 +40,7 @@ class AppliedProfile:
     Attributes:
         name: The name of the profile.
         tool: The tool, and the versions that the profile was verified against.
-        asked: For each measure, in their order, the name that it was asked for by.
+        asked: For each measure, in their order, the name as given.
         deviations: For each measure the names of its deviations.
     """
 
@@ -81,20 +81,19 @@ class Evaluation(Result):
         measures: (M,) the measures.
         per_query: (Q, M) float64, NaN where a value is undefined.
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
-        policies: What was decided where definitions are silent.
-        counts: Numbers of queries by what happened to them (see `notes`);
-            empty where the values were not made by :func:`evaluate`.
+        policies: The policies used.
+        counts: Numbers of queries, documents, and ties (see `notes`); empty if the values were not
+            computed by :func:`evaluate`.
         coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
             Judged@k. Empty if nothing was retrieved.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
-        profile: The other tool's way in which they were measured, or None. `policies` are then what
-            all measures share; where they differ ours is there, and the notes say the rest.
-        left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
-            not average all of them over the same queries; None where every query counts.
-        findings: What matters for the interpretation of the values: faults of the input, the worst
-            first, then notes. One of severity ``error`` explains the numbers: no verdict is drawn
-            from them.
+        profile: The profile of another tool, or None. `policies` then has the policies that all
+            measures share, and the defaults for the others; the notes have the differences.
+        left_out: (Q, M) bool, True if a query does not count for a measure, since the tool averages
+            measures over different queries; None if every query counts.
+        findings: Findings about the input, worst first, then notes. A finding of severity ``error``
+            explains the numbers, so verdicts are withheld.
 
     Example:
         >>> from rankgauge import evaluate
@@ -155,15 +154,15 @@ class Evaluation(Result):
         *,
         settings: Mapping[str, Any] | None = None,
     ) -> Evaluation:
-        """Make an evaluation of values that were computed elsewhere.
+        """Create an evaluation from values that were computed elsewhere.
 
-        It can be compared, gated, saved and reported like one made by :func:`evaluate`.
+        It can be compared, gated, saved, and reported like a result of :func:`evaluate`.
 
         Args:
             run_name: What the run is called.
             query_ids: The queries.
-            values: For each measure one value a query; NaN where it is undefined.
-            settings: What made the run.
+            values: For each measure, one value per query; NaN if undefined.
+            settings: The settings of the run.
 
         Raises:
             InputError: If the number of values is not that of the queries, a query occurs twice,
@@ -179,7 +178,7 @@ class Evaluation(Result):
         for what, given in {"query": ids, "measure": measures}.items():
             if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"a {what} is given twice, or none is", where="values",
+                    f"a {what} is given twice, or there are none", where="values",
                     fix=f"give each {what} once",
                 )  # fmt: skip
         try:
@@ -188,8 +187,8 @@ class Evaluation(Result):
             per_query = np.zeros(0)
         if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
             raise InputError(
-                f"the values are not one number for each of {many(len(ids), 'query')}",
-                where="values", fix="give one number a query, NaN where it is undefined",
+                f"the number of values differs from {many(len(ids), 'query')}",
+                where="values", fix="give one number per query, NaN where it is undefined",
             )  # fmt: skip
         return cls(
             run_name=run_name,
@@ -203,8 +202,8 @@ class Evaluation(Result):
             findings=(
                 Finding(
                     "", "info",
-                    f"{many(len(ids), 'query')}: values computed elsewhere; nothing is known of "
-                    "judgments, ties, and documents without a judgment",
+                    f"{many(len(ids), 'query')}: values computed elsewhere; judgments, ties, "
+                    "and unjudged documents are unknown",
                 ),
             ),
         )  # fmt: skip
@@ -222,9 +221,9 @@ class Evaluation(Result):
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries, by its name.
 
-        Arithmetic, or as the measure says: geometric (GMAP), the sum (counts). Undefined values
-        count 0, or are left out where the policy or the measure says ``skip``. With weights the
-        mean is ``fsum(w * v) / fsum(w)``. NaN if no query is left.
+        It is arithmetic, or as the measure declares: geometric (GMAP) or a sum (counts). Undefined
+        values count as 0, or are excluded if the policy or the measure is ``skip``. With weights,
+        the mean is ``fsum(w * v) / fsum(w)``. NaN if no query remains.
         """
         return self._means(None)
 
@@ -291,7 +290,7 @@ class Evaluation(Result):
         return {query: row for row, query in enumerate(self.query_ids)}
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Columns ``query_id`` and one for each measure, as any data frame library takes them.
+        """Return the column ``query_id`` and one for each measure, for any data frame library.
 
         Example:
             >>> from rankgauge import evaluate
@@ -308,7 +307,7 @@ class Evaluation(Result):
         return columns
 
     def to_frame(self) -> Any:
-        """The values as a pandas data frame, one row a query; NaN where undefined.
+        """Return the values as a pandas data frame, one row per query; NaN if undefined.
 
         For another library: ``polars.DataFrame(evaluation.to_columns())``.
 
@@ -353,18 +352,18 @@ class Evaluation(Result):
             json.dumps(data["settings"], allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"the settings of the run are no JSON: {error}",
+                f"the settings of the run cannot be written as JSON: {error}",
                 where=f"run {self.run_name!r}",
-                fix="give settings as text, finite numbers, lists and mappings of them",
+                fix="use text, finite numbers, lists and mappings",
             ) from None
         return data
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
-        """An evaluation from its JSON.
+        """Create an evaluation from its JSON.
 
         Raises:
-            InputError: If it is not valid JSON, or not by the schema this version knows.
+            InputError: If it is not valid JSON, or has an unsupported schema.
 
         Example:
             >>> from rankgauge import evaluate
@@ -378,7 +377,7 @@ class Evaluation(Result):
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
                 raise InputError(
-                    f"the schema is {data['schema']!r}, wanted {_SCHEMA!r}",
+                    f"the schema is {data['schema']!r}, expected {_SCHEMA!r}",
                     fix="read it with the version of rankgauge that wrote it",
                 )
             shape = (len(data["query_ids"]), len(data["measures"]))
@@ -406,7 +405,7 @@ class Evaluation(Result):
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"this is no evaluation in JSON: {error}", fix="give what to_json() wrote"
+                f"not an evaluation in JSON: {error}", fix="give a file written by to_json()"
             ) from None
 
     def own_data(self) -> dict[str, Any]:
@@ -434,7 +433,7 @@ class Evaluation(Result):
         )
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
-        """A plot of the values, which shows itself in a notebook (needs ``rankgauge[plots]``).
+        """Return a plot of the values, which notebooks display (needs ``rankgauge[plots]``).
 
         Args:
             kind: One of `PLOTS`; see :func:`rankgauge.plot`, which also takes several runs.
@@ -449,8 +448,8 @@ class Evaluation(Result):
         if self.left_out is not None:
             raise InputError(
                 f"the profile {self.profile and self.profile.name} averages these measures over "
-                "different queries, which no plot shows",
-                fix="plot an evaluation of measures that it averages alike",
+                "different queries, so they cannot be plotted together",
+                fix="plot measures that it averages over the same queries",
             )
         return plot(self, kind, measure=measure)
 
@@ -580,13 +579,13 @@ def settings_change(
         return Finding(
             "C112", "warning",
             f"from {before} to {after} the judge changed: {text}: the difference may come from it",
-            fix="judge both with the same judge",
+            fix="use the same judge for both",
         )  # fmt: skip
     return Finding(
         "C112", "warning",
         f"from {before} to {after} {len(names)} things changed: {text}: the difference cannot be "
         "attributed to one of them",
-        fix="change one at a time",
+        fix="change one thing at a time",
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class RelatedQuery:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Result):
-    """The value of a query with all that it is made of.
+    """The value of a query with its calculation.
 
     Returned by :func:`explain`. Printed, it is a table.
 
@@ -72,12 +72,12 @@ class Explanation(Result):
         kernel: The value by `evaluate`; NaN where undefined. A note reports if the
             step-by-step calculation gives another value.
         mean: The mean over the queries.
-        queries: How many these are.
-        by_hand: Whether there is a calculation; without one its value is that of `evaluate`.
-        calculation: The documents with what each contributes, the ideal ranking, and the formula
-            with the numbers put in.
+        queries: The number of queries.
+        by_hand: Whether there is a calculation; otherwise its value is that of `evaluate`.
+        calculation: The documents with their contributions, the ideal ranking, and the formula with
+            numbers.
         ranking: The whole ranking and all judgments of the query.
-        policies: What was decided where definitions are silent.
+        policies: The policies used.
         others: Other queries of interest.
         notes: Further notes, one sentence each.
 
@@ -125,11 +125,11 @@ class Explanation(Result):
         return alike(self.value, self.kernel)
 
     def table(self) -> Table:
-        """The ranking with what each document contributes."""
+        """Return the ranking with the contribution of each document."""
         return self.tables()[0]
 
     def tables(self, *, full: bool = True) -> tuple[Table, ...]:
-        """The ranking with what each document contributes, and the ideal ranking if it has one.
+        """Return the ranking with the contribution of each document, and the ideal ranking.
 
         Args:
             full: Whether the first ranks are shown even if they contribute nothing.
@@ -181,7 +181,7 @@ def explain(
 ) -> Explanation:
     """Explain the value of one query step by step: the contribution of each document, and the sum.
 
-    The calculation follows the definition in its own loops, and is verified against `evaluate`.
+    The calculation is an independent implementation of the definition, compared with `evaluate`.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -192,12 +192,12 @@ def explain(
         ties: As for :func:`evaluate`, as are the other policies.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
-        undefined: What an undefined value does in the mean.
-        unjudged: What documents without a judgment count as.
+        undefined: How undefined values count in the mean.
+        unjudged: How unjudged documents count.
 
     Raises:
         UnknownName: For an unknown measure or policy.
-        InputError: If the query is not judged, or an input cannot be worked with.
+        InputError: If the query is not judged, or an input is not valid.
 
     Example:
         >>> print(*explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR").steps, sep="; ")
@@ -215,7 +215,9 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
     source = case.run if source is None else source
     evaluation, hits = _evaluated(case, source, count=query is None)
     if not evaluation.query_ids:
-        raise InputError("no query is left to explain", fix="see --queries")
+        raise InputError(
+            "there is no query to explain", fix="evaluate more queries, as with --queries all"
+        )
     why = ""
     if query is None:
         query, why = _teaching(evaluation, hits)
@@ -224,7 +226,7 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
     ranking = ranked_query(case, wanted)
     if ranking.query not in evaluation.query_ids:
         raise InputError(
-            f"query {ranking.query!r} is left out: the run does not have it",
+            f"query {ranking.query!r} is excluded: it is not in the run",
             fix="average all judged queries (queries='all')",
         )
     kernel = evaluation.value(ranking.query, case.measure)
@@ -330,7 +332,9 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
             one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
             return chosen[0], f"of {one} {text}{near}"
-    raise InputError("no query is left to explain", fix="see --queries")
+    raise InputError(
+        "there is no query to explain", fix="evaluate more queries, as with --queries all"
+    )
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
@@ -356,22 +360,22 @@ def _notes(
     value = kernel if found is None else found.value
     if not alike(value, kernel):
         yield (
-            f"WARNING: step by step it is {value!r}, evaluate says {kernel!r}: this is a "
-            "fault of rankgauge, please report it"
+            f"WARNING: the steps give {value!r}, evaluate gives {kernel!r}: this is a bug in "
+            "rankgauge, please report it"
         )
     if not ranking.in_run:
-        yield "the run does not have this query: an empty ranking"
+        yield "this query is not in the run: an empty ranking"
     elif not ranking.documents:
         yield "the run retrieved nothing for this query"
     if _over_orders(case, ranking):
         seen = seen_by(case.measure, ranking)
         plural = f"the mean over all {orders_of(seen)} orders of tied documents"
-        yield f"ties=mean: the value is {plural}" + (", no one ranking's" * (found is None))
+        yield f"ties=mean: the value is {plural}" + (", not of one ranking" * (found is None))
     elif found is None:
-        yield f"no step-by-step calculation of {case.measure.name}: the value is that of evaluate"
+        yield f"{case.measure.name} has no step-by-step calculation: the value is from evaluate"
     if dict(case.measure.params).get("judged_only"):
         removed = sum(not one.judged for one in ranking.documents)
         yield f"judged_only: {many(removed, 'document')} without a judgment removed first"
     if math.isnan(kernel):
         skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
-        yield f"undefined: {'left out of' if skipped else 'counted 0 in'} the mean"
+        yield f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean"

@@ -41,25 +41,25 @@ _SHOWN = 8
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
 # The density of means is estimated from this many nearest ones.
 _NEAR = 20
-_OURS = "as rankgauge has it"
+_OURS = "as in rankgauge"
 # A value may be on the border of the values that round to the given one.
 _ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A way of computing, and how well its numbers fit the given ones.
+    """An explanation, and how well it reproduces the given values.
 
     Attributes:
-        name: The deviations that are taken together, or the profile of a tool.
+        name: The combined deviations, or the profile of a tool.
         deviations: Their names.
         profile: Whether it is that of a tool.
         mean: The mean that it gives.
         reproduced: The queries whose value it reproduces, to the digits given.
         missed: The queries whose value it does not.
-        same: Other ways that give the same values here: these data cannot distinguish them.
-            Those of tools come first.
-        ours: Whether it gives our values.
+        same: Other explanations with the same values, which these data cannot distinguish; tools
+            first.
+        ours: Whether it gives the values of rankgauge.
     """
 
     name: str
@@ -74,22 +74,22 @@ class Fit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(Result):
-    """Which way of computing reproduces given numbers, and how certain that is.
+    """The explanation that reproduces given numbers, and its confidence.
 
     Returned by :func:`reproduce`. Printed, it is a table.
 
     Attributes:
-        measure: The measure, by our definition.
-        given: The numbers.
-        fits: The ways that fit best, the best first; ours is among them.
-        tried: Number of ways tried.
-        sure: How sure the best one is: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses
-            some queries) or ``not found``.
-        why: Why that is so, in one sentence.
-        tied: Of the values that the best way misses: how many lie within what some order of equal
-            scores can make, so that a sort that keeps no rule (an unstable one) explains them.
-        reconciliation: The steps from our mean to the given one, by the best way; what it does not
-            explain is its rest.
+        measure: The measure as defined in rankgauge.
+        given: The given values.
+        fits: The best explanations, best first, including that of rankgauge.
+        tried: Number of explanations tried.
+        sure: The confidence: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses some
+            queries), or ``not found``.
+        why: The reason, in one sentence.
+        tied: Number of values missed by the best explanation that another order of tied documents
+            can produce, as by an unstable sort.
+        reconciliation: The steps from the mean of rankgauge to the given one by the best
+            explanation, with the unexplained rest.
     """
 
     _schema = _SCHEMA
@@ -105,11 +105,11 @@ class Reproduction(Result):
 
     @property
     def best(self) -> Fit:
-        """The way that fits best."""
+        """The best explanation."""
         return self.fits[0]
 
     def table(self) -> Table:
-        """The ways that fit best."""
+        """Return the best explanations."""
         whole = bool(self.given.values)
         rows = tuple(
             (fit.name, *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
@@ -120,7 +120,7 @@ class Reproduction(Result):
         return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
     def title(self) -> str:
-        """What was looked for, in a line."""
+        """The given numbers in one line."""
         what = many(len(self.given.values), "value") if self.given.values else "one mean"
         return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
 
@@ -163,23 +163,23 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 ) -> Reproduction:
     """Find out how numbers from another source were computed.
 
-    The ways of other tools (`PROFILES`) and up to three known deviations at once are tried: the
-    order of equal scores, the ideal ranking, gains, denominators, levels, cut-offs, and which
-    queries are averaged. The way that reproduces most values is the answer, with how sure it is:
-    only queries for which ways differ speak for one of them.
+    The profiles of other tools (`PROFILES`) and combinations of up to three known deviations are
+    tried: tie breaking, the ideal ranking, gains, denominators, levels, cut-offs, and the averaged
+    queries. The result is the explanation that reproduces most values, with its confidence: only
+    queries for which explanations differ are evidence.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
         measure: The measure.
-        values: What was given: anything that :meth:`GivenValues.of` takes; values of each query
-            are far more informative than a mean.
+        values: The given values: anything that :meth:`GivenValues.of` takes; values per query are
+            far more informative than a mean.
         query: The query to calculate on both sides; by default the one with the largest change.
-        ties: As for :func:`evaluate`, like the other policies; they apply to our side.
+        ties: As for :func:`evaluate`, like the other policies; they apply to the rankgauge side.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
-        undefined: What an undefined value does in the mean.
-        unjudged: What documents without a judgment count as.
+        undefined: How undefined values count in the mean.
+        unjudged: How unjudged documents count.
 
     Raises:
         UnknownName: For an unknown measure or policy.
@@ -189,7 +189,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         >>> qrels = {"q1": {"a": 1, "b": 3}, "q2": {"a": 1, "b": 2}}
         >>> found = reproduce(qrels, {"q1": ["a"], "q2": ["a"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
         >>> found.best.name
-        'ideal of what was retrieved'
+        'ideal of retrieved documents'
     """
     case = case_of(
         qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
@@ -200,7 +200,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
     if given.values and known.isdisjoint(given.values):
         raise MismatchError(
             f"the values are of {some(given.values)}, the judgments of {some(known)}",
-            where=given.source, fix="give the values of queries that are judged",
+            where=given.source, fix="give values of judged queries",
         )  # fmt: skip
     case, given, trials = _best_of(case, given)
     fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
@@ -323,7 +323,7 @@ def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials
         return case, given, trials
     text = (
         f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
-        "queries: only these are looked at and averaged on both sides"
+        "queries: only these are compared and averaged by both"
     )
     return fewer, replace(given, notes=(*given.notes, text)), again
 
@@ -424,23 +424,23 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     if best.missed:
         every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
         text = (
-            f"the best of all ways reproduces {best.matched} of {whole} values; every way "
-            f"reproduces {int(np.count_nonzero(every))} of them; what remains is left over"
+            f"the best way reproduces {best.matched} of {whole} values; every way reproduces "
+            f"{int(np.count_nonzero(every))} of them; the rest is unexplained"
         )
         return ("partly" if best.missed * 2 <= whole else "not found"), text
     rivals = [other for other in fits[1:] if not other.missed]
     if rivals:
         names = " and ".join(f"'{one.way.name or _OURS}'" for one in rivals[:2])
         return "undecided", (
-            f"all {whole} values are reproduced, but so they are by {names}: no query tells them "
-            f"apart to {many(given.digits, 'digit')}"
+            f"all {whole} values are reproduced, but also by {names}: no query distinguishes "
+            f"them to {many(given.digits, 'digit')}"
         )
     if len(fits) == 1:
-        return "undecided", f"all {whole} values are reproduced, as by every way that was tried"
+        return "undecided", f"all {whole} values are reproduced, also by every other way"
     least = min(_count_differing(best, other, given.slack) for other in fits[1:])
     text = (
-        f"all {whole} values are reproduced; {many(least, 'query')} tell"
-        f"{'s' if least == 1 else ''} this way from the next best"
+        f"all {whole} values are reproduced; {many(least, 'query')} "
+        f"distinguish{'es' if least == 1 else ''} this way from the next best"
     )
     return ("sure" if least >= _SURE else "likely"), text
 
@@ -471,13 +471,14 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     fitting = [one for one in fits if not one.missed]
     means = [one.mean for one in fits if not math.isnan(one.mean)]
     if not fitting:
-        return "not found", f"none of {len(means)} different ways comes to this mean"
+        return "not found", f"none of {len(means)} different ways gives this mean"
     chance = _by_chance(means, given)
     # Means of ways cluster around the middle, more so for more combined deviations.
     joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
     text = (
-        f"{len(fitting)} of {len(means)} different ways {'come' if len(fitting) > 1 else 'comes'} "
-        f"to this mean to {many(given.digits, 'digit')}; by chance {chance:.2g} would"
+        f"{len(fitting)} of {len(means)} different ways "
+        f"{'give' if len(fitting) > 1 else 'gives'} this mean to {many(given.digits, 'digit')}; "
+        f"{chance:.2g} would by chance"
     )
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
         return "undecided", f"{text}; give the values of each query"

@@ -60,7 +60,7 @@ class Pieces:
     complete only with :meth:`whole`.
 
     Args:
-        source: The file; with its format, where name and first line do not say it.
+        source: The file; with its format, if name and first line are ambiguous.
         layout: Whether it holds judgments or a run.
         limit: Bytes of memory that all may take.
     """

@@ -85,14 +85,14 @@ class Fusion:
             if value is not None and word not in declared.reads:
                 readers = ", ".join(other for other, m in METHODS.items() if word in m.reads)
                 raise InputError(
-                    f"{name} reads no {word}", where="fuse",
-                    fix=f"leave it out, or choose a method that reads it: {readers}",
+                    f"{name} has no parameter {word}", where="fuse",
+                    fix=f"omit it, or choose a method that has it: {readers}",
                 )  # fmt: skip
         weights = _weights(given.get("weights"), runs)
         if weights is None and name == "wsum":
             raise InputError(
-                "wsum wants a weight for each run", where="fuse",
-                fix=f"give {len(runs)} weights, or choose combsum, which counts all runs alike",
+                "wsum needs a weight for each run", where="fuse",
+                fix=f"give {len(runs)} weights, or use combsum, which weights all runs equally",
             )  # fmt: skip
         norm, k, phi = (given.get(word) for word in ("norm", "k", "phi"))
         return cls(
@@ -143,37 +143,34 @@ def fuse(
     ``wsum``      the sum of w s                               Vogt, Cottrell 1999
     ============= ============================================ ======================
 
-    *A document that a run has not retrieved* gets nothing from it, by every method and norm; it is
-    no number among those of ``combmin``, ``combanz``, ``combmed``. (So by ``z-score``, where 0 is
-    the average, it stands before what the run retrieved below its average.) Only ``borda`` and
-    ``condorcet`` place it: below all that the run retrieved. With n different documents in all
-    runs, ``borda`` gives the first of a run n points, the next n - 1, ..., and to each that it has
-    not retrieved the mean of the points that are left. By ``condorcet`` a document beats another
-    if the runs that place it higher outweigh those that place it lower; beaten minus lost
-    (Copeland) is the order of Condorcet wherever there is one, and keeps every set of documents
-    that beat all others above them; inside a cycle, equal counts are ties.
+    *Documents missing from a run* get no score from it, for every method and norm, and are ignored
+    by ``combmin``, ``combanz``, and ``combmed``. (With ``z-score``, where 0 is the average, they
+    rank above documents with a score below average.) ``borda`` and ``condorcet`` rank them below
+    all documents of the run. With n different documents in all runs, ``borda`` gives the first
+    document of a run n points, the next n - 1, ..., and each missing document the mean of the
+    remaining points. For ``condorcet``, a document beats another if the runs that rank it higher
+    outweigh those that rank it lower; its score is the number of documents that it beats minus the
+    number of those that beat it (Copeland).
 
-    *A query that a run does not have* is fused from the others. *Ties*: ranks in a run are those of
-    the policy `ties`; documents with equal fused scores are ties, written by document id
-    descending. Sums are rounded once, as if added exactly, and do not depend on the order of runs,
-    queries or documents; only ``rbc`` loses deep ranks in rounding (what is behind rank 160 of one
-    run adds nothing to a first place in another, with ``phi`` 0.8).
+    *Queries missing from a run* are fused from the others. *Ties*: ranks within a run follow the
+    policy `ties`; equal fused scores are written by document id, descending. Sums are rounded once,
+    and do not depend on the order of runs, queries, or documents.
 
     Args:
         runs: At least two: a mapping of name to run, or runs; each is anything that :meth:`Run.of`
             takes.
         method: One of `FUSION_METHODS`.
-        norm: What is done to the scores of each query in each run first, for the methods that read
+        norm: The normalization of the scores of each query in each run, for methods that use
             scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
-            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all
-            are equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``:
-            1 - (r - 1) / n. ``none``: scores as they are.
-        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
-            part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
+            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all are
+            equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``: 1 - (r -
+            1) / n. ``none``: scores unchanged.
+        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 is
+            ignored. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
         k: The rank constant of ``rrf``, 60 if omitted.
         phi: The persistence of ``rbc``, between 0 and 1; 0.8 if omitted.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if omitted.
+        name: The name of the fused run; default: the method.
 
     Raises:
         UnknownName: For an unknown method, norm or policy.
@@ -200,16 +197,16 @@ def fuse_files(
     ties: Order = "trec",
     name: str | None = None,
 ) -> tuple[Fusion, int]:
-    """Fuse runs into a file, as :func:`fuse` and :func:`write_run`, some queries at a time.
+    """Fuse runs into a file, like :func:`fuse` and :func:`write_run`, in blocks of queries.
 
-    Neither the runs nor their fusion are then in memory as a whole.
+    Neither the runs nor the result are in memory as a whole.
 
     Args:
         runs: At least two, as for :func:`fuse`.
         path: The file to write, as for :func:`write_run`.
         how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if omitted.
+        name: The name of the fused run; default: the method.
 
     Returns:
         How they were fused, with the defaults, and the number of queries.
@@ -307,7 +304,7 @@ def _number(word: str, given: Any, low: float, high: float) -> float:
         number = math.nan
     if not low <= number <= high:
         raise InputError(
-            f"{word}={given!r:.60} is not possible", where="fuse",
+            f"{word}={given!r:.60} is not valid", where="fuse",
             fix=f"{word} is a number from {low:g} to {high:g}",
         )  # fmt: skip
     return number
@@ -317,7 +314,7 @@ def _phi(given: Any) -> float:
     phi = _number("phi", given, 0, 1)
     if phi in {0, 1}:
         raise InputError(
-            f"phi={given!r} is not possible", where="fuse", fix="phi is a number between 0 and 1"
+            f"phi={given!r} is not valid", where="fuse", fix="phi is a number between 0 and 1"
         )
     return phi
 
@@ -361,8 +358,8 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(
-            f"a score is beyond {_MOST:g}, where sums are no numbers any more", where=table.source,
-            fix="use a smaller scale, or a method that reads ranks, such as rrf",
+            f"a score is beyond {_MOST:g}, where sums overflow", where=table.source,
+            fix="use a smaller scale, or a method based on ranks, such as rrf",
         )  # fmt: skip
     if norm == "none":
         return values
@@ -488,7 +485,7 @@ def _votes(weights: FloatArray) -> npt.NDArray[Any]:
     whole = [int(part * scale) for part in parts]
     if sum(whole) >= _VOTES:
         raise InputError(
-            "weights of so many digits cannot be counted as votes", where="weights",
+            "weights with this many digits cannot be counted as votes", where="weights",
             fix="round them to a few digits",
         )  # fmt: skip
     small = np.int8 if sum(whole) < 128 else np.int64
@@ -538,14 +535,17 @@ class _Method:
 
 
 METHODS: Mapping[str, _Method] = MappingProxyType({
-    "rrf": _Method(_rrf, ("weights", "k"), "reciprocal ranks, 1 / (k + rank), added"),
-    "isr": _Method(_isr, (), "inverse squares of ranks, added, times the runs that have it"),
-    "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: phi^(rank - 1), added"),
-    "borda": _Method(_borda, ("weights",), "a vote by points, one more for each rank higher"),
-    "condorcet": _Method(_condorcet, ("weights",), "a vote pair by pair, by majority"),
+    "rrf": _Method(_rrf, ("weights", "k"), "the sum of 1 / (k + rank)"),
+    "isr": _Method(_isr, (), "the sum of 1 / rank^2, times the number of runs that have the "
+    "document"),
+    "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: the sum of phi^(rank - 1)"),
+    "borda": _Method(_borda, ("weights",), "points by rank, one more for each higher rank"),
+    "condorcet": _Method(_condorcet, ("weights",), "pairwise majority votes"),
     "combsum": _Method(_combsum, ("norm",), "the sum of the scores"),
-    "combmnz": _Method(_combmnz, ("norm",), "the sum of the scores times the runs that have it"),
-    "combanz": _Method(_combanz, ("norm",), "the mean of the scores of the runs that have it"),
+    "combmnz": _Method(_combmnz, ("norm",), "the sum of the scores times the number of runs that "
+    "have the document"),
+    "combanz": _Method(_combanz, ("norm",), "the mean of the scores in the runs that have the "
+    "document"),
     "combmin": _Method(_combmin, ("norm",), "the lowest score"),
     "combmax": _Method(_combmax, ("norm",), "the highest score"),
     "combmed": _Method(_combmed, ("norm",), "the median of the scores"),
@@ -557,7 +557,7 @@ FUSION_METHODS: Mapping[str, str] = MappingProxyType(
 FUSION_NORMS: Mapping[str, str] = MappingProxyType({
     "min-max": "from 0 for the lowest score to 1 for the highest",
     "z-score": "in standard deviations from the mean",
-    "sum": "shares of the sum, above the lowest",
-    "rank": "from 1 for the first rank down in equal steps",
-    "none": "as they are",
+    "sum": "shares of the sum, after subtracting the lowest",
+    "rank": "from 1 at the first rank, in equal steps down",
+    "none": "unchanged",
 })  # fmt: skip

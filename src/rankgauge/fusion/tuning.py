@@ -54,8 +54,8 @@ class Fold:
         chosen: The parameters.
         train: The queries they were chosen on.
         test: The queries that were fused with them.
-        train_value: The mean over the first; chosen to be the best, so too optimistic.
-        test_value: The mean over the second.
+        train_value: The mean over `train`, which is too optimistic.
+        test_value: The mean over `test`.
     """
 
     chosen: Fusion
@@ -67,9 +67,9 @@ class Fold:
 
 @dataclass(frozen=True, repr=False)
 class TunedFusion(Result):
-    """A fused run in which no query saw parameters chosen on it.
+    """A fused run in which no query was fused with parameters chosen on it.
 
-    Returned by :func:`tune_fusion`. Displays itself as a table in a notebook.
+    Returned by :func:`tune_fusion`. Notebooks display it as a table.
 
     Attributes:
         run: The fused run.
@@ -115,11 +115,11 @@ class TunedFusion(Result):
 
 
 def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
-    """Weights that add up to 1 in equal steps, the most equal ones first.
+    """Return weights that add up to 1, in equal steps, most uniform first.
 
     Args:
-        runs: How many runs.
-        step: How far apart; 1 divided by a whole number.
+        runs: Number of runs.
+        step: The step, 1 divided by an integer.
 
     Raises:
         InputError: If the step does not divide 1, or the grid would have more than 2,000 points.
@@ -166,33 +166,33 @@ def tune_fusion(
     seed: int = 0,
     ties: Order = "trec",
 ) -> TunedFusion:
-    """Fuse runs with parameters chosen by a measure, never on the queries they are used for.
+    """Fuse runs with parameters tuned on other queries.
 
-    By cross-validation: the judged queries are split into folds; each fold is fused with the
-    parameters that are best on the others. Or by a fixed list: parameters are chosen on `train`,
-    and the fused run holds the other queries only. Queries of the runs that are not judged are
-    fused with what is best on all that may be trained on.
+    With cross-validation, the judged queries are split into folds; each fold is fused with the
+    parameters that are best on the others. With `train`, parameters are chosen on these queries,
+    and the fused run contains only the others. Unjudged queries are fused with the parameters that
+    are best on all training queries.
 
-    The fold of a query depends on its id, the other ids and the seed (by SHA-256), not on the
-    order of anything. Of candidates with equal means the first in the grid is chosen.
+    Folds depend on the query ids and the seed (by SHA-256), not on the order of queries. Of
+    candidates with equal means, the first in the grid is chosen.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: At least two, as for :func:`fuse`.
-        measure: What is tuned for.
+        measure: The measure to optimize.
         method: One of `FUSION_METHODS`.
         grid: Parameter (``norm``, ``weights``, ``k``, ``phi``) to the values that are tried, in
-            every combination; one value fixes it. What is left out: for ``rrf`` k from 1 to 500,
-            for ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
+            every combination; one value fixes it. Defaults: for ``rrf`` k from 1 to 500, for
+            ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
             :func:`weight_grid`), for the other methods of scores all norms but ``none``.
-        folds: How many folds.
+        folds: Number of folds.
         train: The ids of the queries to train on, or the path of a file with one id per line; no
             cross-validation then.
-        seed: Any whole number.
+        seed: The seed.
         ties: Order of documents with equal scores.
 
     Raises:
-        InputError: If there is nothing to choose from, or too few queries for the folds.
+        InputError: If the grid is empty, or there are too few queries for the folds.
         MismatchError: If judgments and runs have no query in common.
         UnknownName: For an unknown method, measure or parameter.
 
@@ -240,12 +240,12 @@ def tune_fusion(
             f"tried: {_tried(candidates)}",
             *_method_sentences(made, wanted, len(queries), seed if train is None else None),
             *([rest] if rest else []),
-            f"{wanted} over {unseen} it was not chosen on: {mean:.4f}; {compared}",
+            f"{wanted} over {unseen} not used to choose it: {mean:.4f}; {compared}",
         ),
         warnings=(
             *_doubts(made, candidates),
             *(
-                f"{name} has the better {wanted} on the same queries"
+                f"{name} has the higher {wanted} on the same queries"
                 for name, value in others.items()
                 if value != mean and wanted.best([mean, value]) == (1,)
             ),
@@ -273,12 +273,12 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
         weighted = "weights" in METHODS[name].reads
         raise InputError(
             f"{name} has nothing to tune", where="tune_fusion",
-            fix="give a grid of weights" if weighted else "fuse with it as it is",
+            fix="give a grid of weights" if weighted else "fuse without tuning",
         )  # fmt: skip
     points = math.prod(len(values) for values in tried.values())
     if not 0 < points <= _MANY:
         raise InputError(
-            f"the grid has {points:,} points", where="grid", fix=f"give it from 1 to {_MANY:,}"
+            f"the grid has {points:,} points", where="grid", fix=f"give 1 to {_MANY:,} points"
         )
     combinations = itertools.product(*tried.values())
     found = [
@@ -300,7 +300,7 @@ def _given(grid: Any) -> dict[str, list[Any]]:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(
                 f"got {values!r:.60} for {word}", where="grid",
-                fix=f"give a list, of one value to fix it: {{{word!r}: [...]}}",
+                fix=f"give a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
             )  # fmt: skip
     return {word: list(values) for word, values in grid.items()}
 
@@ -336,9 +336,9 @@ def _fixed(truth: Qrels, train: Any) -> _Split:
     chosen = [query for query in judged if query in given]
     others = [query for query in judged if query not in given]
     if not chosen or not others:
-        text = "none of the queries to train on is judged" if not chosen else "no query is left"
+        text = "none of the training queries is judged" if not chosen else "no query is left"
         raise InputError(
-            text if not chosen else f"{text} to be fused: all that are judged are trained on",
+            text if not chosen else f"{text} to fuse: all judged queries are training queries",
             where="train",
             fix=f"give some, but not all, of the {len(judged)} judged queries",
         )
@@ -411,8 +411,8 @@ class _Search:
             overall = self.candidates[self.best(everything)]
             parts.append((overall, rest))
             text = (
-                f"{many(len(rest), 'query')} without judgments: fused by {overall}, the best on "
-                f"{many(len(everything), 'query')}"
+                f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
+                f"on {many(len(everything), 'query')}"
             )
         tables = [
             self.fuse(align([only(run, queries) for run in self.runs]), how).table
@@ -456,14 +456,14 @@ def _method_sentences(
 ) -> Iterator[str]:
     if seed is None:
         yield (
-            f"chosen on {many(len(folds[0].train), 'query')} that were given; the run "
-            f"holds the others only: evaluate it on these, not on all that are judged"
+            f"chosen on the {many(len(folds[0].train), 'query')} of --train; the run has only "
+            "the others: evaluate it on these, not on all judged queries"
         )
     else:
         yield (
-            f"{many(len(folds), 'fold')} of the {many(tested, 'judged query')}, seed "
-            f"{seed}: each was fused with what is best by {measure} on the others, so that "
-            "no query was fused with parameters chosen on it"
+            f"{many(len(folds), 'fold')} of the {many(tested, 'judged query')}, seed {seed}: "
+            f"each was fused with the best parameters by {measure} on the others, so no query "
+            "was fused with parameters chosen on it"
         )
     if len(folds) > 1:
         counts = Counter(str(fold.chosen) for fold in folds)
@@ -475,14 +475,14 @@ def _method_sentences(
 def _doubts(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str]:
     fewest = min(len(fold.train) for fold in folds)
     if fewest < _FEW:
-        yield f"{many(fewest, 'query')} are few to choose parameters on"
+        yield f"{many(fewest, 'query')} are few for choosing parameters"
     for word in ("k", "phi"):
         tried = [getattr(how, word) for how in candidates]
         if len(set(tried)) < 2:
             continue
         ends = {min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}
         for end in sorted(ends):
-            yield f"{word}={end:g} is an end of the grid: the best may lie beyond it"
+            yield f"{word}={end:g} is an end of the grid: the best value may be outside"
 
 
 def _tried(candidates: Sequence[Fusion]) -> str:

@@ -48,21 +48,21 @@ def gate(
     FAIL if its upper bound (99%, Holm over all measures and references) is below 0; otherwise
     INCONCLUSIVE, with the number of queries or the margin that would decide.
 
-    Before that the input is checked: where ids do not match the judgments, or scores look like
-    distances, the run is NOT COMPARABLE, and nothing else is checked.
+    The input is checked first: if ids do not match the judgments, or scores look like distances,
+    the run is NOT COMPARABLE, and nothing else is checked.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation`,
             whatever produced it, and no run: its values decide; the notes say what is not checked.
         run: The run: anything that :meth:`Run.of` takes.
         rules: Anything that :meth:`GateRules.of` takes; without, nDCG@10 with a margin of 0.02.
-        baseline: What the run is compared with, or its path. None checks contracts and floors only.
-        anchor: A second baseline that stays where it is, so that small losses cannot add up.
-        noise: Repeated runs (or evaluations of them) of the system of the baseline, two or more: a
-            margin within their differences is refused.
+        baseline: The baseline, or its path. None checks only contracts and floors.
+        anchor: A second, fixed baseline, so that small losses cannot add up.
+        noise: Two or more repeated runs (or their evaluations) of the baseline system: a margin
+            within their differences is an error.
         latency: Latencies of baseline and new run, measured in the same job (see the rules).
-        allow_uncalibrated: Whether to gate measures of answers by a judge that was not compared
-            with people (:func:`rankgauge.answers.calibrate`); otherwise they are refused.
+        allow_uncalibrated: Whether to gate measures of answers by an uncalibrated judge
+            (:func:`rankgauge.answers.calibrate`); otherwise they are an error.
 
     Raises:
         InputError: If a margin is within the noise, there is nothing to compare the run with, the
@@ -183,7 +183,7 @@ def _stored(given: Any) -> Baseline:
     if isinstance(given, str | os.PathLike):
         return Baseline.read(given)
     raise InputError(
-        f"got {type(given).__name__} where a baseline was wanted", where="gate",
+        f"got {type(given).__name__} where a baseline was expected", where="gate",
         fix="give a path, or Baseline.from_run(qrels, run_in_use)",
     )  # fmt: skip
 
@@ -194,7 +194,7 @@ def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
     if missing:
         raise InputError(
             f"{evaluation.run_name!r} was not evaluated by {missing[0]}", where="rules",
-            fix=f"gate what was: {', '.join(map(str, evaluation.measures))}",
+            fix=f"gate one of: {', '.join(map(str, evaluation.measures))}",
         )  # fmt: skip
     return select(evaluation, measures)
 
@@ -218,9 +218,9 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
         band = noise.bands.get(str(gated.measure), 0.0)
         if gated.margin <= band:
             raise InputError(
-                f"the margin of {gated.measure} is {gated.margin:g}, but {noise.runs} runs of the "
-                f"same system differ by about {band:.4f}: by chance alone the gate could pass or "
-                "fail",
+                f"the margin of {gated.measure} is {gated.margin:g}, but {noise.runs} runs of "
+                f"the same system differ by about {band:.4f}: the gate could pass or fail by "
+                "chance alone",
                 where=rules.source,
                 fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge "
                 "more queries",
@@ -234,13 +234,13 @@ def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
         if found is not None:
             raise InputError(
                 found.message, where=f"run {evaluation.run_name!r}",
-                fix=f"{found.fix}; or gate all the same with --allow-uncalibrated "
+                fix=f"{found.fix}; or accept it with --allow-uncalibrated "
                 "(allow_uncalibrated=True)",
             )  # fmt: skip
 
 
 def _refused(name: str, why: str) -> GateCheck:
-    return GateCheck("run", name, "NOT COMPARABLE", f"{why}nothing else was looked at")
+    return GateCheck("run", name, "NOT COMPARABLE", f"{why}nothing else was checked")
 
 
 def _contracts(
@@ -314,13 +314,13 @@ def _notes(
             text += f"; made by rankgauge {stored.version}"
         if None in {stored.depth, new.depth}:
             if stored.unit == "query":
-                text += "; judgments and rankings were not at hand: whether they fit is not checked"
+                text += "; without judgments and rankings, comparability was not checked"
         elif stored.depth != new.depth:
             text += f"; longest ranking {stored.depth}, now {new.depth}"
         yield text
     empty = new.empty()
     if empty:
-        yield f"{many(len(empty), 'query')} without a ranking, counted as found nothing"
+        yield f"{many(len(empty), 'query')} without a ranking, counted as empty"
     if references:
         yield (
             f"rules: {rules.source}; PASS if the lower bound of the mean gain (95%) is above minus "
@@ -330,9 +330,9 @@ def _notes(
     if noise is not None:
         bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
         yield (
-            f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if many "
-            "queries vary, each by itself; wider if they vary together); queries that differ by "
-            "less than these runs do count as ties"
+            f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if "
+            "many queries vary, each by itself; wider if they vary together); differences "
+            "smaller than between these runs count as ties"
         )
 
 
@@ -350,17 +350,17 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         queries = reference.queries
         if len(queries) < _FEW_QUERIES:
             yield (
-                f"{many(len(queries), new.unit)} in common with the {reference.kind} are few: "
-                f"one {new.unit} weighs much"
+                f"{many(len(queries), new.unit)} in common with the {reference.kind} are few: a "
+                f"single {new.unit} has a large weight"
             )
         if truth is None or reference.stored.depth is None:
             continue
         before, now = (_judged(baseline, queries, truth) for baseline in (reference.stored, new))
         if now < before - _HOLES:
             yield (
-                f"of the first documents {now:.0%} are judged, in the {reference.kind} "
-                f"{before:.0%}: what is not judged counts as not relevant, so a loss may be a "
-                "lack of judgments"
+                f"{now:.0%} of the top documents are judged, in the {reference.kind} "
+                f"{before:.0%}: unjudged documents count as not relevant, so a loss may be due "
+                "to missing judgments"
             )
 
 

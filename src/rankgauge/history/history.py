@@ -38,7 +38,7 @@ _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
 _PATIENCE = 30.0
 _LONGEST = 200
-_FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
+_FIRST = "save an evaluation first: rankgauge evaluate QRELS RUN --save"
 # This many ids fit into one question to any database.
 _AT_ONCE = 500
 
@@ -80,11 +80,11 @@ SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations",
 
 
 class History(Store):
-    """A store of evaluations: keeps them, lists them, compares any two, follows a measure.
+    """A store of evaluations, to list and compare them and to follow measures over time.
 
-    A file of SQLite, or a database of PostgreSQL for several machines, created by the first
-    evaluation that is added. Evaluations are never changed, and come back exactly, to the last bit.
-    Needs the extra ``history`` (SQLAlchemy and Alembic).
+    It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
+    first evaluation is added. Saved evaluations never change, and are loaded exactly, to the last
+    bit. Needs the extra ``history`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -136,29 +136,29 @@ class History(Store):
         settings: Mapping[str, Any] | None = None,
         time: datetime | date | str | None = None,
     ) -> HistoryEntry:
-        """Keep an evaluation: all of it or, if anything fails, nothing.
+        """Save an evaluation, completely or not at all.
 
         Args:
             evaluation: An evaluation from any source.
             qrels: The judgments it was made with: anything that :meth:`Qrels.of` takes, or records.
-                Their fingerprint is kept; evaluations with different ones are not comparable.
-                Without, nobody checks that.
-            run: The run it was made of, whose fingerprint is kept, too.
+                Their fingerprint is saved; evaluations with different fingerprints are not
+                comparable. Without judgments, this is not checked.
+            run: The run, whose fingerprint is saved, too.
             label: A word for people, such as ``release 2.1``.
             settings: Other values to save: text, finite numbers, lists and mappings of them.
             time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
                 UTC), or either as ISO text. It is shown; the order is that of adding.
 
         Returns:
-            Its metadata, with the number by which it is found again.
+            Its metadata, with its number in the store.
 
         Raises:
             MismatchError: If a query of the evaluation is not in the judgments.
-            InputError: If it cannot be kept, or the store cannot be written to.
+            InputError: If it cannot be saved, or the store cannot be written.
         """
         if not isinstance(evaluation, Evaluation):
             raise InputError(
-                f"got {type(evaluation).__name__}, wanted an evaluation",
+                f"got {type(evaluation).__name__}, expected an evaluation",
                 where="history",
                 fix="give the result of evaluate()",
             )
@@ -276,8 +276,8 @@ class History(Store):
             after: The second, compared with the first.
             measures: What is compared; the first is tested, the others are described. If left out
                 all that both have, nDCG@10 first if it is among them.
-            anyway: Compare also what was made with other judgments, policies or definitions; the
-                result then says what differs.
+            anyway: Compare even if judgments, policies, or definitions differ; the result then
+                reports the differences.
 
         Raises:
             MismatchError: If judgments, policies or definitions differ.
@@ -288,7 +288,7 @@ class History(Store):
             wanted = list(wanted)
             if not wanted:
                 raise InputError(
-                    "no measure was asked for", where="measures", fix='name one: "nDCG@10"'
+                    "no measure was given", where="measures", fix='name one: "nDCG@10"'
                 )
         with self._database.reading() as connection:
             first, second = (self._entry(connection, which) for which in (before, after))
@@ -298,7 +298,7 @@ class History(Store):
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
         """Follow a measure over time, in the order in which evaluations were added.
 
-        A break is where judgments, policies or queries changed: nothing is compared across it. The
+        A break is a change of judgments, policies, or queries: nothing is compared across it. The
         latest evaluation is compared with the first and the best since the last break, query by
         query (paired t interval), so that a decline in many small steps is seen, too.
 
@@ -336,7 +336,7 @@ class History(Store):
         number = which.id if isinstance(which, HistoryEntry) else which
         if isinstance(number, bool) or not isinstance(number, int):
             raise InputError(
-                f"got {number!r:.60}, wanted the number of an evaluation",
+                f"got {number!r:.60}, expected the number of an evaluation",
                 where=self.where,
                 fix="see the numbers: rankgauge history list",
             )
@@ -351,7 +351,7 @@ class History(Store):
         if row is None:
             count = connection.scalar(select(func.count()).select_from(table)) or 0
             raise InputError(
-                f"there is no evaluation {number} among the {count} that are kept",
+                f"there is no evaluation {number} among the {count} saved",
                 where=self.where,
                 fix="see their numbers: rankgauge history list",
             )
@@ -359,7 +359,7 @@ class History(Store):
 
     def _read(self, number: int, time: str, head: str, seal: str) -> HistoryEntry:
         if _seal(time, head) != seal:
-            raise self._database.damaged(f"evaluation {number} is not what was kept")
+            raise self._database.damaged(f"evaluation {number} differs from what was saved")
         try:
             return read_entry(number, time, head)
         except ValueError as error:
@@ -423,15 +423,15 @@ class History(Store):
         runs = dict.fromkeys(entry.run for entry in self.entries())
         if run is not None and not entries:
             return InputError(
-                f"no evaluation of a run called {run!r} is kept",
+                f"there is no saved evaluation of a run {run!r}",
                 where=self.where,
                 fix=f"runs are: {', '.join(runs) or 'none'}",
             )
         names = dict.fromkeys(name for entry in entries for name in entry.means)
         return InputError(
-            f"no evaluation that is kept has {wanted}",
+            f"no saved evaluation has {wanted}",
             where=self.where,
-            fix=f"kept are: {', '.join(names) or 'none'}",
+            fix=f"saved measures: {', '.join(names) or 'none'}",
         )
 
 
@@ -480,7 +480,7 @@ def _settings(settings: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(settings, Mapping):
         raise InputError(
-            f"got {settings!r:.60} for the settings, wanted a mapping",
+            f"got {settings!r:.60} for the settings, expected a mapping",
             where="settings",
             fix='give them as {"latency_ms": 12}',
         )
@@ -500,7 +500,7 @@ def _utc(time: datetime | date | str | None) -> datetime:
     except (ValueError, OverflowError):
         pass  # no date, or one that is out of range in UTC
     raise InputError(
-        f"got {time!r:.60}, wanted a time",
+        f"got {time!r:.60}, expected a time",
         where="time",
         fix='give a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
     )

@@ -64,7 +64,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgmentImport(Result):
-    """What was imported.
+    """Result of an import of judgments.
 
     Attributes:
         source: Where it was read from.
@@ -74,7 +74,7 @@ class JudgmentImport(Result):
         known: Judgments that were stored already.
         unjudged: Documents with a negative grade: pooled and not judged, not imported.
         questions: Questions that were added.
-        skipped: What is wrong with rows that were left out, one message each.
+        skipped: Messages on rows that were skipped.
     """
 
     source: str
@@ -117,23 +117,23 @@ def import_judgments(
     add_questions: bool = False,
     skip_bad: bool = False,
 ) -> JudgmentImport:
-    """Add judgments that were made elsewhere; all of them or, on an error, none.
+    """Add judgments that were made elsewhere, completely or not at all.
 
     A grade becomes a graded judgment of one document, a preference group a choice or a ranking.
-    Questions are found by identifier, else by text. A file may be imported again: what is stored
-    stays as it is, and a judgment that has another value now is corrected.
+    Questions are matched by identifier, or else by text. If a file is imported again, new judgments
+    are added, and changed ones are corrected.
 
     Args:
         project: The project.
-        source: Whatever :meth:`Qrels.of` reads (a file with its format as an :class:`InFormat`,
-            where name and first line mislead). With `columns` or a column of judges (``judge``,
-            ``rater``, ``annotator``, ``worker``, ...) a file of CSV, TSV or JSON lines.
-        judge: The name of the judge, where the file has no column of judges.
+        source: Anything that :meth:`Qrels.of` takes (an :class:`InFormat` sets the format of a
+            file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
+            ``worker``, ...), a CSV, TSV, or JSON lines file.
+        judge: The name of the judge, if the file has no column of judges.
         kind: Who judged: ``person``, ``model`` or ``application``.
-        preferences: Whether the source holds preferences (:meth:`PreferenceQrels.of`).
+        preferences: Whether the source contains preferences (:meth:`PreferenceQrels.of`).
         columns: Names of columns: of ``query``, ``document``, ``grade``; or of ``query``,
             ``left``, ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or
-            ``none``); and perhaps of ``judge`` and ``comment``.
+            ``none``); and optionally of ``judge`` and ``comment``.
         several: Whether a pair that occurs several times was judged by different people, whom the
             file does not name. The first judgment of a pair is by ``JUDGE 1``, the next by
             ``JUDGE 2``.
@@ -237,8 +237,9 @@ def _named_rows(
     missing = [each for each in wanted if each not in columns]
     if wrong or missing:
         raise UnknownName(
-            f"column {wrong[0]!r:.40} is not known" if wrong else f"no column of {missing[0]}",
-            where="columns", fix=f"name those of {', '.join(wanted)}; perhaps {', '.join(_MORE)}",
+            f"column {wrong[0]!r:.40} is not known" if wrong else f"no column for {missing[0]}",
+            where="columns", fix=f"name the columns for {', '.join(wanted)}; optional: "
+            f"{', '.join(_MORE)}",
         )  # fmt: skip
     if not _is_file(source):
         raise InputError(
@@ -293,7 +294,7 @@ def _preference_rows(
         if row is not None and len(parts) == 1:
             yield row
             continue
-        what, fix = "it has sub-groups", "give what follows from them as groups of their own"
+        what, fix = "it has sub-groups", "give the implied preferences as separate groups"
         if len(parts) == 1:
             what = "two documents have the same grade above the lowest, or all have it"
             fix = "give different grades to documents that were placed"
@@ -376,7 +377,7 @@ class _Import:
             raise self._wrong(
                 row, f"{row.documents[0]!r:.60} was judged for {row.query!r:.60} by this judge"
                 + (f" in line {before}, too" if before else " before"),
-                "keep one of them; with --several each is by a judge of its own",
+                "keep one of them; with --several each is from a different judge",
             )  # fmt: skip
         choice = Choice(
             str(uuid.uuid4()), shown.id, judge.id, row.outcome, row.best, grades,
@@ -399,7 +400,7 @@ class _Import:
         elif (known.judge, known.purpose) != (shown.judge, "import"):
             raise InputError(
                 f"{shown.id} is a task of this project that somebody judged differently",
-                where=self.name, fix="leave it out, or let the judge judge it again",
+                where=self.name, fix="remove it, or let the judge judge it again",
             )  # fmt: skip
         stored.append_choice(choice)
         self._count("new" if before is None else "changed")
@@ -419,7 +420,8 @@ class _Import:
                 given = None
         if given is None or not math.isfinite(given) or given % 1 or given >= len(labels):
             raise self._wrong(
-                row, f"the grade {row.grade!r:.40} is none of the {len(labels)} of the project",
+                row, f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the "
+                "project",
                 f"give whole grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
                 "judge settings PROJECT --grade LABEL ...",
             )  # fmt: skip

@@ -30,7 +30,7 @@ class JudgingPlan(Result):
     Attributes:
         difference: The difference of means to detect.
         sd: Standard deviation of the differences of two systems over the questions.
-        power: How often the difference is detected.
+        power: The probability of detecting the difference.
         alpha: Level of the test.
         questions: The number of questions needed.
         documents: Candidates of each question.
@@ -117,10 +117,10 @@ def plan_judging(
 ) -> JudgingPlan:
     """Compute how many questions and judgments are needed to compare systems.
 
-    Questions: those with which the paired t test finds the difference
-    (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown, and
-    repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, if none is chosen in
-    40% of the tasks.
+    Questions: the number needed for the paired t test to detect the difference
+    (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown, plus
+    repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, if none is chosen in 40%
+    of the tasks.
 
     Args:
         difference: The difference of means to detect, such as 0.05 of nDCG@10.
@@ -129,7 +129,7 @@ def plan_judging(
         evaluations: Of different runs for the same queries.
         documents: Candidates of each question.
         settings: The settings of the project; defaults if None.
-        power: How often the difference is detected.
+        power: The probability of detecting the difference.
         alpha: Level of the test.
         agreement: Wanted half-width of the 95% interval of alpha.
         seconds: Seconds of one task.
@@ -176,8 +176,8 @@ def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
     """The largest standard deviation of the differences of two runs, by the first measure."""
     if len(evaluations) < 2 or len({each.query_ids for each in evaluations}) > 1:
         raise InputError(
-            "the spread of differences over questions is not known", where="plan_judging",
-            fix="give sd=0.2, say, or evaluations of two runs or more for the same queries",
+            "the standard deviation of the differences is unknown", where="plan_judging",
+            fix="give it, as in sd=0.2, or evaluations of two runs or more for the same queries",
         )  # fmt: skip
     measure = evaluations[0].measures[0]
     return max(

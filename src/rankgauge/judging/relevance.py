@@ -223,7 +223,7 @@ def measure_relevance(
         judgments: Of a project: :meth:`JudgingProject.judgments`.
         pools: The documents of each question; those that were shown, if None.
         level: Confidence of the intervals.
-        warning: What has to be said of the pool; see :func:`pool_warning`.
+        warning: Warning about the pool; see :func:`pool_warning`.
 
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation

@@ -19,7 +19,7 @@ _JUDGES = 4  # that are listed, if there are more
 
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
-    """What one judge has done.
+    """Work of one judge.
 
     Attributes:
         id: The identifier.
@@ -42,7 +42,7 @@ class JudgeStatus:
 
 @dataclass(frozen=True)
 class ProjectStatus(Result):
-    """How far a judging project is.
+    """Status of a judging project.
 
     Attributes:
         where: The project.
@@ -57,8 +57,8 @@ class ProjectStatus(Result):
         complete: Questions with candidates and no tasks left: resolved, or at their budget.
         statuses: The number of presentations by the status of their judgment.
         seconds: The median time of a person for a task; None if no time is known.
-        judges: What each judge has done.
-        next_step: What to do next.
+        judges: The work of each judge.
+        next_step: The next step.
         warning: That a language model chose some of the documents, if so.
     """
 
@@ -136,7 +136,7 @@ class ProjectStatus(Result):
 
 
 def project_status(project: JudgingProject) -> ProjectStatus:
-    """Return how far a project is.
+    """Return the status of a project.
 
     Example:
         >>> import tempfile

@@ -96,7 +96,7 @@ SELECT
 
 @dataclass(frozen=True, eq=False)
 class ImplicitJudgments(Result):
-    """Grades of documents by clicks. Returned by :func:`implicit_judgments`.
+    """Grades of documents computed from clicks. Returned by :func:`implicit_judgments`.
 
     Documents that were never shown, or too rarely, have no grade: they are unjudged.
 
@@ -234,7 +234,7 @@ def implicit_judgments(
     :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
     documents that were shown at several ranks.
 
-    Clicks say that a result looked good in its list, not that it answers the question.
+    Clicks show that a result looked good in its list, not that it answers the question.
 
     Args:
         log: The log.
@@ -251,7 +251,7 @@ def implicit_judgments(
     chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
     if min_shown < 1:
         raise InputError(
-            f"min_shown={min_shown} is not possible",
+            f"min_shown={min_shown} is not valid",
             where="implicit_judgments",
             fix="give 1 or more",
         )
@@ -318,7 +318,7 @@ def implicit_judgments(
         f"{int(unsure.sum()):,} with an interval that contains {CUTS[0]:g}"
         + (": left unjudged" if drop_unsure else ": more clicks may make them relevant or not"),
         *_unused_notes(unused),
-        "clicks show what looks good in a list; have people check a sample before you gate on them",
+        "clicks show which results look good; let people check a sample before gating on them",
     ]
     about = {
         "origin": "clicks", "model": chosen, "rule": f"{_MODELS[chosen]}; {rule}",

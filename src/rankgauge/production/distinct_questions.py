@@ -62,7 +62,7 @@ class DistinctQuestions:
         """Return the questions of texts, queries, a collection, a file or an event log.
 
         Args:
-            given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
+            given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
                 either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of a collection,
                 a log, a file of questions, or a text file with a question on each line. Columns
                 ``count`` or ``frequency`` say how often a question was asked.
@@ -216,7 +216,7 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
             text = next((row[name] for name in _TEXTS if name in row), None)
             if not isinstance(text, str):
                 raise FormatError(
-                    f"there is no text of a question: the columns are {', '.join(row)}",
+                    f"there is no column for the text: the columns are {', '.join(row)}",
                     path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
                 )  # fmt: skip
             name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")

@@ -38,7 +38,7 @@ VERDICTS: Mapping[str, str] = {
     "mixed": "each cluster has evaluation and log questions in similar shares",
     "separated": "evaluation questions are in clusters that users ask less about",
     "missing": "users ask about topics of which the evaluation set has few questions",
-    "reworded": "the topics are the same, the questions are worded differently",
+    "reworded": "the topics are the same, but the questions are worded differently",
     "cannot tell": "the sets are too small to tell",
 }
 
@@ -96,7 +96,7 @@ class QuestionPoint:
 
 @dataclass(frozen=True, repr=False)
 class DriftReport(Result):
-    """Whether evaluation questions look like those of users, made by :func:`measure_drift`.
+    """Drift of evaluation questions from those of users. Returned by :func:`measure_drift`.
 
     Attributes:
         verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
@@ -118,7 +118,7 @@ class DriftReport(Result):
         outliers: Evaluation questions far from every log question, farthest first.
         far: The distance above which they are far.
         query_weights: The weight of each evaluation question by identifier, mean 1.
-        seed: The seed of everything random.
+        seed: The seed.
         points: The questions as points in two dimensions.
     """
 

@@ -199,8 +199,8 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     document in a search for the question is recorded, and nothing is dropped for it: that would
     favor the search that was used.
 
-    A failed call is a missing question. With a cache of the model, a call that was paid is never
-    made again, whenever the process ended. Users ask other questions than a model writes.
+    A failed call is a missing question. With a cache of the model, no call is paid twice, even if
+    the process was interrupted. Users ask different questions than a model.
 
     Args:
         collection: The documents: whatever `Collection.read` takes.
@@ -208,7 +208,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         model: The model; give it a cache.
         seed: The seed of the draw.
         known: Questions that are not to be repeated.
-        retriever: What searches for the documents; BM25 if None.
+        retriever: The retriever that searches for the documents; BM25 if None.
         k: How deep it searches.
         prompts: Texts that replace the shipped prompts ``question`` and ``answerable``.
         max_cost: No call is made that could exceed the remaining budget.

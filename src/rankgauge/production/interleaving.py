@@ -119,7 +119,7 @@ def interleave(
     """
     chosen = one_of("method", method, get_args(Method))
     if k is not None and k < 1:
-        raise InputError(f"k={k} is not possible", where="interleave", fix="give k of 1 or more")
+        raise InputError(f"k={k} is not valid", where="interleave", fix="give k of 1 or more")
     sides = {"A": list(dict.fromkeys(a)), "B": list(dict.fromkeys(b))}
     length = len({*a, *b}) if k is None else min(k, len({*a, *b}))
     draw = random.Random(seed)  # noqa: S311 - must be repeatable
@@ -234,8 +234,7 @@ class InterleavingResult(Result):
         b: The name of retriever B.
         methods: The methods of interleaving that occur in the log.
         impressions: Questions whose results were interleaved.
-        clicked: Those of them with a credited click; the others say nothing and are in no number
-            below.
+        clicked: Those of them with a credited click; the others are not used below.
         wins_a: Impressions won by A.
         wins_b: Impressions won by B; the rest are ties.
         result_clicks: Credited documents whose result was clicked.
@@ -273,7 +272,7 @@ class InterleavingResult(Result):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse``: A than B. ``cannot tell`` if the test or the interval doubts."""
+        """``better`` or ``worse`` (A than B), or ``cannot tell`` by the test or the interval."""
         if self.p >= _ALPHA or not (self.low > 0 or self.high < 0):
             return "cannot tell"
         return "better" if self.low > 0 else "worse"
@@ -468,7 +467,7 @@ def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
         raise InputError(
             f"{len(pairs)} pairs were interleaved: "
             + ", ".join(f"{a} and {b}" for a, b in pairs[:5]),
-            where=where, fix="choose one: a=..., b=... (--a NAME --b NAME)",
+            where=where, fix="choose a pair: a=..., b=... (--a NAME --b NAME)",
         )  # fmt: skip
     return pairs[0]
 

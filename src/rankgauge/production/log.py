@@ -275,7 +275,7 @@ class EventLog:
         )
 
     def joins(self) -> dict[str, Any]:
-        """Return how many events there are, of known questions, and clicks on what was shown."""
+        """Return the number of events, of known questions, and clicks on what was shown."""
         with self.connection() as connection:
             [(total, first, last)] = connection.execute(
                 "SELECT count(*), min(time), max(time) FROM events"

@@ -42,8 +42,8 @@ class OnlineMetric:
         needs: Kinds of events without which it is not defined; ``a|b`` for one of them.
         y: The numerator of a question (of a session) in SQL, over the columns of ``questions``.
         x: The denominator. A quantile is one of `y`, over questions that have it.
-        bounds: Between which its values always are.
-        quantile: Of a quantile.
+        bounds: The lowest and highest possible value.
+        quantile: The quantile, if it is one.
         per_session: Whether sessions are counted, with the least `y` of their questions.
     """
 
@@ -217,7 +217,7 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
         if name not in METRICS:
             raise UnknownName.of("online metric", name, METRICS)
     if not wanted:
-        raise InputError("no metric was given", where="metrics", fix="name one, or leave it out")
+        raise InputError("no metric was given", where="metrics", fix="name one, or omit it")
     return tuple(METRICS[name] for name in wanted)
 
 

@@ -125,16 +125,17 @@ class OnlineMetrics(Result):
         where: The log.
         metrics: The metrics, in the order of the tables.
         overall: The value of each for all questions.
-        by: What groups are: ``day``, ``week``, ``arm``, an attribute, or None.
+        by: The grouping: ``day``, ``week``, ``arm``, an attribute, or None.
         groups: The value of each metric in each group, group by group.
         questions: The number of questions.
         clusters: The number of users (else sessions, else questions).
-        unit: What they are: ``users``, ``sessions``, ``single questions``, or several of these.
+        unit: The unit of `clusters`: ``users``, ``sessions``, ``single questions``, or several of
+            these.
         first: The time of the first question; None without questions.
         last: The time of the last one.
         checks: The result of each threshold.
-        changes: How each metric changes over days or weeks; without metrics that fewer than
-            eight of them have. Empty if groups are others.
+        changes: Changes of each metric over days or weeks, if at least eight of them have a value.
+            Empty for other groupings.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """

@@ -38,7 +38,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def profile_of(name: str | Profile) -> Profile:
-    """The profile of this name, or the profile itself.
+    """Return the profile of this name, or the profile itself.
 
     Raises:
         UnknownName: With the most similar names.

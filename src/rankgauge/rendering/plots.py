@@ -136,7 +136,7 @@ def plot(
     measure: str | Measure | None = None,
     baseline: str | None = None,
 ) -> Plot:
-    """A plot of evaluations or of a comparison.
+    """Plot evaluations or a comparison.
 
     Args:
         shown: A comparison, an evaluation, or several evaluations.
@@ -149,7 +149,7 @@ def plot(
             left out.
 
     Returns:
-        A plot that shows itself in a notebook, and is written by ``.save("means.svg")``.
+        A plot, which notebooks display and ``.save("means.svg")`` writes.
 
     Raises:
         UnknownName: For an unknown kind or run.
@@ -168,7 +168,7 @@ def plot(
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
         raise InputError(
-            "there is no evaluation to plot", fix="give what evaluate() or compare() returned"
+            "there is no evaluation to plot", fix="give the result of evaluate() or compare()"
         )
     base = (shown.baseline if compared else runs[0].run_name) if baseline is None else baseline
     names = [run.run_name for run in runs]
@@ -180,7 +180,7 @@ def plot(
 
 
 def plot_measures(kind: str) -> tuple[str, ...]:
-    """The measures that a kind of plot is drawn from; none if it shows whatever was evaluated.
+    """Return the measures that a kind of plot needs; none if it shows all evaluated measures.
 
     Raises:
         UnknownName: For an unknown kind.
@@ -203,16 +203,16 @@ def plot_history(
     measure: str = "value",
     breaks: Sequence[int] = (),
 ) -> Plot:
-    """The trend of a mean over time, with its intervals.
+    """Plot the trend of a mean over time, with its intervals.
 
     Args:
         dates: Dates (or texts; ISO dates are spaced by time, others evenly), oldest first.
         means: The mean at each.
         low: Lower ends of the intervals, or nothing.
         high: Upper ends.
-        measure: What it is the mean of.
-        breaks: Places of means that cannot be compared with the one before: the line ends there,
-            and another begins.
+        measure: The measure.
+        breaks: Positions of means that are not comparable with the previous one: the line is
+            interrupted there.
 
     Raises:
         InputError: If there is nothing, or the lists differ in length.
@@ -226,7 +226,7 @@ def plot_history(
         raise InputError(
             f"got {len(dates)} dates, {len(means)} means, {len(low)} and {len(high)} ends",
             where="history",
-            fix="give one mean a date, and both ends of each interval or none",
+            fix="give one mean per date, and both ends of each interval or none",
         )
     texts = [str(date) for date in dates]
     places = _moments(texts)
@@ -346,7 +346,7 @@ def _differences(shown: _Shown) -> Plot:
     if not shown.differences:
         raise InputError(
             "a plot of differences shows a comparison", where=f"plot {shown.kind!r}",
-            fix="give it what compare() returned",
+            fix="give the result of compare()",
         )  # fmt: skip
     alike = [d for d in shown.differences if d.measure.declaration.bounds == _UNIT]
     found = alike or [d for d in shown.differences if d.measure == shown.primary]
@@ -566,7 +566,10 @@ def _heat_map(shown: _Shown) -> Plot:
         "grid", series, across="query", ticks=tuple(queries[p] for p in drawn),
         limits=_UNIT if unit else None,
     )  # fmt: skip
-    caption = "Stronger is higher; queries are ordered by their mean over runs, lowest first."
+    caption = "Stronger colors are higher values; queries are ordered by their mean over runs, "
+    "lowest "
+    ""
+    "first."
     if len(drawn) < len(queries):
         which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
         caption += f" Drawn are {len(drawn)} of {len(queries)} queries: those {which}."

@@ -16,7 +16,7 @@ _LONGEST = 160  # characters of a summary in `repr`
 
 
 class Result:
-    """A result: printed it is a table, in a notebook too; its values are JSON or a data frame.
+    """Base of all results: prints as a table, also in notebooks; converts to JSON and data frames.
 
     ``str(result)`` is what the command line prints. Options of a report, such as the values of
     every query, are those of :func:`rankgauge.reports.render`.

@@ -494,7 +494,7 @@ _RENDERERS: dict[str, Callable[[Table], str]] = {
 
 
 def render_table(table: Table, format: str, *, color: bool = False) -> str:
-    """A table in one of the formats of `Format`, ending with a line feed."""
+    """Return a table in one of the formats of `Format`, ending with a line feed."""
     if format == "table":
         return to_terminal(table, color=color)
     text = _RENDERERS[format](table)

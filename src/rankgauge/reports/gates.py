@@ -28,7 +28,7 @@ _KINDS: dict[GateVerdict, str] = {
 def gate_page(result: GateResult) -> str:
     """Return the verdict of a gate as one HTML file: why, the next step, checks, lost queries.
 
-    It loads nothing from elsewhere, and has no script.
+    It is self-contained, and has no script.
 
     Args:
         result: Returned by :func:`rankgauge.gate`.
@@ -66,7 +66,7 @@ def _sections(result: GateResult) -> Iterator[Section]:
         first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
         shown = losers.part(columns=range(first, len(losers.columns)))
         yield Section(losers.title, (replace(shown, title=""),))
-    yield Section("How it was decided", result.notes)
+    yield Section("Method", result.notes)
 
 
 def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:

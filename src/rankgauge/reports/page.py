@@ -69,34 +69,34 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
 ) -> str:
     """Return a report as one HTML file: conclusions, tables, plots, example queries, provenance.
 
-    It loads nothing: no script, letter or image from elsewhere. Tables are sorted by a click or by
-    the keyboard; it follows the light or dark of the system, can be printed, and is read without
-    colour. The same input gives the same bytes, so there is no date in it but the one given.
+    It is self-contained: it loads no scripts, fonts, or images. Tables can be sorted; the page
+    follows the light or dark mode of the system, and can be printed. The same input gives the same
+    bytes, so it contains no date except `date`.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, an evaluation,
             several of the same queries, a comparison of them, or a diagnosis of answers.
         runs: One or more: a mapping of name to run, or runs with names of their own (a path is
             named by its file). Each is anything that :meth:`Run.of` takes.
-        measures: What is shown, the first is the primary one. As `compare` has them if omitted.
-        result: What `evaluate` (for one run) or `compare` said of these runs, where other choices
-            than the usual were made; measures and baseline are then its own.
+        measures: The measures; the first is the primary one. Default: those of `compare`.
+        result: The result of `evaluate` (for one run) or `compare` for these runs, if made with
+            other settings; it determines measures and baseline.
         baseline: The name of the run the others are compared with; the first if omitted.
-        collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
-        diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
-            ``best`` and ``worst`` are those with the best and the worst mean.
+        collection: The texts: a :class:`Collection` or the path of its folder.
+        diagnosed: The name of a run to diagnose by the primary measure; ``best`` and ``worst`` are
+            those with the best and the worst mean.
         title: The heading; the names of the runs if omitted.
-        date: When it was made, as it shall be printed.
-        sections: More parts, before the foot.
-        plots: Whether there are plots, which need ``rankgauge[plots]``; if omitted, there are if
-            it is installed, and else a note.
+        date: The date to print.
+        sections: Additional sections, at the end.
+        plots: Whether to include plots, which need ``rankgauge[plots]``; by default if it is
+            installed, else with a note.
 
     Returns:
         A whole HTML page.
 
     Raises:
-        MissingExtra: If there shall be plots and matplotlib is not installed.
-        InputError: If an input cannot be worked with.
+        MissingExtra: If plots are requested and matplotlib is not installed.
+        InputError: If an input is not valid.
 
     Example:
         >>> qrels, runs = {"q1": {"d1"}, "q2": {"d2"}}, {"mine": {"q1": ["d1"], "q2": ["d1"]}}
@@ -114,7 +114,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     if result is not None and (measures is not None or baseline is not None):
         raise InputError(
             "measures and baseline are those of the result", where="html_report",
-            fix="leave them out, or give them to compare()",
+            fix="omit them, or pass them to compare()",
         )  # fmt: skip
     if result is None:
         result = _measured(judged, named, measures, baseline)
@@ -126,7 +126,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     if lacking:
         raise InputError(
             f"the result is of a run {lacking[0]!r}, which was not given", where="runs",
-            fix=f"given are {', '.join(named)}",
+            fix=f"given runs: {', '.join(named)}",
         )  # fmt: skip
     strange = [q for e in evaluations for q in e.query_ids if q not in truth]
     if strange:
@@ -218,7 +218,7 @@ def _named(runs: Any) -> dict[str, Run]:
         named = []
     if not named:
         raise InputError(
-            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            f"got {type(runs).__name__} where runs were expected", where="runs",
             fix='give them by name: {"bm25": run_a}',
         )  # fmt: skip
     found = dict(named)
@@ -244,7 +244,7 @@ def _measured(
     if baseline not in {None, name}:
         raise InputError(
             f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
-            where="baseline", fix="give both runs, or leave the baseline out",
+            where="baseline", fix="give both runs, or omit the baseline",
         )  # fmt: skip
     return evaluate(truth, run, COMPARED if measures is None else measures)
 

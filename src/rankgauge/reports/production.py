@@ -36,8 +36,8 @@ class _Drawn:
 def drift_page(report: DriftReport) -> str:
     """Return drift as one HTML file: bottom line, map, clusters, questions to add.
 
-    It loads nothing from elsewhere. The pointer and the arrow keys show the text of a question. Of
-    more than 1,500 questions of a set, an even selection is drawn.
+    It is self-contained. The pointer and the arrow keys show the text of a question. If a set has
+    more than 1,500 questions, an even selection is plotted.
 
     Args:
         report: Made by `measure_drift`.

@@ -23,10 +23,10 @@ Part: TypeAlias = "str | Table | Plot | Details"
 
 @dataclass(frozen=True)
 class Details:
-    """What is folded away until a reader opens it.
+    """A collapsed part of a report.
 
     Attributes:
-        title: What one sees of it.
+        title: Its visible title.
         parts: Its content.
     """
 
@@ -53,9 +53,9 @@ class Section:
 
 
 def diagnosis_section(diagnosis: Diagnosis) -> Section:
-    """A diagnosis as a part of a report: bands, causes, potential gains, suggested fixes.
+    """Return a diagnosis as a section of a report: bands, causes, potential gains, suggested fixes.
 
-    The worst queries with their causes, and the distribution over queries, are folded.
+    The worst queries with their causes, and the distribution over queries, are collapsed.
 
     Args:
         diagnosis: Returned by :func:`diagnose`.
@@ -123,7 +123,7 @@ def comparison_result(comparison: Comparison) -> str:
 
 
 def trend_section(trend: Trend, *, plots: bool = True) -> Section:
-    """A measure over time as a part of a report.
+    """Return a measure over time as a section of a report.
 
     Args:
         trend: Returned by :meth:`History.trend`.
@@ -138,10 +138,10 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
             "label",
             str(trend.measure),
             "95% interval",
-            "change since the one before",
+            "change since the previous one",
         ),
         rows,
-        title=f"{trend.measure} of every evaluation that is kept",
+        title=f"{trend.measure} of all saved evaluations",
         notes=trend.notes,
     )
     drawn = [point for point in trend.points if not math.isnan(point.mean)]

@@ -28,10 +28,10 @@ class BM25:
         idf(w) * tf / (k1 * (1 - b + b * l / mean l) + tf)
 
     in the variant of Lucene (``method="lucene"``), with idf(w) = ln(1 + (N - n + 0.5) / (n + 0.5))
-    for a word that n of N documents have; the others differ in the two factors (Kamphuis et al.
-    2020). Words are what `words` matches in the text in small letters, without stop words, cut to
-    their stems. Documents that share no word with the query, or get 0 for those they share, are not
-    retrieved. Equal scores keep the order of the collection.
+    for a word that occurs in n of N documents; the others differ in the two factors (Kamphuis et
+    al. 2020). Words are the matches of `words` in the lowercase text, without stop words, reduced
+    to their stems. Documents with a score of 0 are not retrieved. Equal scores keep the order of
+    the collection.
 
     Args:
         k1: The weight of repeated occurrences of a word.
@@ -187,8 +187,8 @@ def _pattern(given: Any) -> re.Pattern[str]:
         pattern = re.compile(given)
     except (re.error, TypeError) as error:
         raise InputError(
-            f"words={given!r:.60} is no regular expression: {error}", where="words",
-            fix="leave it out, or write one such as \\w+",
+            f"words={given!r:.60} is not a regular expression: {error}", where="words",
+            fix="omit it, or write one such as \\w+",
         ) from None  # fmt: skip
     if pattern.groups > 1 or pattern.match(""):
         raise InputError(

@@ -16,8 +16,8 @@ _SPACES = {"cosine": "cosine", "dot": "ip", "l2": "l2"}
 class Chroma(VectorStore):
     """Vectors in Chroma, with approximate search in a graph (HNSW).
 
-    Chance has a part in the graph: made again of the same documents it may rank a little otherwise,
-    and a few documents may be out of reach however many are asked for.
+    The graph is built with random choices: after indexing the same documents again, rankings may
+    differ slightly, and a few documents may not be reachable for any `k`.
 
     Chroma's telemetry is switched off, and its own embedding functions are never used. Ties:
     document id ascending.

@@ -38,12 +38,12 @@ _Vectors = npt.NDArray[np.float32]
 class Dense(CompositeRetriever):
     """Documents by the similarity of their vectors with the vector of the query.
 
-    ``search="exact"`` compares with all of them. Scores are products of the 32-bit vectors in 64
-    bits, added up in one order: a ranking does not depend on how many queries are asked at once.
-    (The vectors may: models that pad texts to one length differ in the last digits from batch to
-    batch.) ``search="usearch"`` looks along a graph (HNSW, Malkov and Yashunin 2018), finds most of
-    them, and scores them in the same way; `recall` says how many it finds. Equal scores keep the
-    order of the collection.
+    ``search="exact"`` compares the query with all documents. Scores are products of the 32-bit
+    vectors in 64 bits, added up in a fixed order, so a ranking does not depend on the batch of
+    queries. (The vectors of a neural model may differ in the last digits from batch to batch.)
+    ``search="usearch"`` searches a graph (HNSW, Malkov and Yashunin 2018), finds most of the
+    nearest documents, and scores them in the same way; `recall` estimates their share. Equal scores
+    keep the order of the collection.
 
     Args:
         encoder: An encoder, or a callable from a list of texts to vectors.
@@ -191,7 +191,7 @@ class Dense(CompositeRetriever):
         if not queries or not self._ids:
             raise InputError(
                 f"recall of {len(queries)} queries among {len(self._ids)} documents",
-                where="recall", fix="give queries, and documents to find",
+                where="recall", fix="give at least one query and one document",
             )  # fmt: skip
         vectors = self._queries(queries)
         true = self._found(vectors, k, exact=True)
@@ -224,8 +224,8 @@ class Dense(CompositeRetriever):
         bad = np.flatnonzero(~(np.abs(rows) <= _MOST).all(axis=1))
         if len(bad):
             raise InputError(
-                f"the vector of a {what} holds NaN, or a number beyond {_MOST:g}",
-                where=f"{what} {names[int(bad[0])]!r}", fix="look at the encoder and at this text",
+                f"the vector of a {what} has NaN, or a number beyond {_MOST:g}",
+                where=f"{what} {names[int(bad[0])]!r}", fix="check the encoder for this text",
             )  # fmt: skip
         if self._similarity == "cosine":
             lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))

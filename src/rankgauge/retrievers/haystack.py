@@ -13,9 +13,9 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 class Haystack(FrameworkRetriever):
     """A Haystack pipeline or component as a retriever.
 
-    The document store is as you filled it. The order of the documents counts; their scores are
-    kept where they descend. Ties keep the order of the framework. An empty query finds
-    nothing; it is not passed on, for many components fail on one.
+    The document store is not changed. The order of the documents is the ranking; their scores are
+    kept if they descend. Ties keep the order of the framework. An empty query finds nothing, and is
+    not sent, because many components fail on it.
 
     Args:
         pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as
@@ -87,7 +87,7 @@ class Haystack(FrameworkRetriever):
         if wrong is not None:
             example = f"retriever.{wrong[-1]}" if self._many else wrong[-1]
             raise InputError(
-                f"{name}={'.'.join(wrong)!r} is no path to "
+                f"{name}={'.'.join(wrong)!r} is not a path to "
                 f"{'a component of the pipeline' if self._many else 'what a component has'}",
                 where="Haystack", fix=f'write {name}="{example}"',
             )  # fmt: skip

@@ -37,15 +37,15 @@ _ADAPTERS = {
 
 @dataclass(slots=True)
 class Hits:
-    """What was retrieved for one query, best first, each document once.
+    """The documents retrieved for one query, best first, each once.
 
     Attributes:
         ids: Document ids.
-        scores: Their scores, higher is better; where none were given ``len(ids), ..., 2, 1``.
+        scores: Their scores, higher is better; without scores, ``len(ids), ..., 2, 1``.
         scored: Whether scores were given.
-        repeated: Further hits on a document that was there already; they were left out.
-        beyond: Hits below `k`; they were left out.
-        ascending: Whether the scores rose from hit to hit as they came: distances, most likely.
+        repeated: Number of duplicate documents, which were removed.
+        beyond: Number of hits below `k`, which were removed.
+        ascending: Whether the scores ascend in the original order, like distances.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def hits_of(found: Any, k: int) -> Hits:
         found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
             mappings with an id, perhaps with a score; or pairs of document and score), best first;
             or a mapping of id to score.
-        k: How many to keep.
+        k: Number of hits to keep.
 
     Raises:
         InputError: If it is none of these, if only some have a score, or if a score is not a finite
@@ -118,10 +118,10 @@ def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
     if isinstance(found, Mapping) and "ids" not in found:
         return _scored(listed_hits(found.items(), k))
     if fix := _unordered(found):
-        raise InputError(f"the retriever returned {shown(found)}, which is no ranking", fix=fix)
+        raise InputError(f"the retriever returned {shown(found)}, which is not a ranking", fix=fix)
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise InputError(
-            f"the retriever returned {shown(found)} for a query, wanted a ranking",
+            f"the retriever returned {shown(found)} for a query, expected a ranking",
             fix=adapter_hint(found) or f"return an empty list for nothing found; {_SHAPES}",
         )
     return _scored(listed_hits(found, k))
@@ -240,8 +240,8 @@ def _score(value: Any) -> float:
         score = math.nan
     if not math.isfinite(score) or isinstance(value, str | bytes | bool):
         raise InputError(
-            f"the score of a hit is {shown(value)}, wanted a finite number",
-            fix="leave out what has no score, or return ids alone, best first",
+            f"the score of a hit is {shown(value)}, expected a finite number",
+            fix="omit hits without a score, or return only ids, best first",
         )
     lost = lost_number(value, RUN)
     if lost is not None:

@@ -19,10 +19,10 @@ _SCORES = ("similarity", "distance")
 class LangChain(FrameworkRetriever):
     """A LangChain retriever, vector store, or chain as a retriever.
 
-    A retriever is invoked with the text of each query and returns documents, best first. Where it
-    has a number of documents of its own (``search_kwargs["k"]``, which is 4 if nobody says, or
-    ``k``), it is asked for `k`. A vector store is searched by ``similarity_search``. Equal scores
-    stand as the framework has them. An empty query finds nothing; it is not passed on.
+    A retriever is invoked with the text of each query and returns documents, best first. If it has
+    a parameter for the number of documents (``search_kwargs["k"]``, by default 4, or ``k``), it is
+    set to `k`. A vector store is searched by ``similarity_search``. Ties keep the order of the
+    framework. An empty query finds nothing, and is not sent.
 
     Args:
         retriever: Anything with ``invoke``, or a ``VectorStore``.
@@ -94,7 +94,7 @@ class LangChain(FrameworkRetriever):
         if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
             raise InputError(
                 f"{type(retriever).__name__} has no vector store to put documents into",
-                where="LangChain", fix="leave out indexing, and fill it yourself",
+                where="LangChain", fix="omit indexing, and fill it yourself",
             )  # fmt: skip
         return store
 
@@ -156,7 +156,7 @@ class LangChain(FrameworkRetriever):
                 other = _SCORES[self._score == _SCORES[0]]
                 raise InputError(
                     f"scores get worse from last to first, read as {self._score}",
-                    where="LangChain", fix=f'say score="{other}"',
+                    where="LangChain", fix=f'set score="{other}"',
                 )  # fmt: skip
         return ranking_of(scored, depth)[:k]
 

@@ -15,9 +15,9 @@ class LlamaIndex(FrameworkRetriever):
     """A LlamaIndex retriever.
 
     It returns nodes, which are documents or chunks of them; a document occurs once, at the rank of
-    its best node. The index is as you made it. Where the retriever has a ``similarity_top_k``
-    (which is 2 if nobody says), it is asked for `k`. Ties keep the order of the framework.
-    An empty query finds nothing; it is not passed on, for a vector of nothing is an error there.
+    its best node. The index is not changed. If the retriever has a ``similarity_top_k`` (by default
+    2), it is set to `k`. Ties keep the order of the framework. An empty query finds nothing, and is
+    not sent.
 
     Args:
         retriever: Anything with ``retrieve``, such as ``index.as_retriever()``.
@@ -59,7 +59,7 @@ class LlamaIndex(FrameworkRetriever):
         if ids == "node" and id_key is not None:
             raise InputError(
                 "id_key names documents, and nodes are wanted", where="LlamaIndex",
-                fix='leave out id_key, or ids="node"',
+                fix='omit id_key, or ids="node"',
             )  # fmt: skip
         super().__init__(
             retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth

@@ -21,7 +21,7 @@ _LONGEST_ID = 65_535
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Milvus(VectorStore):
-    """Vectors in Milvus. Ties: document id ascending; which equals are at rank k is its choice.
+    """Vectors in Milvus. Ties: document id ascending; at rank k, the store decides.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 

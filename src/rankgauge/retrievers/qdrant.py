@@ -20,8 +20,8 @@ class Qdrant(VectorStore):
     """Vectors in Qdrant.
 
     In memory and in a folder the search is exact; a server searches a graph (HNSW) once a
-    collection is large, unless `exact` is said. Ties: document id ascending; which equals stand
-    at rank k is the store's choice.
+    collection is large, unless `exact` is set. Ties: document id ascending; the store decides which
+    of several tied documents are at rank k.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
@@ -49,7 +49,7 @@ class Qdrant(VectorStore):
         if not self.id_field and not self.existing:
             raise InputError(
                 "a collection of our own holds document ids in the payload", where="qdrant",
-                fix='leave out id_field, or give its name: id_field="id"',
+                fix='omit id_field, or give its name: id_field="id"',
             )  # fmt: skip
         self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
         if location == ":memory:":

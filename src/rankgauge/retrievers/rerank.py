@@ -25,9 +25,9 @@ from rankgauge.retrievers.rerankers import reranker_of
 class Rerank(CompositeRetriever):
     """The top documents of a retriever, reordered by a reranker.
 
-    Documents that the reranker did not score, or below `depth`, follow in their old order; its
-    scores are made up so that they keep it there. Equal scores keep the old order. The texts of all
-    documents are held in memory.
+    Documents that the reranker did not score, or below `depth`, follow in their old order, with
+    artificial scores. Equal scores keep the old order. The texts of all documents are kept in
+    memory.
 
     Args:
         retriever: A retriever of any kind.

@@ -28,9 +28,8 @@ _LOCKS = (".tantivy-meta.lock", ".tantivy-writer.lock")
 class Tantivy:
     """BM25 by Tantivy, with fixed k1 = 1.2 and b = 0.75.
 
-    Documents are found by any word of the query, the more of them the better; a word that stands
-    twice in a query counts twice. No character of a query is syntax. Title and text are one field.
-    Ties: the order in which documents were indexed.
+    Any word of the query may match; a word that occurs twice in a query counts twice. Queries have
+    no syntax. Title and text are one field. Ties: the order in which documents were indexed.
 
     Args:
         stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for no
@@ -72,13 +71,13 @@ class Tantivy:
             )  # fmt: skip
         if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
             raise InputError(
-                f"fields={fields!r:.60} is not possible", where="tantivy",
+                f"fields={fields!r:.60} is not valid", where="tantivy",
                 fix='give one name in a list, ["text"], or those of an existing index',
             )  # fmt: skip
         self._fields = list(fields)
         if len({id_field, filter_field, *self._fields}) < len(self._fields) + 2:
             raise InputError(
-                "a field has one use only", where="tantivy",
+                "a field can have only one use", where="tantivy",
                 fix="give id_field, filter_field and fields different names",
             )  # fmt: skip
         self._stemmer = stemmer
@@ -203,7 +202,7 @@ class Tantivy:
             return
         if not self._made and not self._replace:
             raise InputError(
-                "there is an index already", where=str(folder),
+                "an index already exists", where=str(folder),
                 fix="search it with existing=True, remove it with replace=True, or give another "
                 "folder",
             )  # fmt: skip

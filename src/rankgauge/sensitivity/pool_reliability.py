@@ -35,16 +35,16 @@ _Means = dict[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One run without the judgments that only it brought into the pool.
+    """One run without the judgments that only it contributed.
 
     Attributes:
         run: Its name.
-        judgments: How many judgments only it (or its group) brought.
+        judgments: Number of judgments that only it (or its group) contributed.
         relevant: How many of them are relevant (grade 1 or more).
         values: Its mean by each measure, with all judgments.
-        without: The same without those that only it brought.
-        ranks: Its place among the runs, from 1, with all judgments.
-        ranks_without: Its place among them where nobody is measured by these judgments.
+        without: The same without its own judgments.
+        ranks: Its rank among the runs, from 1, with all judgments.
+        ranks_without: Its rank if no run is evaluated with these judgments.
     """
 
     run: str
@@ -65,10 +65,10 @@ class Reliability(Result):
     Attributes:
         measures: The measures.
         runs: Each run, in the order given.
-        tau: For each measure Kendall's tau between two orders of the runs: by all judgments, and
-            with each run measured without what only it brought.
-        k: Down to which rank a run brought documents; None for all of it.
-        notes: What a reader has to know.
+        tau: For each measure, Kendall's tau between the orders of the runs with all judgments, and
+            with each run without its own judgments.
+        k: The depth to which a run contributed documents; None for all of it.
+        notes: Notes on interpretation.
     """
 
     measures: tuple[Measure, ...]
@@ -99,7 +99,7 @@ class Reliability(Result):
         """Return the conclusion in one or two sentences."""
         run, change = self.largest_change(self.measures[0])
         return (
-            f"without the judgments that only it brought, {run} changes most: "
+            f"without the judgments that only it contributed, {run} changes most: "
             f"{self.measures[0]} {change:+.4f}"
         )
 
@@ -112,7 +112,7 @@ class Reliability(Result):
                 "run", "own", "relevant", "measure", "all", "without own", "change", "rank",
             ),
             rows=rows,
-            title="each run without the judgments that only it brought (own)",
+            title="each run without the judgments that only it contributed (own)",
             notes=self.notes,
         )  # fmt: skip
 
@@ -146,21 +146,21 @@ def reliability(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
 ) -> Reliability:
-    """Whether judgments are fair to a run that had no part in making them: leave one run out.
+    """Test whether judgments are fair to runs that did not contribute to them, by leaving runs out.
 
-    Judgments are mostly made of what some runs retrieved: the pool. A later run, which finds other
-    documents, may be measured too low. The runs of the pool estimate by how much: each is measured
-    once more without the judgments that only it brought (Zobel 1998), as if it came later. Where
-    several runs are of one system they share what they find, so a whole group is left out (Buckley,
-    Dimmick, Soboroff and Voorhees 2007).
+    Judgments are usually made for documents that some runs retrieved, the pool. The value of a new
+    run, which finds other documents, may be too low. To estimate by how much, each run of the pool
+    is evaluated again without the judgments that only it contributed (Zobel 1998). Runs of one
+    system find the same documents, so a whole group is left out (Buckley, Dimmick, Soboroff and
+    Voorhees 2007).
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: Name to run, or runs: those of which the pool was made, at least two.
         measures: Names or measures.
-        k: Down to which rank each run brought documents into the pool; all of it if omitted.
-        groups: Run name to group: what only one group brought is left out for each of its runs.
-            Each run is its own if omitted.
+        k: The depth to which each run contributed documents to the pool; default: all of it.
+        groups: Run name to group: judgments that only one group contributed are left out for its
+            runs. By default, each run is a group.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
         queries: As for :func:`evaluate`.
         duplicates: As for :func:`evaluate`.
@@ -245,7 +245,7 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
         what = "run" if groups is None else "group"
         raise InputError(
             f"got fewer than two {what}s", where="runs",
-            fix=f"give the {what}s of which the pool was made",
+            fix=f"give the {what}s from which the pool was built",
         )  # fmt: skip
     return group_of
 
@@ -284,10 +284,11 @@ def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str
     yield f"own judgments: of documents that no other {whose} has{where}"
     nowhere = int(np.count_nonzero(groups_of == 0))
     if nowhere:
-        yield f"{many(nowhere, 'judgment')} of {len(groups_of)} came from none of these runs"
+        yield f"{many(nowhere, 'judgment')} of {len(groups_of)} come from none of these runs"
     for measure in found.measures:
         name, change = found.largest_change(measure)
         yield (
-            f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs by "
-            f"all judgments and without each one's own; largest change {change:+.4f} ({name})"
+            f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs "
+            "by all judgments and without the own judgments of each; largest change "
+            f"{change:+.4f} ({name})"
         )

@@ -87,8 +87,8 @@ class RetrievalBenchmark:
     def compare_retrievers(self) -> str:
         """Return the retrievers side by side as Markdown, the highest MRR first.
 
-        It names the winner, and says so if its lead over the second cannot be told from noise
-        (paired randomization test).
+        It names the winner, with a note if its lead over the second is not significant (paired
+        randomization test).
 
         Raises:
             InputError: If queries were added after a retriever was run.
@@ -141,13 +141,13 @@ def _winner(ordered: list[_Made]) -> str:
     text += f", before {name} ({second.mrr:.4f})."
     queries = len(best.run.queries)
     if queries < 2:
-        return f"{text}\n\nNote: one query cannot tell a difference from noise."
+        return f"{text}\n\nNote: a single query cannot distinguish a difference from noise."
     compared = compare([best.run.evaluate("RR"), second.run.evaluate("RR")], baseline=best.name)
     found = compared.difference(second.name)
     if found.verdict == "worse":
         return text
     p = "" if found.p is None else f" (p = {found.p:.2f})"
     return (
-        f"{text}\n\nNote: with {many(queries, 'query')} this difference cannot be told from noise"
-        f"{p}; add queries before you decide."
+        f"{text}\n\nNote: with {many(queries, 'query')} this difference is not distinguishable "
+        f"from noise{p}; add queries before you decide."
     )

@@ -131,7 +131,7 @@ _OF_QUERY = tuple(field.name for field in fields(QueryEvaluation)[len(fields(Met
 class RetrievalEvaluator:
     """Evaluate rankings at several cut-offs, one query or many.
 
-    Every number is one of :func:`~rankgauge.evaluate`. What is undefined counts 0.0, also for one
+    Values are those of :func:`~rankgauge.evaluate`. Undefined values count as 0.0, also for one
     query.
 
     One query is a ranking (``retrieved_ids``, best first), its relevant documents
@@ -405,7 +405,7 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
     ):
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                f"got {type(given).__name__}, wanted a mapping by query id",
+                f"got {type(given).__name__}, expected a mapping by query id",
                 where=name,
                 fix=f"give {name} as {{query id: ...}}, or records as the only argument",
             )

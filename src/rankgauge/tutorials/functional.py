@@ -104,7 +104,9 @@ def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
             return function(*args, **kwargs)
         given = {names.get(name, name): value for name, value in kwargs.items()}
         if len(given) < len(kwargs):
-            raise TypeError(f"{function.__name__}() got an argument by two names: {[*kwargs]}")
+            raise TypeError(
+                f"{function.__name__}() got the same argument by two names: {[*kwargs]}"
+            )
         return function(*args, **given)  # type: ignore[arg-type] # the names are those of _P
 
     return renamed
@@ -114,7 +116,7 @@ def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
 def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Return the share of the first k ranks with a relevant document.
 
-    A shorter ranking is divided by k, too.
+    The divisor is k even if the ranking is shorter.
 
     Example:
         >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
@@ -199,9 +201,9 @@ def average_precision(
 ) -> float:
     """Return the mean of the precisions at the ranks of the relevant documents.
 
-    Their sum is divided by R, the number of all relevant documents. Other tools divide by something
-    else and call it the same: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
-    documents found).
+    Their sum is divided by R, the number of relevant documents. Other tools divide by something
+    else under the same name: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
+    documents retrieved).
 
     Example:
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
@@ -236,9 +238,9 @@ def ndcg_at_k(
 ) -> float:
     """Return DCG divided by that of the best possible ranking.
 
-    The best ranking is made of all judged documents, retrieved or not. Many scripts take only what
-    was retrieved, which inflates the value: to reproduce them, `ideal` is ``judged``, ``retrieved``
-    (of the whole ranking) or ``topk`` (of the first k).
+    The best ranking contains all judged documents, retrieved or not. Many scripts use only the
+    retrieved documents, which inflates the value: `ideal` is ``judged``, or, to reproduce them,
+    ``retrieved`` (of the whole ranking) or ``topk`` (of the first k).
 
     Example:
         >>> grades = {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}
@@ -464,8 +466,8 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
-                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, blanks "
-                "or case",
+                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, "
+                "spaces or case",
                 fix="use the same ids in both",
             )
     ranking = [grades.get(doc, UNJUDGED) for doc in docs]
@@ -481,13 +483,13 @@ def _number(measure: Measure, grades: list[float], pool: list[float]) -> float:
 def _ranking(retrieved: Ranking) -> list[bytes]:
     if isinstance(retrieved, AbstractSet | Mapping) or labelled(retrieved, "retrieved") is not None:
         raise InputError(
-            f"a {type(retrieved).__name__} has no order of its own, so it is no ranking",
+            f"a {type(retrieved).__name__} has no order, so it is not a ranking",
             where="retrieved",
             fix="give a list of document ids, best first",
         )
     if not is_list(retrieved):
         raise InputError(
-            f"got {short(retrieved)} where a ranking was wanted",
+            f"got {short(retrieved)} where a ranking was expected",
             where="retrieved",
             fix='give a list of document ids, best first: ["d2", "d1"]',
         )
@@ -503,7 +505,7 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
         return dict(zip(docs, _grades(pairs[1], "relevant"), strict=True))
     if not is_list(relevant):
         raise InputError(
-            f"got {short(relevant)} where the relevant documents were wanted",
+            f"got {short(relevant)} where the relevant documents were expected",
             where="relevant",
             fix='give a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
         )
@@ -523,7 +525,7 @@ def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
 def _grades(grades: Iterable[Any], where: str) -> list[float]:
     if not is_list(grades) or isinstance(grades, AbstractSet):
         raise InputError(
-            f"got {short(grades)} where a list of grades was wanted",
+            f"got {short(grades)} where a list of grades was expected",
             where=where,
             fix="give the grades in rank order: [3, 0, 2]",
         )
