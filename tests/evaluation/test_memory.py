@@ -189,6 +189,31 @@ def test_several_runs_are_evaluated_with_judgments_that_stay_on_disk(tmp_path, f
         assert found == evaluate(Qrels.of(GRADES), read_run(path), "AP")
 
 
+@pytest.mark.parametrize("memory", [None, LIMIT])
+@pytest.mark.usefixtures("parts")
+def test_a_folder_of_parquet_files_is_one_run(tmp_path, memory):
+    for name, rows, value in (("run", ROWS, "score"), ("qrels", GRADES, "grade")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "_SUCCESS").touch()
+        for start in range(0, len(rows), 450):
+            path = folder / f"part-{start:05d}.snappy.parquet"
+            write_rows(path, rows[start : start + 450], value)
+    found = evaluate(tmp_path / "qrels", f"{tmp_path}/run/", "AP", memory=memory)
+    assert found.to_columns() == evaluate(Qrels.of(GRADES), Run.of(ROWS), "AP").to_columns()
+    assert found.run_name == "run"
+    [columns] = [note for note in found.notes if "columns" in note]
+    assert "part-00000" in columns
+    broken = tmp_path / "run" / "part-00900.snappy.parquet"
+    broken.write_bytes(broken.read_bytes()[:-20])
+    with pytest.raises(FormatError, match="the file cannot be read") as caught:
+        evaluate(tmp_path / "qrels", tmp_path / "run", "AP", memory=memory)
+    assert caught.value.path == str(broken)
+    (tmp_path / "run" / "notes.txt").touch()
+    with pytest.raises(InputError, match="folder"):
+        evaluate(tmp_path / "qrels", tmp_path / "run", "AP", memory=memory)
+
+
 @pytest.mark.parametrize("uneven", ["# a comment\n", "q1  Q0 d 1 0.5 t more\n"], ids=str)
 @pytest.mark.usefixtures("parts")
 def test_lines_of_different_layout_are_read_one_by_one(tmp_path, uneven):
