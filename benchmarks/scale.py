@@ -155,7 +155,7 @@ def of_values(values: Any) -> list[float]:
 LOCAL = (
     Engine(f'stream, `memory="{LIMIT}"`', ours(FIVE, LIMIT)),
     Engine("the same, 25 measures", ours(TWENTY_FIVE, LIMIT), ("sorted",), "≤ 1.3"),
-    Engine("in memory", ours(FIVE, None)),
+    Engine("without a limit", ours(FIVE, None)),
     Engine("DuckDB, `rankgauge sql`", of_duckdb, goal="≥ 2"),
     Engine("Polars, streaming", of_polars, goal="≥ 2.5"),
 )

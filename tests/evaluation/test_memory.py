@@ -25,7 +25,7 @@ from rankgauge.data import buckets, stored_qrels
 from rankgauge.data.stored_qrels import StoredQrels
 from rankgauge.errors import StorageError
 from rankgauge.evaluation import read_judgments
-from rankgauge.formats import fast_trec, pieces
+from rankgauge.formats import fast_trec, pieces, readers
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -157,7 +157,9 @@ def test_parts_and_buckets_and_memory_give_the_same_bits(tmp_path, given_inputs)
     with pytest.MonkeyPatch.context() as patch:
         Parts(patch, **sizes)
         in_parts = outcome(judged, path, MEASURES, **policies, memory=LIMIT)
+        by_default = outcome(judged, path, MEASURES, **policies)
     assert in_parts == in_memory
+    assert by_default == in_memory
 
 
 @pytest.mark.slow
@@ -187,6 +189,18 @@ def test_several_runs_are_evaluated_with_judgments_that_stay_on_disk(tmp_path, f
         path = write_rows(tmp_path / f"run{form}", rows, "score")
         found = evaluate(judged, path, "AP", memory=LIMIT)
         assert found == evaluate(Qrels.of(GRADES), read_run(path), "AP")
+
+
+@pytest.mark.parametrize("order", [sorted, list])
+@pytest.mark.usefixtures("parts")
+def test_a_parquet_file_in_order_is_evaluated_while_it_is_read(tmp_path, order, monkeypatch):
+    path = write_rows(tmp_path / "a.parquet", order(ROWS), "score")
+    expected = evaluate(GRADES, read_run(path), "AP")
+    whole = []
+    read = readers.read_table
+    monkeypatch.setattr(readers, "read_table", lambda *args: whole.append(args) or read(*args))
+    assert evaluate(GRADES, path, "AP") == expected
+    assert bool(whole) == (order is list)
 
 
 @pytest.mark.parametrize("memory", [None, LIMIT])

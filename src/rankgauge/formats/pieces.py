@@ -6,6 +6,7 @@ pieces. :func:`whole_queries` puts adjacent ones together.
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -217,6 +218,9 @@ def read_blocks(
         return
     with opened_bytes(source) as stream:
         begin = start_of(stream)
+        if is_columnar(begin, name) and not ranks:
+            yield from _columnar_blocks(stream, name, layout)
+            return
         if is_zip(begin) or is_columnar(begin, name):
             yield None
             return
@@ -241,6 +245,21 @@ def read_blocks(
                 yield read_third_column(block, name, third) if three and layout is RUN else block
         except (ScatteredQueriesError, UnevenLinesError, FormatError):
             yield None
+
+
+def _columnar_blocks(stream: BinaryIO, name: str, layout: Layout) -> Iterator[PairTable | None]:
+    """Read a large file of columns as :func:`read_blocks`."""
+    large = is_plain_file(stream) and os.path.getsize(name) > _LEAST  # noqa: PTH202
+    if not large or importlib.util.find_spec("pyarrow") is None:
+        yield None
+        return
+    from rankgauge.formats.parquet import columnar_pieces
+
+    rows = columnar_pieces(stream, name, layout, _MOST // _ROW)
+    try:
+        yield from whole_queries((table, False) for table in rows)
+    except (ScatteredQueriesError, InputError):
+        yield None
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
