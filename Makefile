@@ -93,7 +93,7 @@ test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that nee
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
 test-spark: .venv-spark/spark.stamp ## the tests on Spark: local, Connect, a cluster that loses a worker (needs Java)
-	.venv-spark/bin/python -m pytest --quiet tests/distributed
+	.venv-spark/bin/python -m pytest --quiet tests/distributed tests/production/test_spark_log.py
 
 test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themselves, and the page that shows both
 	.venv-tools/bin/python -m pytest --quiet tests/tools
@@ -108,9 +108,10 @@ fuzz-native: .venv/dev.stamp ## the compiled core with AddressSanitizer and UBSa
 	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -shared -fPIC \
 		-I"$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" \
 		src/rankgauge/core/native.c -o build/native/rankgauge/core/_native.abi3.so
-	$(SANITIZED) .venv/bin/python -m pytest --quiet tests/core/test_native.py
-	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target run $(FUZZ)
-	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target evaluate $(FUZZ)
+	$(SANITIZED) .venv/bin/python -m pytest --quiet tests/core/test_native.py tests/data/test_file_runs.py
+	for target in run evaluate convert; do \
+		$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target $$target $(FUZZ) || exit 1; \
+	done
 
 mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small way and count what its tests miss, MODULE=, TESTS=
 	@rm -rf build/mutants && mkdir -p build/mutants

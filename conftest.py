@@ -1,6 +1,7 @@
 """Runs the Python sessions (`>>>`) in Markdown pages, as `--doctest-modules` runs those in code."""
 
 import doctest
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,10 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+# Tests run side by side: threads of linear algebra in each of them would wait for one another.
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 collect_ignore = ["docs/conf.py", "docs/_ext"]  # they belong to the builder of the pages
 

@@ -45,6 +45,8 @@ COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("reliability {qrels} {a} {b}", 1, 6, 500),
     ("fuse {a} {b} -o {folder}/fused.run", 1, 6, 500),
     ("convert {a} {folder}/run.csv", 1, 6, 500),
+    ("convert {a} {folder}/run.parquet", 1, 6, 500),
+    ("diagnose {qrels} {a} --also {b}", 1, math.inf, 500),
     ("explain {qrels} {a} nDCG@10 --against-mean 0.5", 1, math.inf, math.inf),
 )
 EVALUATE = "evaluate {qrels} {a}"

@@ -144,7 +144,7 @@ class TrecEval(Engine):
     cut_rr = False
     forms = ("CLI",)
     tolerance = 2e-4
-    ties = "it prints four decimals, and compares scores as numbers of 32 bits"
+    ties = "it prints four decimals, and compares scores as 32-bit floats"
 
     def missing(self) -> str:
         from shutil import which
@@ -199,7 +199,7 @@ class PytrecEval(Engine):
     cut_rr = False
     forms = ("Python", "dicts")
     tolerance = 1e-4
-    ties = "it compares scores as numbers of 32 bits"
+    ties = "it compares scores as 32-bit floats"
 
     def files(self, qrels: str, run: str, measures: Sequence[str]) -> Means:
         import pytrec_eval
@@ -241,7 +241,7 @@ class IrMeasures(Engine):
     forms = ("Python", "CLI", "dicts", *LIBRARIES)
     tolerance = 1e-4
     apart = ("RR@10",)
-    ties = "they come from pytrec_eval (but for RR with a cut-off, which is not asked)"
+    ties = "they come from pytrec_eval (except RR with a cut-off, which is left out)"
 
     def command(self, qrels: str, run: str, measures: Sequence[str]) -> list[str]:
         asked = "/dev/stdin" if run == "-" else run
@@ -288,7 +288,7 @@ class Ranx(Engine):
     forms = ("Python", "dicts", *LIBRARIES)
     heavy = True
     tolerance = LOOSE
-    ties = "it leaves documents of equal scores in any order"
+    ties = "it does not define the order of tied documents"
 
     def _means(self, qrels: Any, run: Any, measures: Sequence[str]) -> Means:
         import ranx

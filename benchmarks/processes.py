@@ -157,7 +157,7 @@ def ask_all(question: Question, peers: Sequence[Engine], rounds: int, data: Path
     """
     able = [e for e in peers if question.form in e.forms and e.computes(question.measures)]
     left_out = {
-        e.name: "is not asked for millions of rows"
+        e.name: "was not run with millions of rows"
         for e in able
         if question.work.large and not e.large
     }

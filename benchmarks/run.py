@@ -209,7 +209,7 @@ def _agreement(plan: Plan, used: set[str]) -> Iterator[str]:
         if engine.other:
             yield f"- \\* A reference of speed only, its means are other ones: {engine.other}."
         elif engine.ties:
-            yield f"- Means of {engine.name} are ours to {engine.tolerance:g}: {engine.ties}."
+            yield f"- Means of {engine.name} agree to within {engine.tolerance:g}: {engine.ties}."
 
 
 def files_table(plan: Plan) -> str:

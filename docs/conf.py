@@ -45,6 +45,7 @@ nitpick_ignore_regex = [
         "_pytest",
         "click",
         "collections",
+        "dataclasses",
         "datetime",
         "io",
         "narwhals",

@@ -85,7 +85,7 @@ def test_every_measure_has_a_page():
 @pytest.mark.parametrize("measure", rankgauge.list_measures(), ids=str)
 def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
     page, declared = generated.pages()[measure.name], measure.declaration
-    for label in ("When to use it\n: ", "What to beware of\n: ", "Source\n: "):
+    for label in ("When to use it\n: ", "Limitations\n: ", "Source\n: "):
         assert label in page
     assert not re.search(r"(?m)^(Use|Beware|Source): ", page)
     assert ("$$" in page) == ("$$" in declared.doc)
@@ -299,7 +299,7 @@ def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
     outcome = rankgauge.benchmark.run_plan(plan, progress=False)
     assert list(outcome.bench.runs) == ["bm25", "dense", "hybrid", "passages"]
     assert not outcome.failed
-    build = plan.builder(outcome.bench)
+    build = planning.PlanBuilder(plan, outcome.bench).named
     assert build("passages").settings["retriever"]["stemmer"] is None
     today = plan.options("passages")
     for option, values in plan.explore["space"].items():

@@ -27,7 +27,7 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 EVALUATION = {
     "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
     "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.text",
-    "core.threads", "data",
+    "core.threads", "data", "data.file_runs",
     "data.dict_runs", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
     "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
     "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.partial",
@@ -53,7 +53,7 @@ REPORT = {
     "reports.registry",
 }  # fmt: skip
 COMMANDS = {
-    "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output", "cli.progress",
+    "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output",
     "core.use_cases",
 }  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_a_shell_completes_words_before_numpy_is_there():
 
 WORK = """
 import sys, time
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import working
 with working("reading a.run"):
     time.sleep({seconds})
 print(*sys.modules)

@@ -160,7 +160,7 @@ def page(measure: "Measure") -> str:
     """The page of one measure."""
     declared = measure.declaration
     _, first, body, remarks = parts(declared)
-    names = {"Use": "When to use it", "Beware": "What to beware of", "Source": "Source"}
+    names = {"Use": "When to use it", "Beware": "Limitations", "Source": "Source"}
     lines = [f"# {title(declared)}", "", first, "", body, ""]
     for label, text in remarks.items():
         lines += [names[label], f": {text[0].upper()}{text[1:]}", ""]
@@ -168,14 +168,14 @@ def page(measure: "Measure") -> str:
     if declared.words:
         lines += ["## Parameters"]
         lines += table(
-            ("word", "meaning", "possible", "default"),
+            ("parameter", "meaning", "values", "default"),
             (parameter(declared, word) for word in declared.words),
         )
-        lines += [f"Written `{written(declared)}`. What is left out has its default.", ""]
+        lines += [f"Full name: `{written(declared)}`.", ""]
     lines += [
         "## Example",
         "",
-        "`d5` is judged and not retrieved, `d9` is retrieved and not judged:",
+        "`d5` is judged but not retrieved, and `d9` is retrieved but not judged:",
         "",
         "```python",
         f"judgments = {judgments(measure)!r}".replace("'", '"'),
@@ -187,20 +187,20 @@ def page(measure: "Measure") -> str:
         (f"`{changed}`", shown(number), f"`{word}`" if word else "")
         for word, changed, number in variants(measure)
     )
-    return "\n".join([*lines, *table(("measure", "value", "changed"), rows, right=1)])
+    return "\n".join([*lines, *table(("measure", "value", "changed parameter"), rows, right=1)])
 
 
 def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
     """What can be said of any measure in a word."""
     means = {
         "arithmetic": "arithmetic",
-        "geometric": "geometric, no value below 0.00001",
-        "sum": "none: the sum over the queries",
+        "geometric": "geometric, of values of at least 0.00001",
+        "sum": "sum over queries",
     }
     reads = {
         "binary": "whether a document is relevant",
-        "judged": "whether a document was judged at all",
-        "grades": "how relevant a document is: its grade",
+        "judged": "whether a document is judged",
+        "grades": "the grade of a document",
         "preferences": "which of two documents is preferred",
         "samples": "grades, and the stratum that each document was sampled from",
         "subtopics": "the grades of a document for each subtopic",
@@ -209,21 +209,21 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
     yield "Range", extent(declared)
     yield "Better", declared.better
     yield "Mean over queries", means[declared.mean]
-    yield "A value that is not defined", undefined[declared.undefined]
+    yield "Undefined values", undefined[declared.undefined]
     yield "Reads", reads[declared.reads]
-    yield "Twin in trec_eval", twins(declared) or "none"
+    yield "In trec_eval", twins(declared) or "none"
     if declared.also or declared.shown:
         yield "Also written", ", ".join(f"`{name}`" for name in (*declared.also, *declared.shown))
-    yield "Equal scores", f"{over_ties(declared)} ([ties](../../howto/ties.md))"
+    yield "Ties", f"{over_ties(declared)} ([ties](../../howto/ties.md))"
     for tool, called in elsewhere(declared):
-        yield f"In {tool}".replace("In people", "People write"), ", ".join(f"`{n}`" for n in called)
+        yield f"In {tool}".replace("In people", "Also called"), ", ".join(f"`{n}`" for n in called)
 
 
 def parameter(declared: "Declaration", word: str) -> tuple[str, str, str, str]:
     """The row of one parameter."""
     default = declared.defaults.get(word)
     if word in declared.required:
-        said = "must be given"
+        said = "required"
     else:
         said = f"`{str(default).replace('F', 'f')}`"
         if default is None:
@@ -255,21 +255,21 @@ def overview() -> str:
         "# Measures",
         "",
         "A measure is written `Name(parameter=value)@k`: `nDCG@10`, `P(rel=2)@5`, `RBP(p=0.95)`.",
-        "Each has a page: formula, range, when to use it and when not, the paper. A *twin* is the",
-        "measure of trec_eval that gives the same number.",
+        "Each has a page with its formula, range, use, limitations, and source. The last column is",
+        "the name in trec_eval.",
         "",
     ]
-    heads = ("measure", "what it says", "range", "better", "twin in trec_eval")
+    heads = ("measure", "definition", "range", "better", "in trec_eval")
     for family, found in families():
         lines += [f"## {family}", *table(heads, (entry(measure) for measure in found))]
     lines += [
         "## Parameters",
         "",
-        "One vocabulary for all measures. A value outside of what is possible is refused.",
+        "Parameters have the same meaning for all measures. Other values are an error.",
     ]
     words = VOCABULARY.values()
     rows = ((f"`{word.name}`", word.meaning, code(word.domain)) for word in words)
-    lines += table(("word", "meaning", "possible"), rows)
+    lines += table(("parameter", "meaning", "values"), rows)
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names(), "```", ""])
 
 

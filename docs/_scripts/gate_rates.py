@@ -20,7 +20,7 @@ import rankgauge
 from rankgauge import stats
 from rankgauge.gates.non_inferiority import ALPHA_FAIL, LEVEL, decide
 from rankgauge.rendering.tables import Table, to_markdown
-from rankgauge.stats.mean_bounds import unseen_value, weighted_mean_cdf
+from rankgauge.stats.intervals import unseen_value, weighted_mean_cdf
 
 BM25, PLAIN = "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem"
 DENSE, HYBRID = "minilm-l6-v2-cosine", "rrf-bm25-minilm-k60"

@@ -19,7 +19,7 @@ import rankgauge
 from rankgauge import stats
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.stats.arrays import moments
-from rankgauge.stats.mean_bounds import beyond_worst, weighted_mean_cdf
+from rankgauge.stats.intervals import beyond_worst, weighted_mean_cdf
 
 COLLECTIONS = {
     "cranfield": "trec/qrels.txt",

@@ -39,7 +39,7 @@ class RankgaugeError(Exception):
 
     Args:
         what: What was found and what was expected, in one sentence.
-        where: The place: a path with line and column, a query, a parameter.
+        where: The location: a path with line and column, a query, or a parameter.
         fix: One edit or command that fixes it.
 
     Example:
@@ -82,7 +82,7 @@ def _rebuild(kind: type[RankgaugeError], state: dict[str, Any]) -> RankgaugeErro
 
 
 class InputError(RankgaugeError, ValueError):
-    """The data is not what can be worked with."""
+    """The data is not valid."""
 
 
 class FormatError(InputError):
@@ -90,8 +90,8 @@ class FormatError(InputError):
 
     Attributes:
         path: The file, ``<stdin>`` for standard input.
-        line: The 1-based line number, 0 where no line is to blame.
-        column: The 1-based column (field) number, 0 where the whole line is to blame.
+        line: The line number, from 1; 0 if no single line is affected.
+        column: The column (field) number, from 1; 0 if the whole line is affected.
         text: The line itself, shortened.
     """
 

@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class Gatekeeper:
-    """What the fixture ``rankgauge`` is: gates whose verdict is that of the test."""
+    """The fixture ``rankgauge``, whose gates decide whether a test passes."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
@@ -54,25 +54,25 @@ class Gatekeeper:
         latency: tuple[Any, Any] | None = None,
         allow_uncalibrated: bool = False,
     ) -> GateResult | None:
-        """Fail the test, with the explanation, unless the run may replace the one before.
+        """Fail the test, with an explanation, unless the run may replace the baseline.
 
-        INCONCLUSIVE is a warning, with ``--rankgauge-strict`` a failure; NOT COMPARABLE is a
-        failure. Every verdict is in the summary at the end. Paths are taken from the root of
-        the tests.
+        INCONCLUSIVE is a warning, or with ``--rankgauge-strict`` a failure; NOT COMPARABLE is a
+        failure. The summary at the end lists all verdicts. Paths are relative to pytest's root
+        directory.
 
         Args:
             qrels: The judgments; or an evaluation, such as one of answers, and no run.
             run: The run.
             rules: The rules; without, those of ``pyproject.toml``.
-            baseline: A baseline or its path; without, the path in the rules. None holds contracts
-                and floors only.
+            baseline: A baseline or its path; default: the path in the rules. None checks only
+                contracts and floors.
             anchor: A second baseline; without, that of the rules.
             noise: Repeated runs of the system of the baseline.
             latency: Latencies of baseline and new run.
             allow_uncalibrated: Whether to gate answers by a judge that is not calibrated.
 
         Returns:
-            The result; None where a baseline was written instead.
+            The result; None if a baseline was written instead.
         """
         from rankgauge import Baseline, Evaluation, GateRules, RankgaugeError, gate
 
@@ -105,7 +105,7 @@ class Gatekeeper:
     def at_least(self, qrels: Any, run: Any, floors: dict[str, float]) -> GateResult:
         """Fail the test if a mean is below its floor: ``{"nDCG@10": 0.5}``.
 
-        Where lower values are better, if it is above.
+        If lower values are better, fail if it is above.
         """
         from rankgauge import GateRules, gate, parse
 

@@ -69,10 +69,10 @@ class RetrieverCheck:
 
 
 def has_compiled_core() -> bool:
-    """Return whether the compiled core computes what it can; without it, NumPy computes all.
+    """Return whether the compiled core is used; without it, NumPy computes all measures.
 
-    Values are the same to the last bit. The core is missing where there was no C compiler when
-    rankgauge was installed, and left out with ``RANKGAUGE_NATIVE=0`` in the environment.
+    Values are the same to the last bit. The core is missing if there was no C compiler when
+    rankgauge was installed, and disabled with ``RANKGAUGE_NATIVE=0`` in the environment.
 
     Example:
         >>> has_compiled_core() in {True, False}
@@ -91,24 +91,24 @@ def check_retriever(
 ) -> tuple[RetrieverCheck, ...]:
     """Check a retriever against the contract of :class:`rankgauge.Retriever`.
 
-    It indexes documents and is queried many times: the content of its index is replaced. What does
-    not apply, as indexing does not to a mere callable, is left out, and the check says so. That a
-    retriever is good is not checked; `evaluate` measures that.
+    The retriever indexes test documents, which replaces its index, and is queried many times.
+    Requirements that do not apply, such as indexing for a callable, are reported as left out.
+    Quality is not checked; use `evaluate`.
 
     Args:
         retriever: An object with ``index`` and ``search``, or a callable of a query's text.
         documents: Documents, or anything that :meth:`Collection.of` takes; the sample collection
-            if left out.
-        queries: Queries, alike.
-        k: How many documents to ask for.
-        indexing: False for a retriever whose index is made elsewhere, so that what ``index()`` is
-            given changes nothing. Ids are then compared with `documents` if you give them.
+            if omitted.
+        queries: Queries, likewise.
+        k: Number of documents to request.
+        indexing: False for a retriever whose index is built elsewhere, so that ``index()`` changes
+            nothing. Ids are then compared with `documents`, if given.
 
     Returns:
         The checks, in their order.
 
     Raises:
-        InputError: With the first fault, and how to fix it.
+        InputError: With the first violation, and how to fix it.
 
     Example:
         >>> def longest(text, k):
@@ -182,7 +182,7 @@ class _CheckedRetriever:
     """A retriever whose every response is checked against the contract.
 
     Attributes:
-        known: The ids it may return, None if nobody knows.
+        known: The ids it may return, None if unknown.
     """
 
     def __init__(self, retriever: Any, k: int) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from rankgauge import parse
 from rankgauge.answers import AnswerRecord, Citation, Claim, ClaimSet, Context, JudgedAnswer, score
-from rankgauge.answers.scores import SCORES
+from rankgauge.answers.scores import RELATIONS
 
 S, C, N = "supported", "contradicted", "not stated"
 DATA = os.environ.get("RANKGAUGE_TEST_DATA")
@@ -326,5 +326,5 @@ def test_every_declared_measure_has_a_function():
     from rankgauge import list_measures
 
     assert {measure.name for measure in list_measures("verdicts")} == {
-        *SCORES, "Criterion",
+        *RELATIONS, "Criterion",
     }  # fmt: skip

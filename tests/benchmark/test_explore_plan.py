@@ -6,6 +6,7 @@ import pytest
 
 from rankgauge import BenchmarkPlan, Qrels, RankgaugeError, evaluate, sample_path
 from rankgauge.benchmark import explore_plan
+from rankgauge.benchmark.plan import PlanBuilder
 
 SAMPLE = sample_path("plan.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\ntimed = 0\n"
@@ -67,7 +68,9 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
     found, bench = explore_plan(given, progress=False)
     assert found.before.configuration == {"k1": 0.9, "b": 0.4}
     for trial in found.trials:
-        retriever = given.make({**given.options("bm25"), **trial.configuration}, bench)
+        retriever = PlanBuilder(given, bench).value(
+            "", {**given.options("bm25"), **trial.configuration}, ""
+        )
         run, _ = bench.runner(timed=0)("again", retriever)
         asked = {query: run[query] for query in found.tuning}
         qrels = Qrels.of({query: bench.qrels[query] for query in found.tuning})

@@ -9,6 +9,7 @@ import pytest
 import rankgauge
 from rankgauge import BenchmarkPlan, InputError, RankgaugeError, sample_path
 from rankgauge.benchmark import run_plan
+from rankgauge.benchmark.plan import PlanBuilder
 
 SAMPLE = sample_path("plan.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\n"
@@ -57,7 +58,7 @@ def test_only_named_retrievers_run_and_parts_of_others_are_built(write, tmp_path
 
 def test_parts_of_several_retrievers_are_the_same_objects(write, tmp_path):
     plan = BenchmarkPlan.read(write(THREE))
-    build = plan.builder(plan.load(store=tmp_path))
+    build = PlanBuilder(plan, plan.load(store=tmp_path)).named
     names = {
         name for name, value in vars(build("hybrid")).items() if build("bm25") in _items(value)
     }
@@ -200,7 +201,7 @@ def test_false_disables_an_option_that_is_a_name_otherwise(write, tmp_path):
         value = false
         """)
     )
-    build = plan.builder(plan.load(store=tmp_path))
+    build = PlanBuilder(plan, plan.load(store=tmp_path)).named
     settings = build("words").settings
     assert (settings["stemmer"], settings["stop_words"]) == (None, [])
     assert build("english").settings["value"] is False
@@ -362,7 +363,7 @@ def test_a_class_that_is_named_in_a_plan_is_made_an_object(write, tmp_path):
 
 
 def test_a_missing_plan_is_named():
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         BenchmarkPlan.read("no-such-plan.toml")
 
 

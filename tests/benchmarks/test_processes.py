@@ -52,7 +52,7 @@ def test_a_program_that_agrees_has_a_time(tmp_path):
 def test_a_peer_for_small_workloads_skips_large_ones(tmp_path):
     large = replace(ASKED, work=replace(WORK, large=True))
     answers = ask_all(large, [Program("", large=False)], 1, tmp_path)
-    assert answers.left_out == {"program": "is not asked for millions of rows"}
+    assert answers.left_out == {"program": "was not run with millions of rows"}
 
 
 def test_ours_must_not_fail(tmp_path):

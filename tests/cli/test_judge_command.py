@@ -70,7 +70,7 @@ def test_a_guideline_from_a_file_is_the_next_version(project, tmp_path):
     assert run("judge", "guideline", project).stderr == "version 2\n"
     missing = run("judge", "guideline", project, tmp_path / "none.md")
     assert missing.returncode == 2
-    assert "cannot be read" in missing.stderr
+    assert "there is no such file" in missing.stderr
 
 
 def test_an_invitation_prints_the_page_at_which_a_judge_signs_in(project):

@@ -220,6 +220,19 @@ def test_junk_files_are_read_or_refused_alike(tmp_path_factory, lines, end, ends
     assert compiled == plain
 
 
+@given(st.integers(0, 10**6), st.sampled_from([*b" \t\r\n#.-+e9\0\xff", None]), st.booleans())
+def test_a_file_with_one_changed_byte_is_read_or_refused_alike(tmp_path_factory, at, byte, twice):
+    rows = [f"q{d // 7} Q0 doc-{d % 7} {d} {90 - d}.2500001 some-tag\n" for d in range(30)]
+    text = bytearray("".join(rows).encode())
+    at %= len(text)
+    text[at : at + 1 + twice] = b"" if byte is None else bytes([byte]) * (1 + twice)
+    path = tmp_path_factory.mktemp("changed") / "a.run"
+    path.write_bytes(text)
+    judgments = {"q1": {"doc-1": 1, "doc-4": 2}, "q4": {"doc-0": 1}}
+    compiled, plain = both(judgments, str(path))
+    assert compiled == plain
+
+
 @pytest.mark.parametrize(
     "shape", ["grouped", "shuffled", "tabs", "long ids", "not ASCII", "repeated"]
 )
@@ -244,6 +257,41 @@ def test_files_are_read_alike(tmp_path: Path, shape):
     assert rg.evaluate(
         judgments, rg.Run.of(str(path)) if shape != "repeated" else {"q1": ["a"]}, MEASURES
     )
+
+
+@pytest.mark.parametrize("piece", [300, 1 << 20])
+@pytest.mark.parametrize("ids", ["d{}", "document-number-{:09d}", "é{}", "d{}" + 80 * "x"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_files_read_whole_have_the_same_rows_and_fewer_bytes(
+    tmp_path, monkeypatch, piece, ids, shuffled
+):
+    monkeypatch.setattr(fast_trec, "_PIECE", max(piece, 8 * len(ids)))
+    rng = random.Random(piece)
+    rows = [
+        f"q{q} Q0 {ids.format(d)} {d} {rng.random()!r} t\n" for q in range(9) for d in range(50)
+    ]
+    if shuffled:
+        rng.shuffle(rows)
+    path = tmp_path / "a.run"
+    path.write_text("# a comment\n" + "".join(rows) + "\n \n")
+    compiled = read_table(path, RUN)
+    assert len(compiled.docs.data) == compiled.docs.lengths.sum() + 16
+    monkeypatch.setattr(native, "core", None)
+    plain = read_table(path, RUN)
+    assert compiled == plain
+    assert compiled.lines.tolist() == plain.lines.tolist()
+    assert (compiled.source, compiled.notes) == (plain.source, plain.notes)
+
+
+def test_ids_are_packed_only_where_there_is_room():
+    data = np.frombuffer(b"one two" + bytes(32), np.uint8)
+    starts, lengths, packed = np.array([0, 4]), np.array([3, 3]), np.zeros(22, np.uint8)
+    assert native.core.pack_ids(data, starts, lengths, 0, 2, packed[:21], 0) == -1
+    assert native.core.pack_ids(data, np.array([0, 4]), lengths, 0, 2, packed, 0) == 6
+    assert packed[:6].tobytes() == b"onetwo"
+    for wrong in ((np.array([38, 4]), lengths, 0, 2), (starts, lengths, 1, 3)):
+        with pytest.raises(ValueError, match="no ids"):
+            native.core.pack_ids(data, *wrong, packed, 0)
 
 
 DECIMALS = st.one_of(
@@ -345,9 +393,9 @@ def test_ranks_are_read_alike(odd, blocks, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("hashes", "sizes", "differ"),
     [
-        ([0, 5], [2], True), ([0, 0], [2], False), ([0, 0], [1, 1], True), ([7, 0, 7], [3], False),
-        ([1 << 7, 1 << 8, 3 << 7, 1 << 8], [4], False), ([0, 1, 2, 0], [2, 2], True),
-        ([], [0], True),
+        ([0, 5 << 40], [2], True), ([0, 0], [2], False), ([0, 0], [1, 1], True),
+        ([7, 0, 7], [3], False), ([1 << 37, 1 << 38, 3 << 37, 1 << 38], [4], False),
+        ([0, 1 << 40, 2 << 40, 0], [2, 2], True), ([], [0], True),
     ],
 )  # fmt: skip
 def test_equal_hashes_of_a_query_are_found_and_a_hash_may_be_zero(hashes, sizes, differ):

@@ -412,8 +412,9 @@ def test_drift_that_is_no_finding_is_refused():
         rankgauge.diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift="drift.json")
 
 
-@pytest.mark.parametrize("words", [{}, {"k": 2, "measure": "AP"}, {"depth": 15, "rel": 2}])
-def test_ids_below_the_cut_off_and_blocks_change_no_diagnosis(words, tmp_path, monkeypatch):
+@pytest.mark.parametrize("more", ["", "also", "collection"])
+@pytest.mark.parametrize("words", [{}, {"k": 2, "measure": "SetP"}, {"depth": 15, "rel": 2}])
+def test_ids_below_the_cut_off_and_blocks_change_no_diagnosis(words, more, tmp_path, monkeypatch):
     dice = random.Random(2)
     docs = [f"d{n}" for n in range(60)]
     qrels = {
@@ -425,14 +426,23 @@ def test_ids_below_the_cut_off_and_blocks_change_no_diagnosis(words, tmp_path, m
         for query in [*qrels, "unknown"]
         if query != "q7"
     }
-    path = tmp_path / "a.run"
-    write_run(Run.of(run, name="a"), path)
+    other = {query: dict.fromkeys(dice.sample(docs, 30), 1) for query in [*qrels][3:]}
+    paths = [tmp_path / "a.run", tmp_path / "b.run"]
+    for path, held in zip(paths, (run, other), strict=True):
+        write_run(Run.of(held), path)
+    collection = Collection.of(
+        {doc: f"the words {dice.randrange(4)} {dice.randrange(9)}" for doc in docs},
+        {query: f"words {dice.randrange(9)}" for query in qrels},
+    )
+    given = collection if more == "collection" else None
+    second = ({"also": paths[1]}, {"also": Run.of(other, name="b")}) if more == "also" else ({}, {})
     with monkeypatch.context() as patch:
         patch.setattr(fast_trec, "_BLOCK", 2500)
         patch.setattr(fast_trec, "_PIECE", 500)
-        found = diagnose(qrels, path, **words)
+        found = diagnose(qrels, paths[0], given, **words, **second[0])
     monkeypatch.setattr(
         "rankgauge.diagnosis.diagnosis.rankings_of",
-        lambda block, judged, _: rankings_of(block, judged),  # all documents by their ids
+        lambda runs, judged, _: rankings_of(runs, judged),  # all documents by their ids
     )
-    assert found.to_dict() == diagnose(qrels, Run.of(run, name="a"), **words).to_dict()
+    whole = diagnose(qrels, Run.of(run, name="a"), given, **words, **second[1])
+    assert found.to_dict() == whole.to_dict()

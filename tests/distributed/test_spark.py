@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import socket
@@ -19,7 +20,7 @@ from docs_scripts import copies_of_the_sample
 import rankgauge
 from rankgauge.cli.main import cli
 from rankgauge.distributed import spark
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError, RankgaugeError, UnknownName
 
 pyspark = pytest.importorskip("pyspark", reason="without pyspark no job is run")
 pytest.importorskip("pyarrow")
@@ -114,6 +115,47 @@ def test_values_and_means_are_those_of_evaluate(session, ship):
     assert "nDCG@10" in str(comparison)
 
 
+def test_runs_are_compared_as_on_one_machine_for_any_partitioning(session):
+    rng = random.Random(4)
+    rows = [
+        (run, f"q{n}", rng.choice([0.0, 0.25, 1 / 3, 1.0]), rng.random() if n % 9 else None)
+        for n in range(400)
+        for run in "abc"
+    ]
+    values = session.createDataFrame(rows, "run string, query_id string, RR double, AP double")
+    words = {"baseline": "b", "tested": ["AP", "RR"], "interval": "t"}
+    found = spark.compare(values, **words)
+    local = rankgauge.compare(list(spark.to_evaluations(values).values()), test="t", **words)
+    assert found.differences == local.differences
+    assert found.means() == local.means()
+    assert spark.compare(values.repartition(7), **words).to_dict() == found.to_dict()
+    drawn = {"interval": "percentile", "draws": 40, "seed": 3, "runs": "ab"}
+    one = spark.compare(values.coalesce(1), **drawn)
+    assert spark.compare(values.repartition(7), ship="installed", **drawn) == one
+    assert one.differences[0].low < found.difference("a", "RR").difference < one.differences[0].high
+    assert "detectable with 80% power" in str(one)
+
+
+def test_impossible_comparisons_are_refused(session):
+    rows = [("a", "q1", 1.0), ("b", "q1", 0.5), ("a", "q2", 1.0)]
+    values = session.createDataFrame(rows, "run string, query_id string, RR double")
+    with pytest.raises(Exception, match="run 'b' has no value for query 'q2'"):
+        spark.compare(values)
+    with pytest.raises(InputError, match="got 1 run, wanted two or more"):
+        spark.compare(values.where("run = 'a'"))
+    with pytest.raises(InputError, match="a row has no run name"):
+        spark.compare(values.withColumn("run", pyspark.sql.functions.lit(None).cast("string")))
+    for words, message in (
+        ({"baseline": "c"}, "no run is called 'c'"),
+        ({"tested": "AP"}, "no measure is called 'AP'"),
+        ({"interval": "bca"}, "interval"),
+        ({"draws": 0}, "draws=0"),
+        ({"correction": "max-t"}, "max-t corrects the randomization test"),
+    ):
+        with pytest.raises(RankgaugeError, match=message):
+            spark.compare(values, **words)
+
+
 def test_one_run_needs_no_name_and_columns_may_have_others(session):
     run, qrels = frames(session, {"run": RUNS["a"]})
     values = spark.evaluate(
@@ -195,12 +237,82 @@ def test_faults_of_rows_are_named_in_the_error_of_spark(session, rows, message):
         values.collect()
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((None, "d", 1.0), "a query id is missing in the judgments"),
+        (("q1", None, 1.0), "judgments: .*document id is missing"),
+        (("q1", "d", math.nan), "judgments: .*grade"),
+        (("q1", "d", None), "judgments: .*grade"),
+    ],
+)
+def test_faults_of_judgments_are_named_in_the_error_of_spark(session, row, message):
+    qrels = session.createDataFrame([row], "query_id string, doc_id string, grade double")
+    values = spark.evaluate(frames(session)[0], qrels, "RR", runs="ab")
+    with pytest.raises(Exception, match=message):
+        values.collect()
+
+
+def test_a_row_without_a_run_is_refused(session):
+    rows = [("a", "q1", "d", 1.0), (None, "q1", "d", 1.0)]
+    run = session.createDataFrame(rows, "run string, query_id string, doc_id string, score double")
+    with pytest.raises(InputError, match="run: a row has no run name"):
+        spark.evaluate(run, frames(session)[1], "RR")
+    values = spark.evaluate(run, frames(session)[1], "RR", runs=["a"])
+    with pytest.raises(Exception, match="run: a row has no run name"):
+        values.collect()
+
+
+def test_runs_without_a_query_of_the_judgments_are_refused(session):
+    run, qrels = frames(session)
+    spark.check_queries(run, qrels)
+    other = qrels.withColumn("query_id", pyspark.sql.functions.concat("query_id", "doc_id"))
+    message = "no query in common: the run has '.*', the judgments '.*'"
+    with pytest.raises(InputError, match=message):
+        spark.check_queries(run, other)
+    with pytest.raises(InputError, match="the run has 'nothing'"):
+        spark.check_queries(run.where("false"), qrels)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["spark://127.0.0.1:{}", "spark://127.0.0.1:{0},127.0.0.1:{0}", "sc://127.0.0.1:{}/;token=x"],
+)
+def test_a_master_that_does_not_answer_is_refused_within_seconds(url):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))  # nobody listens
+        master = url.format(probe.getsockname()[1])
+        start = time.monotonic()
+        with (
+            pytest.raises(InputError, match=r"master: no Spark answers at .*refused"),
+            spark.open_session(master),
+        ):
+            pass
+    assert time.monotonic() - start < 15
+    with (
+        pytest.raises(InputError, match="no Spark answers at host"),
+        spark.open_session("spark://host"),
+    ):
+        pass
+
+
 def test_impossible_arguments_are_refused_before_a_job_starts(session):
     run, qrels = frames(session)
     with pytest.raises(InputError, match="the judgments have no column 'grade'"):
         spark.evaluate(run, qrels.drop("grade"), "RR")
-    with pytest.raises(InputError, match="'query_id' has numbers with a fraction"):
-        spark.evaluate(run.withColumn("query_id", run.score), qrels, "RR")
+    for column, kind, message in (
+        ("query_id", "double", "'query_id' has values of type double, which cannot be ids"),
+        ("doc_id", "array<string>", "'doc_id' has values of type array<string>, which cannot be"),
+        (
+            "query_id",
+            "decimal(9,2)",
+            r"'query_id' has values of type decimal\(9,2\), which cannot be",
+        ),
+        ("score", "date", "'score' has values of type date, which are no numbers"),
+    ):
+        wrong = run.withColumn(column, pyspark.sql.functions.lit(None).cast(kind))
+        with pytest.raises(InputError, match=f"run: column {message}"):
+            spark.evaluate(wrong, qrels, "RR")
     for arguments, message in (
         ({"measures": "alpha_nDCG@10"}, "reads subtopics"),
         ({"measures": "RR", "ties": "input"}, "needs an order of rows"),
@@ -311,13 +423,36 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
 def test_the_command_shows_an_error_of_a_task_without_its_trace(tmp_path):
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     (tmp_path / "twice.run").write_text("q1 Q0 d1 1 2.0 t\nq1 Q0 d1 2 1.0 t\n")
-    done = command(tmp_path / "qrels.txt", tmp_path / "twice.run", "-m", "RR")
+    values = tmp_path / "values"
+    done = command(tmp_path / "qrels.txt", tmp_path / "twice.run", "-m", "RR", "--values", values)
     assert (done.returncode, done.stdout) == (2, "")
     found, fix = done.stderr.splitlines()[-2:]
     assert found == "error: run twice: document 'd1' occurs twice for query 'q1'"
     assert fix.startswith("fix: remove it")
     assert "Traceback" not in done.stderr
     assert "\tat " not in done.stderr
+    assert not values.exists()
+
+
+@pytest.mark.slow
+def test_the_command_says_that_workers_lack_arrow_and_that_ids_do_not_match(tmp_path, monkeypatch):
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    (tmp_path / "a.run").write_text("1 Q0 d1 1 2.0 t\n")
+    done = command(tmp_path / "qrels.txt", tmp_path / "a.run", "-m", "RR")
+    assert done.returncode == 2
+    assert "the run has '1', the judgments 'q1'" in done.stderr
+    fake = tmp_path / "fake" / "pyarrow" / "__init__.py"
+    fake.parent.mkdir(parents=True)
+    fake.write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\", name='pyarrow')\n")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={fake.parents[1]}:$PYTHONPATH exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+    done = command(tmp_path / "qrels.txt", tmp_path / "a.run", "-m", "RR")
+    assert done.returncode == 2
+    assert "the Python of Spark's workers lacks pyarrow" in done.stderr.splitlines()[-2]
 
 
 @contextmanager

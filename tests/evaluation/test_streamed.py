@@ -24,6 +24,7 @@ from rankgauge import (
 from rankgauge.core.ids import Ids
 from rankgauge.data import cut, run as runs
 from rankgauge.data.run import run_blocks
+from rankgauge.evaluation import evaluation
 from rankgauge.formats import fast_trec
 from rankgauge.gates import Baseline
 
@@ -64,7 +65,13 @@ def small_blocks(monkeypatch):
 
 
 @pytest.fixture
-def streamed(monkeypatch):
+def blocks(monkeypatch):
+    """No file is joined while it is read: `tests/data/test_file_runs.py` tests that."""
+    monkeypatch.setattr(evaluation, "measure_file", lambda *_: None)
+
+
+@pytest.fixture
+def streamed(monkeypatch, blocks):
     """Whether a file was read block by block to its end."""
     seen = []
 
@@ -138,7 +145,7 @@ def test_partial_results_are_dropped_when_a_query_reappears(tmp_path, qrels, str
 
 
 @pytest.mark.parametrize("bits", [0, 3])
-@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.usefixtures("small_blocks", "blocks")
 def test_constant_hashes_change_no_number(tmp_path, qrels, monkeypatch, bits):
     path = written(tmp_path, rows_of(5, 60))
     expected = evaluate(qrels, read_run(path), MEASURES)
@@ -199,7 +206,7 @@ def test_a_line_longer_than_a_piece_is_read_whole(tmp_path, qrels, streamed, mon
     path = written(tmp_path, rows)
     assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
     assert streamed == [False]
-    assert len(parts) < 10
+    assert len(parts) < 16
 
 
 def spoilt(rows, place, line):

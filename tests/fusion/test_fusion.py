@@ -16,7 +16,7 @@ from strategies import few_scores, ids
 from rankgauge import InputError, Run, UnknownName, fuse, write_run
 from rankgauge.data import ranked
 from rankgauge.formats import fast_trec
-from rankgauge.fusion import FUSION_METHODS, FUSION_NORMS, fuse_files
+from rankgauge.fusion import FUSION_METHODS, FUSION_NORMS, Fusion, fuse_files
 
 READS_SCORES = ("combsum", "combmnz", "combanz", "combmin", "combmax", "combmed", "wsum")
 READS_RANKS = ("rrf", "isr", "rbc", "borda", "condorcet")
@@ -515,7 +515,7 @@ def test_files_are_fused_some_queries_at_a_time_as_runs_in_memory(
             lines.append(f"{lines[0].split()[0]} Q0 e1 1 0.5 b\n")
         paths.append(tmp_path / f"{name}.run")
         paths[-1].write_text("".join(lines))
-    how, queries = fuse_files(paths, tmp_path / "streamed.run", method)
+    how, queries = fuse_files(paths, tmp_path / "streamed.run", Fusion(method))
     made = fuse([Run.of(path) for path in paths], method)
     write_run(made, tmp_path / "whole.run")
     assert (tmp_path / "streamed.run").read_bytes() == (tmp_path / "whole.run").read_bytes()

@@ -188,6 +188,7 @@ def test_a_count_that_is_neither_good_nor_bad_has_no_decline(history):
     assert follow(history, lost(*range(40)), lost(), measure="NumRet").warnings == ()
 
 
+@pytest.mark.slow
 def test_false_warnings_are_as_rare_as_promised(tmp_path):
     """Twelve evaluations of which none is truly worse: at most about 2.5 % may warn at the end.
 

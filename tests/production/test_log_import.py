@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.production import COLUMNS, EventLog, import_log, sources
-from rankgauge.production.log_import import LogFolder
+from rankgauge.production.log_folder import LogFolder
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")

@@ -16,8 +16,8 @@ from tests.online_loops import START, pairs, questions_of, random_events, write_
 from rankgauge.core.abstention import abstains
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import METRICS, Event, online_metrics
+from rankgauge.production.metrics import Threshold
 from rankgauge.production.online_result import OnlineValue, check_threshold
-from rankgauge.production.thresholds import Threshold
 from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, first_change
 
 

@@ -7,12 +7,16 @@ import math
 import pkgutil
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from production_logs import write_clicks
 
 import rankgauge
 from rankgauge import judging, production
 from rankgauge.core.json_text import dump_json, plain
+from rankgauge.distributed.comparison import compare_sums
+from rankgauge.distributed.pairs import PairSums
+from rankgauge.distributed.partition import sum_of
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result
 from rankgauge.reports import FORMATS, Options, render
@@ -120,6 +124,15 @@ PACKAGES = [
 ]
 
 
+def distributed_comparison():
+    """Two runs compared from sums of their values for four queries."""
+    a, b = np.array([0.5, 1.0, 0.0, 0.25]), np.array([1.0, 1.0, 0.5, 0.25])
+    values = {("a", "RR"): sum_of("RR", a), ("b", "RR"): sum_of("RR", b)}
+    sums = {("b", "a", "RR"): PairSums.of(b - a)}
+    design = rankgauge.comparison.Design(("RR",), "a", test="t", interval="t")
+    return compare_sums(("a", "b"), design, values, sums, {}, skip_undefined=False)
+
+
 def ubi_log(folder):
     """A question, and a row that is none."""
     row = {"query_id": "q", "user_query": "why?", "timestamp": "2026-05-01T12:00:00Z"}
@@ -147,6 +160,7 @@ RESULTS = {
     "Calibration": lambda _: rankgauge.answers.calibrate(*calibrated()),
     "CorrectedMeans": lambda _: rankgauge.answers.correct_means(*calibrated()),
     "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
+    "DistributedComparison": lambda _: distributed_comparison(),
     "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
     "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),
     "Overlap": lambda _: rankgauge.rbo(BM25, KEYWORD),

@@ -115,7 +115,7 @@ def test_it_asks_deeper_until_there_are_enough_documents():
 
 def test_it_stops_when_the_retriever_has_no_more():
     retriever = chunked("max", depth=3)
-    inner = retriever._retriever  # noqa: SLF001 - what was asked of it
+    inner = retriever.retriever
     assert len(retriever.search([Query("q", "museum")], 2)[0]) == 1
     assert inner.asked == [6]
 

@@ -37,21 +37,21 @@ class Listed(VectorStore):
         pass
 
     def _described(self):
-        rows = self.collections.get(self._collection)
+        rows = self.collections.get(self.collection)
         return None if rows is None else Existing("cosine", len(rows[0][1]) if rows else None)
 
     def _create(self, dimensions):
-        self.collections[self._collection] = []
+        self.collections[self.collection] = []
 
     def _drop(self):
-        del self.collections[self._collection]
+        del self.collections[self.collection]
 
     def _add(self, ids, vectors, values):
-        self.collections[self._collection] += zip(ids, vectors, values, strict=True)
+        self.collections[self.collection] += zip(ids, vectors, values, strict=True)
 
     def _nearest(self, vectors, limit, value):
         self.limits.append((len(vectors), limit, value))
-        rows = [row for row in self.collections[self._collection] if value in {None, row[2]}]
+        rows = [row for row in self.collections[self.collection] if value in {None, row[2]}]
         found = []
         for vector in vectors:
             scored = [(name, float(held @ vector)) for name, held, _ in rows]

@@ -64,9 +64,9 @@ def test_every_route_has_a_role():
 
 
 def judging_routes():
-    from rankgauge.web import judging, people, sessions, teams, votes
+    from rankgauge.web import judging, sessions, teams, votes
 
-    return [each for module in (judging, teams, people, votes, sessions) for each in module.routes]
+    return [each for module in (judging, teams, votes, sessions) for each in module.routes]
 
 
 def test_the_application_has_these_routes_and_static_files_only(project):

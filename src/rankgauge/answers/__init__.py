@@ -22,13 +22,6 @@ if TYPE_CHECKING:
         Calibration as Calibration,
         RelationCalibration as RelationCalibration,
     )
-    from rankgauge.answers.claims import (
-        ABSTENTION_RULE as ABSTENTION_RULE,
-        abstains as abstains,
-        cited as cited,
-        sentence_claims as sentence_claims,
-        split_sentences as split_sentences,
-    )
     from rankgauge.answers.corrected_means import (
         CorrectedMean as CorrectedMean,
         CorrectedMeans as CorrectedMeans,
@@ -81,8 +74,6 @@ if TYPE_CHECKING:
     )
     from rankgauge.answers.store import (
         VerdictStore as VerdictStore,
-    )
-    from rankgauge.answers.verdict_files import (
         read_verdicts as read_verdicts,
     )
     from rankgauge.answers.verdicts import (
@@ -91,18 +82,27 @@ if TYPE_CHECKING:
         ClaimSet as ClaimSet,
         Item as Item,
         Verdict as Verdict,
+        cited as cited,
         counted_labels as counted_labels,
         items_of as items_of,
         quote_occurs as quote_occurs,
+        sentence_claims as sentence_claims,
+    )
+    from rankgauge.core.abstention import (
+        ABSTENTION_RULE as ABSTENTION_RULE,
+        abstains as abstains,
+        split_sentences as split_sentences,
     )
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        ".core.abstention": "ABSTENTION_RULE abstains split_sentences",
         "attribution": "Blame BlamedAnswer blame",
         "calibration": "PositionSwap calibrate position_swap",
         "calibration_result": "Bias Calibration RelationCalibration",
-        "claims": "ABSTENTION_RULE abstains cited sentence_claims split_sentences",
+        "verdicts": "LABELS Claim ClaimSet Item Verdict cited counted_labels items_of quote_occurs "
+        "sentence_claims",
         "corrected_means": "CorrectedMean CorrectedMeans correct_means",
         "diagnosis": "AnswerDiagnosis diagnose_answers",
         "evaluation": "DEFAULT_MEASURES OVERLAP_MEASURES AnswerEvaluation evaluate_answers "
@@ -114,8 +114,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "records": "AnswerRecord AnswerSet Citation Context",
         "runner": "AnswerJudging judge_answers",
         "scores": "JudgedAnswer Score Ternary score",
-        "store": "VerdictStore",
-        "verdict_files": "read_verdicts",
-        "verdicts": "LABELS Claim ClaimSet Item Verdict counted_labels items_of quote_occurs",
+        "store": "VerdictStore read_verdicts",
     },
 )

@@ -16,8 +16,6 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["CAUSES", "Blame", "BlamedAnswer", "blame"]
-
 # In the order of the steps: the first that fails is the cause. With stage and fix.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.calibration_result import Bias, Calibration, RelationCalibration
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of
+from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of, sentence_claims
 from rankgauge.errors import InputError
 from rankgauge.stats import (
     Agreement,
@@ -26,8 +25,6 @@ from rankgauge.stats import (
     krippendorff_alpha,
     percent_agreement,
 )
-
-__all__ = ["PositionSwap", "calibrate", "items_by_key", "labels_of_people", "position_swap"]
 
 _FEW = 10  # labels in a group: fewer tell nothing about a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
@@ -46,8 +43,8 @@ def calibrate(
 ) -> Calibration:
     """Compare the verdicts of a judge with labels of people.
 
-    Of several labels of people on an item, the majority counts; of several versions of a prompt,
-    the latest; of its replicates, the majority. Items without a majority are left out.
+    If an item has several labels of people, or replicates, the majority counts; of several versions
+    of a prompt, the latest. Items without a majority are excluded.
 
     Args:
         answers: The answers of one system or several.

@@ -15,8 +15,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Agreement, Estimate
 
-__all__ = ["Bias", "Calibration", "RelationCalibration", "stamp_judge"]
-
 _SCHEMA = "rankgauge/calibration/1"
 _SHOWN = 2  # uncalibrated relations in the summary
 
@@ -107,15 +105,16 @@ class RelationCalibration:
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Result):
-    """How well a judge agrees with people, for each relation. Made by :func:`calibrate`.
+    """Agreement of a judge with people, for each relation. Returned by :func:`calibrate`.
 
-    It holds for this judge, this version of its prompt, and these relations only.
+    It is valid only for this judge, this version of its prompt, and these relations.
 
     Attributes:
         relations: One for each relation with labels of people.
     """
 
     _schema = _SCHEMA
+    _attributes = "relations"
 
     relations: tuple[RelationCalibration, ...]
 
@@ -243,9 +242,6 @@ class Calibration(Result):
         if worst is None:
             return "calibrated on 0 labels"
         return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
-
-    def _data(self) -> dict[str, Any]:
-        return {"relations": list(self.relations)}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON."""

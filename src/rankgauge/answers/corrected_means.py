@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 
 from rankgauge.answers.calibration import conversations_of, labels_of_people
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import UNITS, JudgedAnswer, units
-from rankgauge.answers.verdicts import ClaimSet, Verdict
+from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, units
+from rankgauge.answers.verdicts import ClaimSet, Verdict, sentence_claims
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
-
-__all__ = ["CorrectedMean", "CorrectedMeans", "correct_means"]
 
 _SHOWN = 4  # means of a short report
 _VALID = (
@@ -36,7 +33,7 @@ class CorrectedMean:
     Attributes:
         system: The system.
         measure: The measure.
-        judged: The mean by the judge, with an interval that takes the judge for perfect.
+        judged: The mean by the judge, with an interval that assumes a perfect judge.
         prediction_powered: Corrected by labels of people on a random sample of these questions.
         rogan_gladen: Corrected by sensitivity and specificity; of measures that are a share.
         people: The mean over the questions with labels of people alone.
@@ -53,8 +50,8 @@ class CorrectedMean:
     def method(self) -> str:
         """The method with the smallest interval that is valid; empty if there is none.
 
-        Prediction-powered if questions of the system have labels: its interval is then the smallest
-        except for chance, and selecting by chance is not valid. Otherwise Rogan-Gladen.
+        Prediction-powered if questions of the system have labels, because its interval is then
+        usually the smallest; otherwise Rogan-Gladen.
         """
         if not math.isnan(self.prediction_powered.value):
             return "prediction-powered"
@@ -68,7 +65,7 @@ class CorrectedMean:
 
 @dataclass(frozen=True, eq=False)
 class CorrectedMeans(Result):
-    """Means over answers corrected for the errors of the judge. Made by :func:`correct_means`.
+    """Means over answers corrected for the errors of the judge. Returned by :func:`correct_means`.
 
     Attributes:
         means: One for each system and measure.
@@ -138,14 +135,14 @@ def correct_means(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     level: float = 0.95,
 ) -> CorrectedMeans:
-    """Correct means of measures for the errors of the judge, with honest intervals.
+    """Correct means of measures for the errors of the judge, with intervals.
 
-    Two methods; the result names the better one. *Prediction-powered inference* needs labels
-    of people on a random sample of the questions, on all items of each; it is unbiased whatever
-    errors the judge makes. *Rogan-Gladen* uses sensitivity and specificity on all units (claims,
-    contexts, answers) with labels of people, of whatever system; it assumes that the judge errs as
-    often on the others, and is withheld unless the judge is better than guessing. Questions of one
-    conversation are a cluster.
+    Two methods are used; the result names the better one. *Prediction-powered inference* needs
+    labels of people on a random sample of the questions, on all items of each; it is unbiased
+    regardless of the errors of the judge. *Rogan-Gladen* uses the sensitivity and specificity on
+    all units (claims, contexts, answers) with labels of people, of any system; it assumes that the
+    judge has the same error rates on the others, and is withheld unless the judge is better than
+    guessing. Questions of one conversation are a cluster.
 
     Args:
         answers: The answers of one system or several.
@@ -208,7 +205,7 @@ def _rogan_gladen(
 ) -> Estimate:
     """Of the units of all systems; those of the target make the rate."""
     nan = math.nan
-    if measure.name not in UNITS or measure.arguments.get("like") is not None:
+    if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
         why = f"{measure} is not the share of one kind of units"
         return Estimate(nan, nan, nan, level, 0, why)
     rows = list(_units(measure, both, target))

@@ -11,7 +11,6 @@ from typing import Any
 
 from rankgauge.answers.attribution import Blame, blame
 from rankgauge.answers.calibration_result import Calibration
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import (
     AnswerEvaluation,
     evaluate_answers,
@@ -21,7 +20,7 @@ from rankgauge.answers.evaluation import (
 )
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import JudgedAnswer
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
 from rankgauge.core.text import many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
@@ -36,9 +35,9 @@ _DECIDING = ("R", "Success")
 
 @dataclass(frozen=True, eq=False)
 class AnswerDiagnosis(Result):
-    """Retrieval and generation side by side, and what to fix first.
+    """Measures of retrieval and generation, and the stage to fix first.
 
-    Made by :func:`diagnose_answers`.
+    Returned by :func:`diagnose_answers`.
 
     Attributes:
         answers: The measures of the answers.

@@ -14,11 +14,10 @@ import numpy as np
 
 from rankgauge.answers.calibration import relation_of
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import SCORES, JudgedAnswer, Score, relations_of, score
-from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of
+from rankgauge.answers.scores import RELATIONS, JudgedAnswer, Score, relations_of, score
+from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of, sentence_claims
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
@@ -27,15 +26,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.retrievers.protocol import settings_of
-from rankgauge.stats.mean_bounds import mean_lower_bound
-
-__all__ = [
-    "DEFAULT_MEASURES",
-    "OVERLAP_MEASURES",
-    "AnswerEvaluation",
-    "evaluate_answers",
-    "judged_answers",
-]
+from rankgauge.stats.intervals import mean_lower_bound
 
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
@@ -306,7 +297,7 @@ def answer_measures(measures: Any) -> tuple[Measure, ...]:
         if not (_is_judged(measure) or measure.name in {*OVERLAPS, *SIMILARITIES}):
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
-                fix=f"give some of: {', '.join((*SCORES, *OVERLAPS, *SIMILARITIES))}",
+                fix=f"give some of: {', '.join((*RELATIONS, *OVERLAPS, *SIMILARITIES))}",
             )  # fmt: skip
     return found
 

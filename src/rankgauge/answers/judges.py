@@ -12,14 +12,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.answers.claims import without_marks
-from rankgauge.answers.verdicts import LABELS, Item, Verdict
+from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
-
-__all__ = ["SUPPORT", "CallableJudge", "Judge", "MissingVerdict", "RuleJudge", "verdict_on_blank"]
 
 # Relations that ask whether a text supports a claim.
 SUPPORT = frozenset(
@@ -60,7 +57,7 @@ class MissingVerdict:
 
 
 class Judge(Protocol):
-    """What gives items their verdicts.
+    """Protocol of a judge, which gives items their verdicts.
 
     Attributes:
         name: The name that its verdicts have in the store.
@@ -102,12 +99,12 @@ class CallableJudge:
     """A Python callable as a judge, such as a local model of natural language inference.
 
     Args:
-        function: Gets a list of items and returns as many labels, in their order; None where it
-            cannot judge. Items have the ``history`` of a conversation, and of answerability the
-            ``passages`` that are known from the collection.
+        function: Gets a list of items and returns a label for each, in the same order; None for
+            items that it cannot judge. Items have the ``history`` of a conversation; items of
+            answerability have the ``passages`` that are known from the collection.
         name: The name of the judge.
-        version: The version of the model; another one judges again. Only verdicts of people have
-            an empty version.
+        version: The version of the model; with another one, items are judged again. Only verdicts
+            of people have an empty version.
         batch: The largest number of items of a call.
 
     Raises:
@@ -227,7 +224,7 @@ _text = lru_cache(maxsize=64)(_Text)
 
 
 class RuleJudge:
-    """A judge that compares words, numbers and negations: without a model, the same everywhere.
+    """A deterministic judge without a model, which compares words, numbers, and negations.
 
     A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
     terms and all of its numbers, and both or neither are negated. A sentence that has 75% of the
@@ -236,9 +233,9 @@ class RuleJudge:
     the question and, in a conversation, of the user's turn before it; a claim if it has one of the
     question's terms. Abstention follows `ABSTENTION_RULE`.
 
-    Terms are words without function words and English endings, pairs of characters in scripts
-    without blanks. The rules know no synonyms and no paraphrases: they err towards "not stated".
-    They cannot judge criteria, or whether the collection can answer.
+    Terms are words without function words and English endings, or pairs of characters in scripts
+    without spaces. The rules do not recognize synonyms and paraphrases, so they tend towards "not
+    stated". They cannot judge criteria, or whether the collection can answer.
 
     Example:
         >>> judge = RuleJudge()

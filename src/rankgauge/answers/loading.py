@@ -8,14 +8,14 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-from rankgauge.answers.claims import cited
 from rankgauge.answers.records import AnswerRecord, AnswerSet, Citation, Context
-from rankgauge.answers.verdicts import quote_occurs
+from rankgauge.answers.verdicts import cited, quote_occurs
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats.frames import is_null, listed, short
@@ -58,6 +58,11 @@ _SHOWN = 5
 _EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "...", "reference": "..."}'
 
 
+# The value of each part of a record, with the name that it had.
+_Parts: TypeAlias = Mapping[str, tuple[str, Any]]
+_Turns: TypeAlias = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """A record with its place and its system; its id is empty if none was given."""
@@ -76,11 +81,11 @@ def read_answers(
 ) -> tuple[AnswerSet, ...]:
     """Read the answers of one or several systems.
 
-    The parts of a record are found by the names of ragas, deepeval, RAGChecker and TREC RAG, too
-    (`FIELDS`); spans of OpenInference and OpenTelemetry become a record for each trace. Records
-    without an identifier are numbered: equal questions have the same number in all systems.
-    Citations are identifiers of contexts, or numbers of contexts from 1 (of TREC RAG from 0);
-    without them the marks ``[1]`` of the answer count.
+    Field names of ragas, deepeval, RAGChecker, and TREC RAG also work (`FIELDS`); spans of
+    OpenInference and OpenTelemetry become one record per trace. Records without an identifier are
+    numbered: equal questions have the same number in all systems. Citations are identifiers of
+    contexts, or numbers of contexts from 1 (from 0 in TREC RAG); without them, marks such as
+    ``[1]`` in the answer are used.
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; ``-`` is standard input), a data
@@ -179,11 +184,9 @@ def _records(
     if isinstance(source, AnswerSet):
         return [_Read(f"record {n}", source.system, each) for n, each in enumerate(source, 1)]
     rows = iter(named_rows(source, _name(source), _CONTAINERS))
-    first = next(rows, None)
-    if first is None:
-        return []
-    rows = itertools.chain([first], rows)
-    if is_span(first[1]):
+    head = list(itertools.islice(rows, 1))
+    rows = itertools.chain(head, rows)
+    if head and is_span(head[0][1]):
         rows = records_of_spans(rows)
     return [_record(row, place, texts, unread, answers=answers) for place, row in rows]
 
@@ -254,18 +257,17 @@ def _joined(
     _check(known)
     by_id = {each.record.id: each for each in known}
     if not any(each.record.id in by_id for each in rows):
-        by_text = {each.record.question: each for each in known}
-        if not any(each.record.question in by_text for each in rows):
+        ids = {each.record.question: each.record.id for each in known}
+        if not any(each.record.question in ids for each in rows):
             raise MismatchError(
                 f"no question of {name} is in the reference: ids such as {rows[0].record.id!r:.40} "
                 f"and {known[0].record.id!r:.40}",
                 where="reference", fix="use the same ids in both files",
             )  # fmt: skip
+        named = [ids.get(each.record.question, each.record.id) for each in rows]
         rows = [
-            replace(each, record=replace(each.record, id=by_text[each.record.question].record.id))
-            if each.record.question in by_text
-            else each
-            for each in rows
+            replace(each, record=replace(each.record, id=name))
+            for each, name in zip(rows, named, strict=True)
         ]
     found = []
     for each in rows:
@@ -296,11 +298,8 @@ def _differ(one: str, other: str) -> bool:
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
     """The record, completed from the reference."""
     fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
-    lacking = {
-        field: getattr(known, field) for field in fields if not getattr(record, field)
-        and not (field == "answerable" and record.answerable is not None)
-    }  # fmt: skip
-    return replace(record, id=known.id, **lacking)
+    lacking = {name for name in fields if getattr(record, name) in {None, "", ()}}
+    return replace(record, id=known.id, **{name: getattr(known, name) for name in lacking})
 
 
 # ---- one record
@@ -317,12 +316,15 @@ def _record(
     if isinstance(given, AnswerRecord):
         return _Read(place, "", given)
     parts = _parts(parts_of(given, place), place, unread, answers=answers)
+    name = _text_of(parts, "id", place) or ""
+    if "id" in parts and not name.strip():
+        raise InputError("the id is empty", where=place, fix="give every record an id, or none")
     question, history, last = _question(parts, place)
     contexts = _contexts(parts, texts, place)
     answer, citations = _answer(parts, contexts, place)
     reference, alternatives = _references(parts, place)
     record = AnswerRecord(
-        _id(parts, place),
+        name,
         question,
         last if answer is None else answer,
         contexts,
@@ -338,9 +340,7 @@ def _record(
     return _Read(place, _text_of(parts, "system", place) or "", record)
 
 
-def _parts(
-    row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool
-) -> dict[str, tuple[str, Any]]:
+def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool) -> _Parts:
     """The parts of a record, each with the name that it had; missing values are left out."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
@@ -377,21 +377,14 @@ def _unquoted(value: Any) -> Any:
     """A list or an object in a cell of CSV (JSON, or a Python literal)."""
     if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
         return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return value
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return read(value)
+    return value
 
 
 def _without(wanted: str, named: Mapping[str, Any], place: str) -> InputError:
-    near = [
-        key for key in named
-        if difflib.get_close_matches(key, FIELDS[wanted], n=1, cutoff=0.6)
-    ]  # fmt: skip
+    near = [key for key in named if difflib.get_close_matches(key, FIELDS[wanted])]
     got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
     hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
     return InputError(
@@ -409,20 +402,11 @@ def _text(key: str, value: Any, place: str) -> str:
     )
 
 
-def _text_of(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> str | None:
+def _text_of(parts: _Parts, part: str, place: str) -> str | None:
     return _text(*parts[part], place) if part in parts else None
 
 
-def _id(parts: Mapping[str, tuple[str, Any]], place: str) -> str:
-    found = _text_of(parts, "id", place)
-    if found is not None and not found.strip():
-        raise InputError("the id is empty", where=place, fix="give every record an id, or none")
-    return found or ""
-
-
-def _question(
-    parts: Mapping[str, tuple[str, Any]], place: str
-) -> tuple[str, tuple[tuple[str, str], ...], str | None]:
+def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
     """The question, the turns before it, and the answer behind it, of text or of messages."""
     if "question" not in parts:
         return "", (), None
@@ -441,7 +425,7 @@ def _question(
     return turns[last][1], turns[:last], behind[-1] if behind else None
 
 
-def _history(key: str, value: Any, place: str) -> tuple[tuple[str, str], ...]:
+def _history(key: str, value: Any, place: str) -> _Turns:
     turns = []
     for message in _list(key, value, place):
         if isinstance(message, list | tuple) and len(message) == len(("role", "text")):
@@ -467,9 +451,7 @@ def _list(key: str, value: Any, place: str) -> list[Any]:
     return listed(value)
 
 
-def _contexts(
-    parts: Mapping[str, tuple[str, Any]], texts: Mapping[str, str] | None, place: str
-) -> tuple[Context, ...]:
+def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tuple[Context, ...]:
     ids = _ids(parts, "context_ids", place)
     if "contexts" not in parts:
         found = [] if texts is None else ids
@@ -515,14 +497,12 @@ def _context(
 
 
 def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
-    try:
-        return texts[key]
-    except KeyError:
+    if key not in texts:
         raise MismatchError(
-            f"context {key!r:.60} is not in the collection",
-            where=place,
+            f"context {key!r:.60} is not in the collection", where=place,
             fix="give the collection that was searched",
-        ) from None
+        )  # fmt: skip
+    return texts[key]
 
 
 def _is_segments(value: Any) -> bool:
@@ -532,7 +512,7 @@ def _is_segments(value: Any) -> bool:
 
 
 def _answer(
-    parts: Mapping[str, tuple[str, Any]], contexts: Sequence[Context], place: str
+    parts: _Parts, contexts: Sequence[Context], place: str
 ) -> tuple[str | None, tuple[Citation, ...]]:
     if "answer" not in parts:
         return None, ()
@@ -572,9 +552,7 @@ def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start
     return contexts[number].id if 0 <= number < len(contexts) else f"[{text}]"
 
 
-def _references(
-    parts: Mapping[str, tuple[str, Any]], place: str
-) -> tuple[str | None, tuple[str, ...]]:
+def _references(parts: _Parts, place: str) -> tuple[str | None, tuple[str, ...]]:
     """The reference answer, and other answers that are right, too."""
     if "reference" not in parts:
         return None, ()
@@ -585,7 +563,7 @@ def _references(
     return (texts[0], tuple(texts[1:])) if texts else (None, ())
 
 
-def _answerable(parts: Mapping[str, tuple[str, Any]], place: str) -> bool | None:
+def _answerable(parts: _Parts, place: str) -> bool | None:
     if "answerable" not in parts:
         return None
     key, value = parts["answerable"]
@@ -598,7 +576,7 @@ def _answerable(parts: Mapping[str, tuple[str, Any]], place: str) -> bool | None
     return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")
 
 
-def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[str, ...]:
+def _ids(parts: _Parts, part: str, place: str) -> tuple[str, ...]:
     if part not in parts:
         return ()
     key, value = parts[part]
@@ -609,9 +587,7 @@ def _ids(parts: Mapping[str, tuple[str, Any]], part: str, place: str) -> tuple[s
     return tuple(dict.fromkeys(_text(key, each, place) for each in _list(key, value, place)))
 
 
-def _gold_texts(
-    parts: Mapping[str, tuple[str, Any]], contexts: Sequence[Context], place: str
-) -> Iterator[str]:
+def _gold_texts(parts: _Parts, contexts: Sequence[Context], place: str) -> Iterator[str]:
     """The context that has each reference context; or a name that no context has."""
     if "gold_texts" not in parts or "gold" in parts:
         return

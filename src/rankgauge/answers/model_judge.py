@@ -26,14 +26,12 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.llm import ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.prompts import fenced_messages, prompt_version
+from rankgauge.llm.replies import fenced_messages, prompt_version
 from rankgauge.llm.structured import InvalidReply, object_schema, read_reply
 from rankgauge.rendering import Result, Table
 
 if TYPE_CHECKING:
     from rankgauge.llm import ChatModel
-
-__all__ = ["ClaimExtraction", "ModelJudge", "extract_claims"]
 
 # The prompt of each relation, and the names of the listed items and of the text.
 _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
@@ -95,23 +93,23 @@ class _Prompts:
 class ModelJudge:
     """A language model as a judge.
 
-    Up to `batch` claims against the same text are judged in one call, each with an id. Items that
-    the reply leaves out, or judges twice with different labels, are asked again in calls of a third
-    of the size, down to one item; then they are missing. A verdict that says that a text supports
-    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
-    without one it becomes "not stated" or "not relevant", with ``quoted=False``.
+    Up to `batch` claims about the same text are judged in one call, each with an id. Items that the
+    reply omits, or judges twice with different labels, are sent again in calls of a third of the
+    size, down to one item; then they are missing. A verdict that a text supports or contradicts a
+    claim, or that a context is relevant, needs a quote that occurs in the text; without one, it
+    becomes "not stated" or "not relevant", with ``quoted=False``.
 
-    A verdict depends on the texts of its item and on the turns before the question only, since
+    A verdict depends only on the texts of its item and on the turns before the question, since
     systems share it. Blank texts are judged without a call.
 
-    Whether the collection can answer is judged by passages of it. A passage with the answer shows
-    that it can. Contexts without the answer do not show that it cannot, since others may have it:
-    the verdict is missing, unless `search` finds passages in the collection for each question. It
-    is "not answerable" then if neither they nor the contexts answer, which is as certain as the
-    search is good. A reference answer is not shown: it need not come from the collection.
+    Whether the collection can answer a question is judged by its passages. If a passage has the
+    answer, the question is answerable. If no context has it, the verdict is missing, since other
+    documents may have it, unless `search` finds passages in the collection for each question. The
+    question is then "not answerable" if neither these passages nor the contexts answer it. The
+    model does not see the reference answer, which may not come from the collection.
 
     Args:
-        model: The model. Give it a cache, so that no call is paid twice.
+        model: The model. Use one with a cache, so that no call is paid twice.
         name: The name of the judge; that of the model if None.
         batch: The largest number of claims in a call.
         longest: An item with more characters is not sent: its verdict is missing.
@@ -153,7 +151,7 @@ class ModelJudge:
     def other_models(self) -> tuple[str, ...]:
         """Return names that the server reported for its model and that are not the requested one.
 
-        A name that has the requested one in it, such as that of a dated version, is the same.
+        A name that contains the requested one, such as that of a dated version, counts as the same.
         """
         own = str(self.model.settings["model"]).casefold()
         return tuple(sorted(name for name in self._served if own not in name.casefold() and name))
@@ -177,7 +175,7 @@ class ModelJudge:
     ) -> Generator[Verdict | MissingVerdict, None, None]:
         """Yield a verdict on each item, or why it is missing, as replies come.
 
-        The items of a call come together, those that were asked again included.
+        The items of a call are yielded together, including those that were sent again.
 
         Args:
             items: Different items.
@@ -345,7 +343,7 @@ def _salvaged(text: str) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class ClaimExtraction(Result):
-    """The claims, and perhaps nuggets, that a model extracted.
+    """Claims, and optionally nuggets, that a model extracted.
 
     Attributes:
         extractor: The model and the version of its prompt.
@@ -419,7 +417,7 @@ def extract_claims(
         store: The store of claims.
         nuggets: Whether to extract nuggets from the references, too.
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
-        max_cost: No call is made that could cost more than what is left of this.
+        max_cost: No call is made that could exceed the remaining budget.
         dry_run: Send nothing, and estimate the cost.
         progress: Called with the number of finished texts and of all that are sent.
     """

@@ -19,8 +19,6 @@ from rankgauge.corpus.spans import Span
 from rankgauge.errors import MismatchError
 from rankgauge.retrievers.encoders import encoder_of
 
-__all__ = ["OVERLAPS", "SIMILARITIES", "context_spans", "similarities"]
-
 SIMILARITIES = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -213,8 +211,8 @@ def context_spans(
 ) -> dict[str, list[Span]]:
     """Return where the contexts of each question are in their documents.
 
-    With the spans that answer the questions, `rankgauge.corpus.span_scores` measures how much of
-    them was given to the model, whatever the chunks are.
+    Given the spans that answer the questions, `rankgauge.corpus.span_scores` measures which share
+    of them was given to the model, for any chunking.
 
     Args:
         records: Answers, whose contexts have the identifiers of documents.

@@ -9,8 +9,6 @@ from typing import Any
 
 from rankgauge.errors import InputError
 
-__all__ = ["AnswerRecord", "AnswerSet", "Citation", "Context"]
-
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -25,8 +23,7 @@ class Citation:
     """A citation in an answer.
 
     Attributes:
-        context: The identifier of the context that is cited. It may name none of them: a citation
-            to nothing.
+        context: The identifier of the cited context, which may not exist.
         text: The sentence of the answer that it belongs to; empty if unknown.
     """
 
@@ -48,10 +45,10 @@ class AnswerRecord:
         history: Role and text of the turns before the question.
         answerable: Whether the collection can answer the question; None if unknown.
         gold: Identifiers of contexts that are known to answer it.
-        ranking: Identifiers of all that was retrieved, the best first, if it is more than the
+        ranking: Identifiers of all retrieved documents, best first, if there are more than the
             contexts.
         group: The group of the question, such as a topic.
-        alternatives: Other reference answers, each right by itself.
+        alternatives: Other correct reference answers.
     """
 
     id: str
@@ -77,7 +74,7 @@ class AnswerSet:
         records: One for each question.
         settings: Settings of the system, such as the versions of ``retrieval``, ``prompt`` and
             ``model``.
-        notes: What was noticed while reading.
+        notes: Notes of the reader.
     """
 
     system: str

@@ -9,21 +9,25 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from rankgauge.answers.claims import sentence_claims
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
 from rankgauge.answers.judges import Judge, MissingVerdict
 from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import SCORES
+from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
-from rankgauge.answers.verdicts import ClaimSet, Item, Verdict, check_verdict, items_of
+from rankgauge.answers.verdicts import (
+    ClaimSet,
+    Item,
+    Verdict,
+    check_verdict,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
-
-__all__ = ["AnswerJudging", "judge_answers"]
 
 _SHOWN = 3  # reasons of failures
 
@@ -40,8 +44,7 @@ class AnswerJudging(Result):
         missing: The number of missing verdicts by the code of the failure.
         demoted: New verdicts whose label was lowered because their quote does not occur.
         usage: Calls, tokens and cost; estimated in a dry run.
-        seconds: How long it took.
-        dry_run: Whether nothing was asked.
+        seconds: The duration.
         failures: The first reasons of missing verdicts.
         served: The names of the model that the server reported, if they are not the requested one.
     """
@@ -82,7 +85,7 @@ class AnswerJudging(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how many verdicts there are, how many are missing, and the cost."""
+        """Return the number of verdicts, how many are missing, and the cost."""
         return ". ".join([f"{self.judge}: {self._heading()}", *self._spent()])
 
     def _heading(self) -> str:
@@ -123,22 +126,21 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> AnswerJudging:
-    """Ask a judge for the verdicts that measures need and the store does not have.
+    """Request the verdicts that measures need and the store does not have from a judge.
 
-    An item is judged again if its text, the judge or the version of the prompt is another. Verdicts
-    are stored as they come, about four times a second; a verdict that is missing is counted, and
-    the next call asks for it.
+    An item is judged again if its text, the judge, or the version of the prompt differs. Verdicts
+    are stored as they arrive; missing verdicts are counted, and requested again by the next call.
 
     Args:
         answers: The answers of one system.
         judge: A `ModelJudge`, a `CallableJudge`, a `RuleJudge`, or another `Judge`.
         store: Where verdicts are kept.
         measures: Names of the measures that will be computed.
-        claims: Gives the claims of a record; sentences by default.
+        claims: Function that returns the claims of a record; by default its sentences.
         criteria: Criteria of the user, each a name and its wording.
-        replicates: How often each item is judged. The label of most replicates counts.
+        replicates: How often each item is judged. The most frequent label counts.
         max_cost: A model makes no call that could exceed the remaining budget.
-        dry_run: Ask nothing; return the number of items, calls and tokens, and the cost.
+        dry_run: Send nothing; return the number of items, calls, and tokens, and the cost.
         progress: Called with the number of finished items and of all that are judged.
 
     Raises:
@@ -208,8 +210,7 @@ def _items(
     relations = {
         relation
         for measure in answer_measures(measures)
-        if measure.name in SCORES  # others need no verdicts
-        for relation in SCORES[measure.name][1]
+        for relation in RELATIONS.get(measure.name, ())  # others need no verdicts
     } | ({"criterion"} if criteria else set())
     found: dict[str, Item] = {}
     for record in answers:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, Self, TypeAlias
 
@@ -21,10 +22,6 @@ from rankgauge.answers.records import AnswerRecord
 from rankgauge.answers.verdicts import ClaimSet, items_of
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.measures.measure import Measure
-
-__all__ = [
-    "SCORES", "UNITS", "JudgedAnswer", "Score", "relations_of", "score", "units",
-]  # fmt: skip
 
 
 class Ternary(NamedTuple):
@@ -66,9 +63,9 @@ class Score(NamedTuple):
     """The value of a measure for one question.
 
     Attributes:
-        value: The share that certainly has the property; NaN if undefined or not judged at all.
+        value: The value with missing verdicts as "no"; NaN if undefined or not judged at all.
         low: Lower bound over all possible missing verdicts.
-        high: What it is at most.
+        high: Upper bound.
         missing: How many of the verdicts that it needs are missing.
         reason: Why it is undefined; empty if it is defined.
     """
@@ -207,13 +204,16 @@ def _correct(judged: JudgedAnswer) -> Ternary:
     return judged.known("answer-reference")
 
 
-def _context_relevance(judged: JudgedAnswer) -> Score:
+def _relevant(judged: JudgedAnswer) -> Ternary:
+    """Whether each context is relevant to the question."""
     _contexts(judged)
-    return _share(judged.known("context-question", "relevant"))
+    return judged.known("context-question", "relevant")
 
 
-def _context_precision(judged: JudgedAnswer) -> Score:
-    return _share(_useful(judged))
+def _to_the_point(judged: JudgedAnswer) -> Ternary:
+    """Whether each claim of the answer addresses the question."""
+    _answer_claims(judged)
+    return judged.known("answer-question", "relevant")
 
 
 def _context_ap(judged: JudgedAnswer) -> Score:
@@ -234,27 +234,6 @@ def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.i
     return math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
 
 
-def _faithfulness(judged: JudgedAnswer) -> Score:
-    return _share(_supported_by_context(judged))
-
-
-def _contradicted(judged: JudgedAnswer) -> Score:
-    return _share(_contradicted_by_context(judged))
-
-
-def _not_stated(judged: JudgedAnswer) -> Score:
-    return _share(~(_supported_by_context(judged) | _contradicted_by_context(judged)))
-
-
-def _context_recall(judged: JudgedAnswer) -> Score:
-    return _share(_supported_by_context(judged, "reference"))
-
-
-def _answer_relevance(judged: JudgedAnswer) -> Score:
-    _answer_claims(judged)
-    return _share(judged.known("answer-question", "relevant"))
-
-
 def _covered(judged: JudgedAnswer) -> Ternary:
     """Whether the answer supports each claim of the reference; without an answer it does not."""
     count = _reference_claims(judged)
@@ -263,20 +242,12 @@ def _covered(judged: JudgedAnswer) -> Ternary:
     return judged.known("reference-answer")
 
 
-def _completeness(judged: JudgedAnswer) -> Score:
-    return _share(_covered(judged))
-
-
-def _answer_precision(judged: JudgedAnswer) -> Score:
-    return _share(_correct(judged))
-
-
 def _answer_correctness(judged: JudgedAnswer) -> Score:
-    covered = _completeness(judged)
+    covered = _share(_covered(judged))
     if not (judged.record.answer or "").strip() or judged.claims.answer == ():
         # An answer without claims, such as an abstention, covers nothing.
         return Score(0.0, 0.0, 0.0)
-    correct = _answer_precision(judged)
+    correct = _share(_correct(judged))
     low = _harmonic_mean(correct.low, covered.low)
     return Score(low, low, _harmonic_mean(correct.high, covered.high))
 
@@ -293,14 +264,6 @@ def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
     other = ~useful
     by_other = Ternary(support.sure & other.sure, support.possible & other.possible).any()
     return wrong & by_useful, wrong & by_other & ~by_useful
-
-
-def _noise_from_useful(judged: JudgedAnswer) -> Score:
-    return _share(_noise(judged)[0])
-
-
-def _noise_from_others(judged: JudgedAnswer) -> Score:
-    return _share(_noise(judged)[1])
 
 
 def _context_utilization(judged: JudgedAnswer) -> Score:
@@ -321,14 +284,6 @@ def _context_utilization(judged: JudgedAnswer) -> Score:
     return Score(value, low, high)
 
 
-def _self_knowledge(judged: JudgedAnswer) -> Score:
-    return _share(_correct(judged) & ~_supported_by_context(judged))
-
-
-def _hallucination(judged: JudgedAnswer) -> Score:
-    return _share(~(_correct(judged) | _supported_by_context(judged)))
-
-
 def _citation_precision(judged: JudgedAnswer) -> Score:
     """A citation to nothing counts against."""
     citations = judged.record.citations
@@ -339,15 +294,15 @@ def _citation_precision(judged: JudgedAnswer) -> Score:
     return Score(low / len(citations), low / len(citations), high / len(citations))
 
 
-def _citation_recall(judged: JudgedAnswer) -> Score:
-    """Claims of the answer that a cited context supports."""
+def _supported_by_citation(judged: JudgedAnswer) -> Ternary:
+    """Whether a cited context supports each claim of the answer."""
     count = _answer_claims(judged)
     cited = {citation.context for citation in judged.record.citations}
     columns = [n for n, each in enumerate(judged.record.contexts) if each.id in cited]
     if not columns:
-        return _share(_none(count))
+        return _none(count)
     support = judged.matrix("answer-context")
-    return _share(Ternary(support.sure[:, columns], support.possible[:, columns]).any())
+    return Ternary(support.sure[:, columns], support.possible[:, columns]).any()
 
 
 def _nuggets(judged: JudgedAnswer, *, vital: bool, strict: bool) -> Score:
@@ -383,10 +338,6 @@ def _answerable(judged: JudgedAnswer) -> Ternary:
     return judged.known("answerability", "answerable")
 
 
-def _abstention(judged: JudgedAnswer) -> Score:
-    return _share(_abstains(judged))
-
-
 def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
     """Whether the system abstains, for questions that are (not) answerable only."""
     known = _answerable(judged)
@@ -394,7 +345,7 @@ def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
         known = ~known
     if not known.possible[0]:
         raise _Undefined(f"the question is {'not ' if answerable else ''}answerable")
-    found = _abstention(judged)
+    found = _share(_abstains(judged))
     return found if known.sure[0] else Score(math.nan, found.low, found.high)
 
 
@@ -404,66 +355,66 @@ def _criterion(judged: JudgedAnswer, relation: str) -> Score:
     return _share(judged.known(relation, "met"))
 
 
+_Units: TypeAlias = Callable[[JudgedAnswer], Ternary]
 _Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
 
-# Each measure with the relations whose verdicts it needs.
-SCORES: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = MappingProxyType({
-    "ContextRelevance": (_context_relevance, ("context-question",)),
-    "ContextPrecision": (_context_precision, ("reference-context",)),
+_ALL_CLAIMS = ("answer-reference", "answer-context", "reference-context")
+_ABSTENTIONS = ("abstention", "answerability")
+# Measures that are the share of units (claims, contexts, answers) with a property, each with the
+# relations whose verdicts it needs.
+_SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
+    "ContextRelevance": (_relevant, ("context-question",)),
+    "ContextPrecision": (_useful, ("reference-context",)),
+    "ContextRecall": (lambda judged: _supported_by_context(judged, "reference"),
+                      ("reference-context",)),
+    "Faithfulness": (_supported_by_context, ("answer-context",)),
+    "Contradicted": (_contradicted_by_context, ("answer-context",)),
+    "NotStated": (lambda judged: ~(_supported_by_context(judged)
+                                   | _contradicted_by_context(judged)), ("answer-context",)),
+    "AnswerRelevance": (_to_the_point, ("answer-question",)),
+    "Completeness": (_covered, ("reference-answer",)),
+    "AnswerPrecision": (_correct, ("answer-reference",)),
+    "NoiseFromUseful": (lambda judged: _noise(judged)[0], _ALL_CLAIMS),
+    "NoiseFromOthers": (lambda judged: _noise(judged)[1], _ALL_CLAIMS),
+    "SelfKnowledge": (lambda judged: _correct(judged) & ~_supported_by_context(judged),
+                      ("answer-reference", "answer-context")),
+    "Hallucination": (lambda judged: ~(_correct(judged) | _supported_by_context(judged)),
+                      ("answer-reference", "answer-context")),
+    "CitationRecall": (_supported_by_citation, ("answer-context",)),
+    "Abstention": (_abstains, ("abstention",)),
+}  # fmt: skip
+# The others.
+_OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
     "ContextAP": (_context_ap, ("reference-context",)),
-    "ContextRecall": (_context_recall, ("reference-context",)),
-    "Faithfulness": (_faithfulness, ("answer-context",)),
-    "Contradicted": (_contradicted, ("answer-context",)),
-    "NotStated": (_not_stated, ("answer-context",)),
-    "AnswerRelevance": (_answer_relevance, ("answer-question",)),
-    "Completeness": (_completeness, ("reference-answer",)),
-    "AnswerPrecision": (_answer_precision, ("answer-reference",)),
     "AnswerCorrectness": (_answer_correctness, ("answer-reference", "reference-answer")),
-    "NoiseFromUseful": (_noise_from_useful, ("answer-reference", "answer-context",
-                                             "reference-context")),
-    "NoiseFromOthers": (_noise_from_others, ("answer-reference", "answer-context",
-                                             "reference-context")),
     "ContextUtilization": (_context_utilization, ("reference-context", "reference-answer")),
-    "SelfKnowledge": (_self_knowledge, ("answer-reference", "answer-context")),
-    "Hallucination": (_hallucination, ("answer-reference", "answer-context")),
     "CitationPrecision": (_citation_precision, ("citation-context",)),
-    "CitationRecall": (_citation_recall, ("answer-context",)),
-    "Nuggets": (lambda judged: _nuggets(judged, vital=False, strict=False), ("nugget-answer",)),
-    "StrictNuggets": (lambda judged: _nuggets(judged, vital=False, strict=True),
-                      ("nugget-answer",)),
-    "VitalNuggets": (lambda judged: _nuggets(judged, vital=True, strict=False),
-                     ("nugget-answer",)),
-    "StrictVitalNuggets": (lambda judged: _nuggets(judged, vital=True, strict=True),
-                           ("nugget-answer",)),
-    "Abstention": (_abstention, ("abstention",)),
-    "WrongAbstention": (lambda judged: _abstention_if(judged, answerable=True),
-                        ("abstention", "answerability")),
-    "RightAbstention": (lambda judged: _abstention_if(judged, answerable=False),
-                        ("abstention", "answerability")),
-})  # fmt: skip
-
-
-# What the share is of, for measures that are the share of one kind of units.
-UNITS: Mapping[str, Callable[[JudgedAnswer], Ternary]] = MappingProxyType({
-    "ContextRelevance": lambda judged: judged.known("context-question", "relevant"),
-    "ContextPrecision": _useful,
-    "ContextRecall": lambda judged: _supported_by_context(judged, "reference"),
-    "Faithfulness": _supported_by_context,
-    "Contradicted": _contradicted_by_context,
-    "AnswerRelevance": lambda judged: judged.known("answer-question", "relevant"),
-    "Completeness": _covered,
-    "AnswerPrecision": _correct,
-    "Abstention": _abstains,
+    "Nuggets": (partial(_nuggets, vital=False, strict=False), ("nugget-answer",)),
+    "StrictNuggets": (partial(_nuggets, vital=False, strict=True), ("nugget-answer",)),
+    "VitalNuggets": (partial(_nuggets, vital=True, strict=False), ("nugget-answer",)),
+    "StrictVitalNuggets": (partial(_nuggets, vital=True, strict=True), ("nugget-answer",)),
+    "WrongAbstention": (partial(_abstention_if, answerable=True), _ABSTENTIONS),
+    "RightAbstention": (partial(_abstention_if, answerable=False), _ABSTENTIONS),
+}
+# Each measure with the relations whose verdicts it needs.
+RELATIONS: Mapping[str, tuple[str, ...]] = {
+    name: relations for name, (_, relations) in (*_SHARES.items(), *_OTHERS.items())
+}
+# Shares of one kind of units, by the verdicts of one relation: an error of the judge in them can be
+# corrected.
+CORRECTABLE = frozenset({
+    "ContextRelevance", "ContextPrecision", "ContextRecall", "Faithfulness", "Contradicted",
+    "AnswerRelevance", "Completeness", "AnswerPrecision", "Abstention",
 })  # fmt: skip
 
 
 def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
-    """Return whether each unit (claim, context, answer) counts for a measure of `UNITS`.
+    """Return whether each unit (claim, context, answer) counts for a measure that is a share.
 
     There are none if the measure is undefined for the question.
     """
     try:
-        return UNITS[measure.name](judged)
+        return _SHARES[measure.name][0](judged)
     except (_Undefined, _Unjudged):
         return _none(0)
 
@@ -501,7 +452,7 @@ def relations_of(measure: Measure) -> tuple[str, ...]:
     """Return the relations whose verdicts a measure needs; of a criterion with its name."""
     if measure.name == "Criterion":
         return (f"criterion {measure.arguments['name']}",)
-    return SCORES[measure.name][1]
+    return RELATIONS[measure.name]
 
 
 def score(measure: Measure, judged: JudgedAnswer) -> Score:
@@ -520,8 +471,10 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
     try:
         if measure.name == "Criterion":
             found = _criterion(judged, relations[0])
+        elif measure.name in _SHARES:
+            found = _share(_SHARES[measure.name][0](judged))
         else:
-            found = SCORES[measure.name][0](judged)
+            found = _OTHERS[measure.name][0](judged)
     except _Undefined as reason:
         return Score(math.nan, math.nan, math.nan, 0, str(reason))
     except _Unjudged:

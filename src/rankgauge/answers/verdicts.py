@@ -1,4 +1,4 @@
-"""Items to judge and verdicts on them: what measures of answers are computed from.
+"""Claims, items to judge, and verdicts on them: what measures of answers are computed from.
 
 An item is one small question, such as "does this context support this claim?". Its key is a hash of
 its texts, so that equal items of several systems are judged once. A verdict is the answer of a
@@ -11,16 +11,13 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rankgauge.answers.records import AnswerRecord, Context
+from rankgauge.answers.records import AnswerRecord, Citation, Context
+from rankgauge.core.abstention import abstains, split_sentences
 from rankgauge.errors import InputError
-
-__all__ = [
-    "LABELS", "Claim", "ClaimSet", "Item", "Verdict", "counted_labels", "items_of", "quote_occurs",
-]  # fmt: skip
 
 _WORD = re.compile(r"\w+")
 _SUPPORT = ("supported", "contradicted", "not stated")
@@ -50,7 +47,7 @@ class Claim:
 
     Attributes:
         text: The statement.
-        vital: Of a nugget, whether a good answer must have it.
+        vital: Whether a good answer must contain it (for a nugget).
     """
 
     text: str
@@ -84,10 +81,11 @@ class Item:
         subject: The claim, context or answer that is judged.
         target: What it is judged against.
         row: The number of the claim (or context, or citation) in its record, from 0.
-        column: The number of the context; 0 where there is one target.
+        column: The number of the context; 0 if there is only one target.
         name: Of a criterion, its name.
         history: Role and text of the turns before the question, where the question is needed.
-        passages: Of answerability, contexts of the record, which are documents of the collection.
+        passages: For answerability, the contexts of the record, which are documents of the
+            collection.
     """
 
     relation: str
@@ -143,7 +141,7 @@ class Verdict:
 def items_of(
     record: AnswerRecord, claims: ClaimSet, criteria: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Item]:
-    """Yield everything that can be judged of a record, in a fixed order.
+    """Yield all items of a record that can be judged, in a fixed order.
 
     Args:
         record: The record.
@@ -206,10 +204,10 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the label that counts for each key.
 
-    Of several judges, and of several versions of a prompt, that of the last verdict counts; whether
-    the collection can answer is decided by people (verdicts without a prompt), if any. Of each
-    replicate the last verdict counts, and of several replicates the label that most of them have.
-    Where two labels are equally frequent none counts: the verdict is missing.
+    Of several judges, or versions of a prompt, that of the last verdict counts; for answerability,
+    verdicts of people (without a prompt) take precedence. Of each replicate, the last verdict
+    counts, and of several replicates the most frequent label. If two labels are equally frequent,
+    the verdict is missing.
 
     Example:
         >>> labels = ["supported", "not stated", "supported"]
@@ -254,3 +252,52 @@ def quote_occurs(quote: str, text: str) -> bool:
 def _words(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold()
     return f" {' '.join(_WORD.findall(plain))} "
+
+
+_CITATION = re.compile(r"(?<!\s)\s*+\[(\d+(?:\s*,\s*\d+)*)\]")
+_MOST_DIGITS = 9  # of the number of a context
+
+
+def without_marks(sentence: str) -> str:
+    """Return a sentence without citation marks such as ``[1, 2]``.
+
+    Example:
+        >>> without_marks("It rains [2].")
+        'It rains.'
+    """
+    return _CITATION.sub("", sentence)
+
+
+def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
+    """Return the citations ``[1]``, ``[2, 3]`` of an answer; numbers count the contexts from 1.
+
+    If there is no context with a number, the citation has the number as its context.
+
+    Example:
+        >>> cited("It rains [2].", [Context("a", ""), Context("b", "")])
+        (Citation(context='b', text='It rains.'),)
+    """
+    found = []
+    for sentence in split_sentences(answer):
+        text = without_marks(sentence)
+        for mark in _CITATION.finditer(sentence):
+            for digits in map(str.strip, mark.group(1).split(",")):
+                number = int(digits) if len(digits) <= _MOST_DIGITS else 0
+                known = 1 <= number <= len(contexts)
+                to = contexts[number - 1].id if known else f"[{number or digits}]"
+                found.append(Citation(to, text))
+    return tuple(found)
+
+
+def sentence_claims(record: AnswerRecord) -> ClaimSet:
+    """Return the sentences of answer and reference as claims; an abstention has none."""
+
+    def claims(text: str | None) -> tuple[Claim, ...] | None:
+        if text is None:
+            return None
+        if abstains(text):
+            return ()
+        return tuple(Claim(without_marks(sentence)) for sentence in split_sentences(text))
+
+    reference = claims(record.reference)
+    return ClaimSet(claims(record.answer), reference, reference)

@@ -1,11 +1,11 @@
 """Retrievers run over a collection: journal, limits, latency, and comparison of runs."""
 
 from rankgauge.benchmark.benchmark import Benchmark
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison
 from rankgauge.benchmark.exploration import Exploration, Trial, explore
 from rankgauge.benchmark.journal import Response
 from rankgauge.benchmark.latency import Latency, Quantile
-from rankgauge.benchmark.limits import Limits
 from rankgauge.benchmark.plan import BenchmarkPlan, PlannedRetriever
 from rankgauge.benchmark.plan_execution import PlanOutcome, explore_plan, repeat_plan, run_plan
 from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, write_benchmark_run

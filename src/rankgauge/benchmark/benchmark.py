@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.journal import Again
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
-from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number, of_kind
@@ -34,18 +34,19 @@ _LIMITS = "give Limits(concurrency=8, timeout=10)"
 
 
 class Benchmark:
-    """A collection and its judgments, over which retrievers are run and compared.
+    """A collection with judgments, on which retrievers are run and compared.
 
     Args:
-        collection: Documents and queries: a :class:`Collection`, or what :meth:`Collection.load`
-            reads. Nothing if queries are added one by one and retrievers have their documents.
+        collection: Documents and queries: a :class:`Collection`, or anything that
+            :meth:`Collection.load` reads. None if queries are added one by one and retrievers have
+            their own documents.
         qrels: The judgments: anything that :meth:`Qrels.of` takes; those of the collection if
             omitted.
-        k: How many documents are asked for.
-        store: The folder of stored responses: an interrupted run continues from there,
-            and one that was made before is not made again. A temporary one if left out.
-        limits: How retrievers are called, unless :meth:`run` is told otherwise.
-        progress: Whether to show a bar; where standard error is a terminal if left out.
+        k: Number of documents requested per query.
+        store: The folder for responses: an interrupted run resumes, and stored responses are
+            reused. A temporary folder if omitted.
+        limits: Limits of calls, unless :meth:`run` sets others.
+        progress: Whether to show a progress bar; by default if standard error is a terminal.
 
     Example:
         >>> bench = Benchmark(k=3)
@@ -96,12 +97,12 @@ class Benchmark:
         """Add a query.
 
         Args:
-            query_id: Its id; one that is there already is refused.
+            query_id: Its id, which must be new.
             text: What is asked.
             relevant: The ids of the relevant documents, or a mapping of document id to grade.
 
         Raises:
-            InputError: If the id is there already, or anything is of the wrong kind.
+            InputError: If the id exists already, or an argument has the wrong type.
         """
         of_kind("the text of a query", text, str, "give it as text", where=f"query {query_id!r}")
         if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
@@ -144,7 +145,7 @@ class Benchmark:
 
     @property
     def qrels(self) -> Qrels:
-        """The judgments of the queries that are asked."""
+        """The judgments of the queries of the benchmark."""
         return self._truth[0]
 
     @property
@@ -159,7 +160,7 @@ class Benchmark:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Inputs that were left out."""
+        """Notes on inputs that were excluded."""
         found = []
         if self._given is not None:
             bare = [query for query in self._given if query not in self.queries]
@@ -186,32 +187,31 @@ class Benchmark:
         timed: int = _TIMED,
         prices: Mapping[str, float] | None = None,
     ) -> BenchmarkRun:
-        """Ask a retriever every query, and store its responses.
+        """Send every query to a retriever, and store its responses.
 
-        Whatever goes wrong with a query is recorded, see ``failures`` of the result. Interrupted
-        at any moment, it goes on where it stopped when it is called again with the same store.
+        Errors of single queries are recorded in ``failures`` of the result. After an interruption,
+        a call with the same store resumes.
 
         Args:
-            name: What the run is called in tables; one that is there already is replaced.
+            name: The name of the run; an existing run of that name is replaced.
             retriever: An object with ``index`` and ``search`` (:class:`Retriever`), or a callable
                 of a text that returns ids, pairs of id and score, or documents with an id, best
                 first; either may be async. Or a saved run: a :class:`Run`, or the path of its file.
-            settings: What tells this retriever from others, where it does not say so itself. With
-                settings, responses in the store are used again; without, only those of a run that
-                was not finished, and only if its code and the values it uses are the same; code
-                that may read anything else, such as a file, is the same only as one object in one
-                process.
-            limits: How it is called.
-            again: Which queries are asked: those ``missing`` in the store, those and the ``failed``
-                ones, or ``all``. ``resume`` is ``failed`` for a retriever without settings of which
-                you know that its responses in the store are still right: all of them are used.
-            timed: Number of queries that are asked once more after that, one at a time, for the
-                latency; 0 for none.
-            prices: The price of a unit of what the retriever says it uses up (``usage()``), such as
-                ``{"tokens": 2e-8}``.
+            settings: Settings that identify the retriever, if it has none of its own. With
+                settings, stored responses are reused. Without them, only those of an unfinished run
+                are reused, if the code and the values that it uses are the same; code that may read
+                anything else, such as a file, must be the same object in the same process.
+            limits: Limits of calls for this retriever.
+            again: The queries to send: those ``missing`` in the store, also the ``failed`` ones, or
+                ``all``. ``resume`` is ``failed`` for a retriever without settings whose stored
+                responses are all still valid.
+            timed: Number of queries that are sent again, one at a time, to measure latency; 0 for
+                none.
+            prices: The price per unit of the usage that the retriever reports (``usage()``), such
+                as ``{"tokens": 2e-8}``.
 
         Raises:
-            InputError: If there is nothing to ask, the retriever is none, the store cannot be
+            InputError: If there are no queries, the object is not a retriever, the store cannot be
                 written, or another process is writing it.
         """
         if again not in get_args(Again):
@@ -244,7 +244,7 @@ class Benchmark:
     def runner(self, *, timed: int = 50) -> Callable[[str, Any], tuple[Run, float | None]]:
         """A function that runs a retriever and returns its rankings and its median latency.
 
-        For :func:`explore`. Responses are kept in the store; :attr:`runs` is left alone.
+        For :func:`explore`. Responses are kept in the store; :attr:`runs` does not change.
 
         Args:
             timed: Number of queries to time; 0 for none.
@@ -279,19 +279,18 @@ class Benchmark:
         errors: Errors = "refuse",
         jobs: int = 1,
     ) -> BenchmarkComparison:
-        """Compare the runs made so far: quality, latency and cost side by side.
+        """Compare the quality, latency, and cost of the runs so far.
 
         Args:
-            measures: What is shown; the first one is tested. As for :func:`compare` if left out.
-            baseline: The name of the run that the others are compared with; the first if left out.
-            design: How differences are tested, where that is not the first measure by the default
-                test; it names the baseline itself.
-            errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.
+            measures: The measures to show; the first is tested. Default: those of :func:`compare`.
+            baseline: The name of the run that the others are compared with; default: the first.
+            design: The tests, if not the default test of the first measure; it includes the
+                baseline.
+            errors: ``refuse`` runs with failed queries, or count these rankings as ``empty``.
             jobs: As for :func:`compare`.
 
         Raises:
-            InputError: With fewer than two runs, runs over other queries, or failures that are
-                refused.
+            InputError: With fewer than two runs, runs over other queries, or failed queries.
         """
         if baseline is not None and baseline not in self._runs:
             raise UnknownName.of("run", baseline, self._runs)
@@ -318,7 +317,7 @@ def check_prices(prices: Any) -> None:
 
 def _retriever(given: Any) -> Any:
     if isinstance(given, Run | str | os.PathLike):
-        from rankgauge.retrievers.saved_run import SavedRun
+        from rankgauge.retrievers.baselines import SavedRun
 
         return SavedRun(given, missing="empty")
     responses_of(given)  # refuses inputs that are not retrievers before anything is made

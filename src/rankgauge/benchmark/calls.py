@@ -13,19 +13,114 @@ import inspect
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from rankgauge.benchmark.journal import Response, query_key
-from rankgauge.benchmark.limits import Limits, TimeLimit
+from rankgauge.core.arguments import integer, is_number, number
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.base import batches
 from rankgauge.retrievers.event_loop import abandon_blocked_loop, awaited
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import aligned, describe_error, has_index, responses_of
+
+_LONGEST_WAIT = 120.0
+_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the calls of a retriever. Immutable.
+
+    Attributes:
+        concurrency: Maximum number of concurrent calls.
+        rate: Maximum number of calls per second; None for no limit.
+        timeout: Maximum seconds per call; None for no limit. A synchronous callable that does not
+            return is abandoned in its thread and counted, because a thread cannot be killed; so is
+            an event loop that an async callable blocks.
+        index_timeout: Maximum seconds of ``index``; None for no limit. With a limit, it runs in a
+            thread, which is abandoned if it takes longer, and the retriever is skipped.
+        retries: Number of retries of a failed call. Not retried: invalid rankings, errors with
+            ``retryable = False``, and programming errors (TypeError, KeyError, ZeroDivisionError,
+            ...).
+        backoff: Seconds before the first retry, doubled for each further one (at most two minutes);
+            ``retry_after`` of an error takes precedence.
+        batch: Queries per call of ``search`` (default 32; 1 with a timeout), or of a callable that
+            takes a list of texts and returns a list of rankings.
+        stop_after: Number of consecutive failures after which the run ends; None for no limit.
+
+    Raises:
+        InputError: For an invalid number.
+
+    Example:
+        >>> Limits(concurrency=8, timeout=2.5).retries
+        2
+    """
+
+    concurrency: int = 1
+    rate: float | None = None
+    timeout: float | None = None
+    index_timeout: float | None = None
+    retries: int = 2
+    backoff: float = 0.5
+    batch: int | None = None
+    stop_after: int | None = 20
+
+    def __post_init__(self) -> None:
+        integer("concurrency", self.concurrency)
+        integer("retries", self.retries, least=0)
+        number("backoff", self.backoff)
+        for name in ("batch", "stop_after"):
+            if getattr(self, name) is not None:
+                integer(name, getattr(self, name))
+        for name in ("rate", "timeout", "index_timeout"):
+            if getattr(self, name) is not None:
+                number(name, getattr(self, name), above=True)
+
+    def wait(self, attempts: int, error: BaseException | None) -> float:
+        """Seconds to wait before the next attempt, after this many."""
+        delay = getattr(error, "retry_after", None)
+        if is_number(delay) and delay is not None and delay >= 0:
+            return min(float(delay), _LONGEST_WAIT)
+        return float(min(self.backoff * 2.0 ** (attempts - 1), _LONGEST_WAIT))
+
+    def record(self) -> Mapping[str, Any]:
+        """The limits that are set, as plain values."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
+    """A call took longer than it may."""
+
+
+def call_within(seconds: float | None, call: Callable[[], object]) -> None:
+    """Make a call in a thread, abandoned with TimeLimit if it takes longer."""
+    if seconds is None:
+        call()
+        return
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - it is raised below, in the other thread
+            failed.append(error)
+        finally:
+            over.set()
+
+    end = time.monotonic() + seconds
+    threading.Thread(target=work, daemon=True).start()
+    while not over.wait(max(0.0, min(_POLL, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            abandon_blocked_loop()
+            raise TimeLimit
+    if failed:
+        raise failed[0]
+
 
 _BATCH = 32
 _AHEAD = 8
@@ -80,6 +175,8 @@ def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
 
 
 def _outcome(ranking: Any, k: int) -> Hits | _Unusable:
+    if isinstance(ranking, _Unusable):
+        return ranking
     try:
         return hits_of(ranking, k)
     except _INTERRUPTS:
@@ -94,25 +191,16 @@ def _unusable(error: BaseException) -> _Unusable:
     return _Unusable(describe_error(error), "error")
 
 
-def _read_out(found: Any, k: int) -> Any:
-    """What was found, with rankings that are made only while they are read."""
-    if type(found) is list and any(isinstance(one, Iterator) for one in found):
-        return [_read(one, k) if isinstance(one, Iterator) else one for one in found]
-    return found
-
-
-def _read(ranking: Iterator[Any], k: int) -> Any:
+def _read_out(ranking: Any, k: int) -> Any:
+    """A ranking, read if it is made only while it is read."""
+    if not isinstance(ranking, Iterator):
+        return ranking
     try:
         return listed_hits(ranking, k)
     except _INTERRUPTS:
         raise
     except BaseException as error:  # noqa: BLE001 - it may fail as any code may
-        return _failing(error)
-
-
-def _failing(error: BaseException) -> Iterator[Any]:
-    raise error
-    yield
+        return _unusable(error)
 
 
 class _Result(NamedTuple):
@@ -132,7 +220,8 @@ def _called(
         found = search(task.queries, k)
         if inspect.isawaitable(found):
             found = awaited(found, given_up)
-        found = _read_out(found, k)
+        if type(found) is list:
+            found = [_read_out(one, k) for one in found]
         seconds = time.perf_counter() - start
         return _Result(_outcomes(found, len(task.queries), k), None, seconds)
     except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
@@ -17,9 +16,81 @@ from rankgauge.data.run import Run
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse_all
-from rankgauge.rendering.plot_drawing import Plot
+from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
+
+_LOG = 20
+
+
+@dataclass(frozen=True)
+class ParetoPoint:
+    """How good something is, and how long it takes."""
+
+    name: str  # what it is
+    quality: float  # the mean of a measure
+    latency: float  # seconds a query
+
+
+def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple[ParetoPoint, ...]:
+    """The points that no other is at least as good as in both and better than in one.
+
+    Example:
+        >>> rows = [("a", 0.5, 0.1), ("b", 0.6, 0.2), ("c", 0.5, 0.3)]
+        >>> [point.name for point in pareto_front(ParetoPoint(*row) for row in rows)]
+        ['a', 'b']
+    """
+    sign = -1 if lower else 1
+    known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
+    front: list[ParetoPoint] = []
+    # Fastest first, of equally fast ones the best: one is on it if it beats all that are faster.
+    for point in sorted(known, key=lambda p: (p.latency, -sign * p.quality)):
+        last = front[-1] if front else None
+        same = last and (last.latency, last.quality) == (point.latency, point.quality)
+        if last is None or same or sign * point.quality > sign * last.quality:
+            front.append(point)
+    return tuple(front)
+
+
+def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = False) -> Plot:
+    """Quality over latency, the front joined by a line (needs ``rankgauge[plots]`` to be shown)."""
+    front = pareto_front(points, lower=lower)
+    if not front:
+        raise InputError(
+            "no configuration has a quality and a latency", where="plot of the Pareto front",
+            fix="measure how long each query takes",
+        )  # fmt: skip
+    fast = min(p.latency for p in front)
+    known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
+    others = [p for p in known if p not in front]
+    series = [_series("on the front", front)]
+    if others:
+        series.append(_series("others", others))
+    panel = Panel(
+        "points",
+        tuple(series),
+        across="milliseconds a query",
+        down=measure,
+        log=fast > 0 and max(p.latency for p in known) / fast > _LOG,
+    )
+    text = "; ".join(f"{p.name}: {p.quality:.3f} in {p.latency * 1000:.3g} ms" for p in front)
+    return Plot(
+        "pareto",
+        f"{measure} and latency of {many(len(known), 'configuration')}",
+        f"Points. On the front, fastest first: {text}.",
+        (panel,),
+        "On the front: no other is at least as good in both, and better in one.",
+    )
+
+
+def _series(name: str, points: Sequence[ParetoPoint]) -> Series:
+    return Series(
+        name,
+        tuple(p.quality for p in points),
+        tuple(p.latency * 1000 for p in points),
+        texts=tuple(p.name for p in points),
+    )
+
 
 _SCHEMA = "rankgauge/benchmark/1"
 # Above this many hits, runs are evaluated in blocks and never held whole.
@@ -31,14 +102,14 @@ _ASIDE = frozenset({"versions"})
 
 @dataclass(frozen=True)
 class BenchmarkComparison(Result):
-    """What :meth:`Benchmark.compare` found.
+    """Result of :meth:`Benchmark.compare`.
 
     Attributes:
         comparison: The runs by quality: means, differences, intervals, p-values, sentences.
         runs: The runs, in the same order, with latency, index and cost.
         pareto: Names of the runs that no other run beats in both quality and latency (p50); empty
             where latency was not measured.
-        notes: What was seen when they were run.
+        notes: Observations during the runs.
     """
 
     _schema = _SCHEMA
@@ -49,7 +120,7 @@ class BenchmarkComparison(Result):
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """Measures down and runs across, as :meth:`Comparison.table`."""
+        """Return the means, with a row for each measure and a column for each run."""
         return self.comparison.table()
 
     def cost_table(self) -> Table:

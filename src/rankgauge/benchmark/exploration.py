@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rankgauge.benchmark.comparison import before_after
-from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
+from rankgauge.benchmark.comparison import ParetoPoint, before_after, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number, number
@@ -40,10 +39,10 @@ class Trial:
     """One configuration that was tried.
 
     Attributes:
-        name: What it is called: ``before``, or its number.
+        name: ``before``, or its number.
         configuration: Its settings.
         value: The mean over the tuning queries; NaN if it failed.
-        latency: Seconds a query; None if that was not measured.
+        latency: Seconds per query; None if not measured.
         seconds: How long it took to build and run.
         error: The error message; empty if there is none.
     """
@@ -56,7 +55,7 @@ class Trial:
     error: str = ""
 
     def differs(self, other: Mapping[str, Any]) -> tuple[str, ...]:
-        """The settings in which it is another configuration."""
+        """The settings that differ from another configuration."""
         mine = self.configuration
         names = dict.fromkeys([*mine, *other])
         return tuple(n for n in names if (n in mine, mine.get(n)) != (n in other, other.get(n)))
@@ -64,27 +63,27 @@ class Trial:
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Result):
-    """Configurations side by side: chosen on some queries, tested on others.
+    """Configurations compared: chosen on some queries, tested on others.
 
-    Made by :func:`explore`. Shows itself as a table in a notebook.
+    Returned by :func:`explore`.
 
     Attributes:
-        measure: What was searched for.
+        measure: The measure that was optimized.
         method: ``grid`` or ``optuna``.
-        trials: What was tried, in this order.
-        points: How many configurations the space has.
-        best: The best trial by the tuning queries; of equals the first.
-        before: The configuration of today; None if none was given, or it failed.
+        trials: The configurations tried, in this order.
+        points: Number of configurations in the space.
+        best: The best trial on the tuning queries; the first if there are several.
+        before: The current configuration; None if none was given, or it failed.
         values: The means of ``best`` and ``before`` over the test queries.
-        tuning: The queries it was chosen on.
-        test: The other judged queries.
-        seed: What decided which are which.
-        runs: The runs of ``best`` and ``before``, of the test queries.
+        tuning: The tuning queries.
+        test: The test queries.
+        seed: The seed of the split.
+        runs: The runs of ``best`` and ``before`` for the test queries.
         qrels: The judgments of the test queries.
-        comparison: The two compared on the test queries; None if they are the same, or there are
-            too few queries.
-        sentences: What was done, and the result.
-        warnings: What speaks against it.
+        comparison: The comparison of the two on the test queries; None if they are the same, or
+            there are too few queries.
+        sentences: The procedure and the result.
+        warnings: Limitations.
         settings: The names of the settings that were searched.
     """
 
@@ -107,12 +106,12 @@ class Exploration(Result):
 
     @property
     def lower(self) -> bool:
-        """Whether the measure is better the lower it is."""
+        """Whether lower values of the measure are better."""
         return self.measure.declaration.better == "lower"
 
     @property
     def pareto(self) -> tuple[Trial, ...]:
-        """The trials that none is at least as good as in both, and better than in one.
+        """The trials that no other one beats in both quality and latency.
 
         By quality on the tuning queries and latency; fastest first. Empty without latencies.
         """
@@ -140,10 +139,10 @@ class Exploration(Result):
 
     @property
     def untried(self) -> tuple[Mapping[str, Any], ...]:
-        """The configurations one setting away from ``before`` or ``best`` that would tell.
+        """The untried configurations that differ from ``before`` or ``best`` in one setting.
 
-        Each has one setting of ``before`` as it is in ``best``, or one of ``best`` as it was
-        before; those that were tried are left out. Empty if the two differ in one setting or none.
+        Each has one setting of ``before`` as in ``best``, or one of ``best`` as in ``before``.
+        Empty if the two differ in at most one setting.
         """
         if self.before is None:
             return ()
@@ -161,7 +160,7 @@ class Exploration(Result):
         return tuple(found)
 
     def table(self) -> Table:
-        """One line for each trial, the best first, with the sentences below."""
+        """Return a row for each trial, best first, with the sentences below."""
         sign = 1 if self.lower else -1
         order = sorted(
             self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value)
@@ -197,9 +196,9 @@ class Exploration(Result):
             yield f"failed: {trial.error:.80}"
 
     def ablation(self) -> Table:
-        """The neighbours of the best that were tried: one setting changed, all others as they are.
+        """Return the configurations tried that differ from the best one in a single setting.
 
-        The effect of a setting next to the best one only: next to others it may differ.
+        It shows the effects of settings for the best configuration; they may differ for others.
         """
         rows: list[tuple[Cell, ...]] = []
         seen: set[str] = set()
@@ -234,7 +233,7 @@ class Exploration(Result):
     def diagnoses(
         self, collection: Collection | None = None, *, k: int = 5
     ) -> tuple[Diagnosis, Diagnosis]:
-        """Why ``before`` and ``best`` are as they are, on the test queries.
+        """Return the diagnoses of ``before`` and ``best`` on the test queries.
 
         Args:
             collection: The texts; see :func:`diagnose`.
@@ -297,35 +296,35 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
 ) -> Exploration:
     """Try configurations, choose the best on some queries, and test it on the others.
 
-    The judged queries are split in two, by SHA-256 of seed and id. Every configuration is measured
-    on the tuning queries. On the test queries only two are: the best, and the one of today. So the
-    value that is reported is not that of the luckiest.
+    The judged queries are split in two, by SHA-256 of seed and id. Every configuration is evaluated
+    on the tuning queries. Only the best and the current one are evaluated on the test queries, so
+    that the reported value is not biased by the choice.
 
-    What was tried is kept when the budget is over or Ctrl-C is pressed. A configuration that fails
-    is kept with its error.
+    Results so far are returned when the budget is used up or Ctrl-C is pressed. A configuration
+    that fails is recorded with its error.
 
     Args:
-        build: From a configuration (setting to value) to a retriever, indexed or not.
-        run: From a name and a retriever to its run over all queries and its latency in seconds a
-            query, or None. What it opens it closes.
+        build: Function from a configuration (setting to value) to a retriever, indexed or not.
+        run: Function from a name and a retriever to its run over all queries, and its latency in
+            seconds per query or None. It must close what it opens.
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        space: Setting to the values that are tried.
-        measure: What is searched for.
+        space: The values to try for each setting.
+        measure: The measure to optimize.
         method: ``grid`` tries every combination, the last setting changing fastest; ``optuna``
-            proposes what looks promising (needs ``rankgauge[tuning]``; TPE: Bergstra et al.,
-            Algorithms for Hyper-Parameter Optimization, NeurIPS 2011).
-        trials: The most configurations of the space that are tried.
-        budget: Seconds; after these no other configuration is begun.
+            proposes promising ones (needs ``rankgauge[tuning]``; TPE: Bergstra et al., Algorithms
+            for Hyper-Parameter Optimization, NeurIPS 2011).
+        trials: Maximum number of configurations.
+        budget: Seconds after which no other configuration is started.
         tuning_share: The share of the judged queries to choose on.
-        seed: Any whole number: it decides the split, and what Optuna proposes.
-        start: The configuration of today. It is tried first, and the best is compared with it.
+        seed: Seed of the split, and of Optuna.
+        start: The current configuration. It is tried first, and the best is compared with it.
             Settings that are not in the space are the same in all configurations.
 
     Raises:
-        InputError: If there is nothing to choose from, fewer than two judged queries, or if no
+        InputError: If the space is empty, there are fewer than two judged queries, or no
             configuration could be run.
-        MissingExtra: If Optuna is asked for and not installed.
-        UnknownName: For a measure or method nobody knows.
+        MissingExtra: If Optuna is needed and not installed.
+        UnknownName: For an unknown measure or method.
 
     Example:
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(40)}

@@ -12,21 +12,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
+from rankgauge.benchmark.code_hash import code_fingerprint
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits
+from rankgauge.retrievers.protocol import settings_of
 
 RESPONSES, HEAD = "responses.jsonl", "run.json"
 _EARLIER = "responses-earlier.jsonl"
@@ -43,13 +47,13 @@ class Response(NamedTuple):
 
     Attributes:
         query: Its id.
-        key: What the query is, by id and content: a hash of both.
-        hits: What was retrieved; None if nothing usable was returned.
+        key: A hash of the id and the content of the query.
+        hits: The documents retrieved; None if the response is not valid.
         error: The error message; empty if there is none.
         kind: ``""`` without an error, else ``error`` (the retriever raised), ``timeout`` or
             ``response`` (what it returned is not a ranking).
-        seconds: How long the last attempt took; of a batch, each query's share of it.
-        attempts: How often it was asked.
+        seconds: Duration of the last attempt; for a batch, the share of each query.
+        attempts: Number of attempts.
     """
 
     query: str
@@ -408,3 +412,97 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
         fix="make room, or name a store in a folder that may be written to; then run it again: it "
         "goes on where it stopped",
     )  # fmt: skip
+
+
+Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a retriever is."""
+
+    # Its settings as plain values; without any, the name of the callable and the run. What its code
+    # is, :func:`code_fingerprint` says.
+    settings: Mapping[str, Any]
+    declared: bool  # whether it, or the caller, declared settings
+    word: str  # a readable word that can be part of a file name
+
+
+def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Identity:
+    """Return what a retriever declares, together with the settings that the caller gives.
+
+    Example:
+        >>> identify(len, {"model": "e5"}, "dense").settings
+        {'model': 'e5'}
+        >>> identify(lambda text: [], None, "mine").declared
+        False
+    """
+    named = retriever if hasattr(retriever, "__qualname__") else type(retriever)
+    name = f"{named.__module__}.{named.__qualname__}"
+    own = settings_of(retriever)
+    if own is None and settings is None:
+        return Identity({"callable": name, "run": run}, declared=False, word=_word(name))
+    try:
+        text = json.dumps({**(own or {}), **(settings or {})}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the settings of the retriever are no plain values: {error}", where=name,
+            fix="give text, finite numbers, lists and mappings of them",
+        ) from None  # fmt: skip
+    plain = json.loads(text)
+    return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
+
+
+def _word(name: str) -> str:
+    last = name.replace(".<lambda>", "lambda").rpartition(".")[2]
+    return re.sub(r"[^A-Za-z0-9]+", "-", last).strip("-")[:40].lower() or "retriever"
+
+
+class Reuse:
+    """Decides whether the responses in an open journal may be used again.
+
+    The journal of a retriever with settings has only responses of the same settings: all are used.
+    Without settings they are used if the run was not finished and the code is the same, else set
+    aside; ``again="resume"`` uses them all the same.
+
+    Attributes:
+        code: The digest of the code; empty for a retriever with settings.
+        reason: Why responses are used again.
+        remark: Why they are not; empty if they are, or there were none.
+    """
+
+    def __init__(self, retriever: Any, journal: Journal, again: Again, *, declared: bool) -> None:
+        self._retriever, self._journal, self._declared = retriever, journal, declared
+        self.code = self.remark = self._first = ""
+        self.reason = "same settings (declared)"
+        if declared:
+            return
+        found = code_fingerprint(retriever)
+        self.code = self._first = found.digest
+        resumed = again == "resume"
+        self.reason = 'asked for (again="resume")' if resumed else "unfinished run of the same code"
+        if resumed:
+            journal.take_back()
+        elif journal.resumed:
+            known = journal.head.get("code") or []
+            why = ""
+            if found.digest not in known:
+                why = "its code, or a value that it uses, is not the same as before"
+                if found.opaque:
+                    why = f"it uses {found.opaque}, which cannot be compared between processes"
+            elif journal.head.get("finished") and again == "missing":
+                why = "it declares no settings, and the run was finished"
+            if not why:
+                self._first = known[0]
+                return
+            journal.set_aside()
+            self.remark = (
+                f"every query was asked anew: {why}; give it settings, or use "
+                'again="resume" (--resume) where the earlier responses are right'
+            )
+
+    def note_code(self, *, changed: bool = False) -> None:
+        """Record the hash of the code before and after: queries may have changed its values."""
+        if not self._declared:
+            now = code_fingerprint(self._retriever).digest if changed else self.code
+            self._journal.note(code=[self._first, now])

@@ -15,12 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.calls import ask
+from rankgauge.benchmark.calls import Limits, ask
 from rankgauge.benchmark.journal import Response
-from rankgauge.benchmark.limits import Limits
 from rankgauge.benchmark.progress import Progress
+from rankgauge.core.files import write_atomically
 from rankgauge.corpus.collection import Query
-from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import has_index
 
 _LEVEL = 0.95
@@ -31,8 +30,8 @@ class Quantile:
     """A quantile of latencies with its 95% interval, in seconds.
 
     Attributes:
-        value: The quantile: the smallest latency that at least this share does not pass.
-        low: The lower end of the interval; NaN where there are too few queries for one.
+        value: The smallest latency that at least this share of the queries does not exceed.
+        low: The lower end of the interval; NaN with too few queries.
         high: The upper end.
     """
 
@@ -45,13 +44,13 @@ class Quantile:
 class Latency:
     """Latency of a retriever for single queries.
 
-    Intervals are those of order statistics (binomial): they assume nothing of the distribution
-    but that queries are independent.
+    Intervals are based on order statistics (binomial), and assume only that queries are
+    independent.
 
     Attributes:
-        seconds: Query id to seconds, in the order they were asked.
+        seconds: Query id to seconds, in the order of the calls.
         failures: Queries that failed; they have no latency.
-        warmup: Queries asked before, which were not timed.
+        warmup: Queries sent before, which were not timed.
 
     Source:
         J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, 2.2.
@@ -75,17 +74,17 @@ class Latency:
 
     @property
     def p95(self) -> Quantile | None:
-        """The 95th percentile; None below 20 queries, where it would be the slowest of all."""
+        """The 95th percentile; None for fewer than 20 queries."""
         return self.quantile(0.95)
 
     @property
     def p99(self) -> Quantile | None:
-        """The 99th percentile; None below 100 queries, where it would be the slowest of all."""
+        """The 99th percentile; None for fewer than 100 queries."""
         return self.quantile(0.99)
 
     @property
     def throughput(self) -> float:
-        """Queries a second, one after the other; NaN if nothing was timed."""
+        """Queries per second, one after the other; NaN if nothing was timed."""
         whole = math.fsum(self.seconds.values())
         return len(self.seconds) / whole if whole > 0 else math.nan
 
@@ -125,17 +124,14 @@ class Latency:
             InputError: If it cannot be written.
         """
         import csv
+        import io
 
-        try:
-            with Path(path).open("w", encoding="utf-8", newline="") as stream:
-                writer = csv.writer(stream, lineterminator="\n")
-                writer.writerow(("query", "latency"))
-                writer.writerows(self.seconds.items())
-        except OSError as error:
-            raise InputError(
-                f"cannot be written: {error.strerror}", where=str(path),
-                fix="check that the folder is there and may be written to",
-            ) from None  # fmt: skip
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(
+            [("query", "latency"), *self.seconds.items()]
+        )
+        with write_atomically(path) as stream:
+            stream.write(text.getvalue().encode())
 
 
 @lru_cache(maxsize=64)

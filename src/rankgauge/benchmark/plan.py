@@ -7,7 +7,6 @@ import importlib
 import inspect
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,11 +14,12 @@ from typing import Any
 
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark, check_prices
+from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.code_hash import remember_arguments
-from rankgauge.benchmark.limits import Limits
 from rankgauge.core.arguments import integer
+from rankgauge.core.files import read_toml
 from rankgauge.corpus.collection import Collection
-from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import parse_all
 from rankgauge.retrievers.protocol import describe_error
 
@@ -48,10 +48,10 @@ class PlannedRetriever:
         name: What its run is called.
         type: One of the words in ``rankgauge.retrievers.TYPES``, or ``python``.
         options: The options of that type.
-        limits: How it may be driven, where that differs from the others.
+        limits: Its own limits, if any.
         prices: The price of a unit of its usage.
         settings: Settings that identify it; for ``python`` only.
-        part: Whether it is only a part of others, and not run itself.
+        part: Whether it is only part of other retrievers, and not run on its own.
     """
 
     name: str
@@ -65,7 +65,7 @@ class PlannedRetriever:
 
 @dataclass(frozen=True)
 class BenchmarkPlan:
-    """What is run over what, read from a file.
+    """A benchmark described in a file: collection, retrievers, and limits.
 
     .. code-block:: toml
 
@@ -87,14 +87,14 @@ class BenchmarkPlan:
     Attributes:
         path: The file; paths in it are relative to its folder.
         collection: How the collection is loaded: the arguments of :meth:`Collection.load`.
-        retrievers: Those that are run or are part of others, in the order of the file.
+        retrievers: The retrievers, including parts of others, in the order of the file.
         k: How many documents are asked for.
         store: The folder where responses are kept.
-        measures: What is shown; the first is tested.
+        measures: The measures to show; the first is tested.
         baseline: The run that others are compared with; the first if empty.
-        timed: How many queries are timed.
-        limits: How retrievers may be driven.
-        explore: Which configurations of a retriever are tried, see :func:`explore_plan`.
+        timed: Number of queries to time.
+        limits: Limits of calls.
+        explore: The configurations to try, see :func:`explore_plan`.
     """
 
     path: Path
@@ -117,7 +117,7 @@ class BenchmarkPlan:
 
         Raises:
             FormatError: If the file is not valid TOML, or a key is missing or of the wrong kind.
-            UnknownName: For a key or a type that nobody knows, with the nearest ones.
+            UnknownName: For an unknown key or type, with the most similar ones.
         """
         place = Path(path)
         if place.is_dir():
@@ -131,28 +131,18 @@ class BenchmarkPlan:
                 measures=("nDCG@10", "R@5", "P@5", "RR"),
                 store=place.resolve().with_name(f"{place.resolve().name}.runs"),
             )
-        try:
-            data = tomllib.loads(place.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(
-                f"cannot be read: {error.strerror}", where=str(path),
-                fix="name a file that is there",
-            ) from None  # fmt: skip
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FormatError(
-                f"not valid TOML: {error}", path=str(path), fix="fix the line it names"
-            ) from None
+        data = read_toml(path, missing="name a file that is there", fix="fix the line it names")
         with _in_file(place):
             return _PlanReader(place).plan(data)
 
     def load(
         self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
     ) -> Benchmark:
-        """The benchmark, with its collection loaded.
+        """Return the benchmark, with its collection loaded.
 
         Args:
             store: Another folder for the responses.
-            progress: Whether to show how far a run has come.
+            progress: Whether to show a progress bar.
         """
         given = dict(self.collection)
         collection = Collection.load(given.pop("source"), **given)
@@ -195,33 +185,14 @@ class BenchmarkPlan:
         """
         return _nested_settings(self, name, ())
 
-    def make(self, table: Mapping[str, Any], bench: Benchmark) -> Any:
-        """The retriever that a table describes.
-
-        Raises:
-            FormatError: For options that do not fit.
-        """
-        return _PlanBuilder(self, bench).table(table)
-
     def check(self) -> None:
-        """Refuse unknown types and options of all retrievers before any is made.
+        """Raise an error for unknown types and options of all retrievers before any is created.
 
         Raises:
             UnknownName: With the place in the plan, and the nearest names.
         """
         for one in self.retrievers:
             _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
-
-    def builder(self, bench: Benchmark) -> Callable[[str], Any]:
-        """A function that makes the retriever of a name; a part of several is made once.
-
-        Only the part of a chunked one is made for it alone: it holds chunks. The function raises
-        FormatError for options that do not fit, and for parts that go in a circle.
-
-        Args:
-            bench: The benchmark that they are run over; some are made from its judgments.
-        """
-        return _PlanBuilder(self, bench).named
 
 
 @contextlib.contextmanager
@@ -392,8 +363,12 @@ def _circle(path: Path, names: Iterable[str]) -> FormatError:
     )  # fmt: skip
 
 
-class _PlanBuilder:
-    """Makes the objects of a plan, each once."""
+class PlanBuilder:
+    """Makes the retrievers of a plan; a part of several is made once.
+
+    Only the part of a chunked one is made for it alone: it holds chunks. FormatError is raised for
+    options that do not fit, and for parts that go in a circle.
+    """
 
     def __init__(
         self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()
@@ -405,6 +380,7 @@ class _PlanBuilder:
         self._making = list(making)
 
     def named(self, name: str, by: str = "retrievers") -> Any:
+        """The retriever of this name."""
         if name in self._made:
             return self._made[name]
         if name not in self._planned:
@@ -421,13 +397,10 @@ class _PlanBuilder:
             self._making.pop()
         return self._made[name]
 
-    def table(self, table: Mapping[str, Any]) -> Any:
-        return self.value("", table, "explore")
-
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self._plan.path, kind, options, where)
         # What takes in chunks cannot hold the documents besides: its parts are its own.
-        maker = _PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        maker = PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CUT else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _CALLS:
             return self._imported(made, where)

@@ -15,8 +15,8 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
-from rankgauge.benchmark.plan import BenchmarkPlan
-from rankgauge.benchmark.reuse import Again
+from rankgauge.benchmark.journal import Again
+from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.data.fingerprints import fingerprint
@@ -32,7 +32,7 @@ class PlanOutcome:
 
     Attributes:
         bench: The benchmark with its runs.
-        failed: Why retrievers could not be run at all, by name.
+        failed: Retrievers that could not be run, each with the reason.
     """
 
     bench: Benchmark
@@ -52,11 +52,11 @@ def run_plan(
 
     Args:
         plan: The plan.
-        only: Names of the retrievers that are run; all of the plan if left out.
-        again: Which queries are asked, as for :meth:`Benchmark.run`.
+        only: Names of the retrievers to run; default: all of the plan.
+        again: The queries to send, as for :meth:`Benchmark.run`.
         store: Another folder for the responses.
-        timed: How many queries are timed, where not as the plan says.
-        progress: Whether to show how far it has come.
+        timed: Number of queries to time; default: that of the plan.
+        progress: Whether to show a progress bar.
 
     Raises:
         InputError: If the collection cannot be loaded, or no query has judgments.
@@ -64,12 +64,12 @@ def run_plan(
     chosen = plan.chosen(only)
     plan.check()
     bench = plan.load(store=store, progress=progress)
-    build = plan.builder(bench)
+    builder = PlanBuilder(plan, bench)
     built: dict[str, Any] = {}
     failed: dict[str, RankgaugeError] = {}
     for planned in chosen:
         try:
-            built[planned.name] = build(planned.name)
+            built[planned.name] = builder.named(planned.name)
         except (FormatError, UnknownName):
             raise  # an error of the plan: nothing runs before it is fixed
         except RankgaugeError as error:
@@ -102,10 +102,10 @@ def repeat_plan(
 
     Args:
         plan: The plan.
-        first: What was made before; it counts as the first time.
-        times: How often in all.
+        first: The first outcome.
+        times: Total number of runs, including the first.
         measure: The measure whose values are compared.
-        errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.
+        errors: ``refuse`` runs with failed queries, or count these rankings as ``empty``.
 
     Returns:
         A sentence for each retriever.
@@ -158,7 +158,7 @@ def explore_plan(
 
         [explore]
         retriever = "passages"     # the configuration of today is what is in the plan
-        measure = "nDCG@10"        # the first of the plan if left out
+        measure = "nDCG@10"        # the first of the plan if omitted
         method = "optuna"          # or "grid", which tries them all
         budget = 600               # seconds
 
@@ -167,22 +167,22 @@ def explore_plan(
         "retriever.k1" = [0.9, 1.2]
         roll_up = ["max", "sum"]
 
-    Names in the space are options of that retriever, dotted where they lie in a part of it; in
-    a list of parts by number, as in ``"of.0.k1"``. What the plan leaves to its default is today
-    what the default is.
+    Names in the space are options of that retriever, with dots for nested options and numbers for
+    list items, as in ``"of.0.k1"``. The current configuration consists of the options in the plan
+    and the defaults.
 
     Args:
         plan: The plan.
         store: Another folder for the responses.
-        timed: How many queries are timed with each configuration; 0 for none.
-        progress: Whether to show how far each run has come.
+        timed: Number of queries to time with each configuration; 0 for none.
+        progress: Whether to show progress bars.
 
     Returns:
         The result of the search, and the benchmark with its collection.
 
     Raises:
         FormatError: If the table is missing, or does not fit the retriever.
-        UnknownName: For a key, a retriever or an option nobody knows.
+        UnknownName: For an unknown key, retriever, or option.
     """
     settings = plan.explore
     for key in settings:
@@ -209,7 +209,7 @@ def explore_plan(
         table = copy.deepcopy(today)
         for setting, value in configuration.items():
             _write(table, setting, value)
-        return plan.make(table, bench)
+        return PlanBuilder(plan, bench).value("", table, "explore")
 
     found = explore(
         build,

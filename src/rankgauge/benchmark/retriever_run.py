@@ -14,12 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.calls import ask
-from rankgauge.benchmark.journal import Journal, Response, query_key
+from rankgauge.benchmark.calls import Limits, TimeLimit, ask, call_within
+from rankgauge.benchmark.journal import Again, Journal, Response, Reuse, identify, query_key
 from rankgauge.benchmark.latency import Latency, measure_latency, used
-from rankgauge.benchmark.limits import Limits, TimeLimit, call_within
 from rankgauge.benchmark.progress import busy, shown
-from rankgauge.benchmark.reuse import Again, Reuse, identify
 from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, TallyCounter, is_to
 from rankgauge.core.arguments import is_number
 from rankgauge.core.provenance import versions

@@ -39,14 +39,14 @@ _MOST = 0.5
 
 @dataclass(frozen=True)
 class Failure:
-    """A query without a usable response.
+    """A query without a valid response.
 
     Attributes:
         query: Its id.
         kind: ``error`` (the retriever raised), ``timeout``, or ``response`` (what it returned is
             no ranking).
         error: The error message.
-        attempts: How often it was asked.
+        attempts: Number of attempts.
     """
 
     query: str
@@ -57,19 +57,19 @@ class Failure:
 
 @dataclass(frozen=True)
 class Tally:
-    """What was seen in the responses.
+    """Counts of the responses of a retriever.
 
     Attributes:
-        queries: How many were to be asked.
-        reused: Responses that were in the journal before.
-        failed: Queries without a usable response.
-        missing: Queries that were not asked: too many had failed in a row.
-        empty: Queries for which nothing was found.
-        repeated: Hits on a document that was before in the same ranking; left out.
-        beyond: Hits below k; left out.
+        queries: Number of queries.
+        reused: Responses reused from the journal.
+        failed: Queries without a valid response.
+        missing: Queries that were not sent after too many consecutive failures.
+        empty: Queries with no results.
+        repeated: Duplicate documents in a ranking; removed.
+        beyond: Hits below k; removed.
         unknown: Hits on a document that the collection does not have; they keep their rank, and
             count as not relevant.
-        ascending: Queries whose scores rose from hit to hit, in the original order.
+        ascending: Queries whose scores ascend in the original order.
         hits: Hits that were kept.
     """
 
@@ -129,15 +129,15 @@ class Tally:
 
 @dataclass(frozen=True)
 class IndexCost:
-    """What indexing took.
+    """Cost of indexing.
 
     Attributes:
-        seconds: By the clock; of parts that were indexed before, what they took then.
-        size: Bytes of the index, where the retriever says it.
-        peak: Bytes of memory at the peak of indexing, beyond what the process held before; None
-            where the system does not tell, or parts were indexed before.
-        recall: What approximate search finds of what exact search finds, where the retriever
-            says it (``recall``).
+        seconds: Wall-clock time, including that of parts that were indexed earlier.
+        size: Bytes of the index, if the retriever reports it.
+        peak: Peak memory of indexing in bytes, beyond that of the process before; None if unknown,
+            or if parts were indexed earlier.
+        recall: Recall of approximate search compared with exact search, if the retriever reports
+            it.
     """
 
     seconds: float = 0.0
@@ -148,23 +148,23 @@ class IndexCost:
 
 @dataclass(frozen=True)
 class BenchmarkRun(Result):
-    """A retriever's responses to the queries of a benchmark. Made by :meth:`Benchmark.run`.
+    """Responses of a retriever to the queries of a benchmark. Returned by :meth:`Benchmark.run`.
 
-    Rankings stay in the journal and are read when they are needed, so that a million queries fit.
+    Rankings stay in the journal and are read when needed, so that a million queries fit in memory.
 
     Attributes:
-        name: What it is called in tables.
-        settings: What made it: the retriever's settings, k, limits, hashes, versions, timing.
-        qrels: The judgments of the queries that were asked.
-        tally: What was seen in the responses.
-        failures: Queries without a usable response, the first 1,000.
-        latency: Asked one query at a time; None if that was not measured.
-        index: What indexing took; None if the retriever has nothing to index.
-        seconds: How long the queries took, by the clock, over all sessions.
-        usage: What the queries used up, such as tokens, where the retriever says it.
-        asked: How many responses that is for: a process that was killed took a second of it along.
+        name: Its name in tables.
+        settings: Settings of the retriever, k, limits, hashes, versions, timing.
+        qrels: The judgments of the queries.
+        tally: Counts of the responses.
+        failures: The first 1,000 queries without a valid response.
+        latency: The latency of single queries; None if not measured.
+        index: The cost of indexing; None if the retriever has no index.
+        seconds: Wall-clock time of the queries, over all sessions.
+        usage: Usage of the queries, such as tokens, if the retriever reports it.
+        asked: Number of responses that `usage` covers; a killed process loses up to a second of it.
         prices: The price of a unit of usage.
-        remarks: What was reused or asked anew, and why; and what was found damaged.
+        remarks: Responses that were reused, sent again, or damaged, and why.
         journal: Where the responses are kept.
     """
 
@@ -221,7 +221,7 @@ class BenchmarkRun(Result):
 
     @property
     def cost(self) -> float | None:
-        """The price of 1,000 queries; None where no price was given for anything used up."""
+        """The price of 1,000 queries; None if no price was given for any of the usage."""
         priced = [
             self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage
         ]
@@ -229,7 +229,7 @@ class BenchmarkRun(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its numbers has to know."""
+        """Notes on interpretation."""
         found = [*self.remarks, *self.tally.notes()]
         if self.tally.failed + self.tally.missing:
             found.insert(0, f"WARNING: {self._failed()}")
@@ -244,7 +244,7 @@ class BenchmarkRun(Result):
         return text + "".join(f"; {query}: {error}" for query, error in shown)
 
     def check(self, errors: Errors) -> None:
-        """Refuse failures unless they are to count as empty rankings.
+        """Raise an error for failed queries, unless they count as empty rankings.
 
         Raises:
             InputError: If queries failed and `errors` is ``refuse``.
@@ -307,7 +307,7 @@ class BenchmarkRun(Result):
         """Evaluate its rankings, block by block.
 
         Args:
-            measures: Names or measures; as :func:`compare` has them if left out.
+            measures: Names or measures; default: those of :func:`compare`.
             errors: As for :meth:`ranked`.
 
         Raises:
@@ -388,16 +388,16 @@ class TallyCounter:
 def write_benchmark_run(
     run: BenchmarkRun, path: str | os.PathLike[str], *, errors: Errors = "refuse", head: bool = True
 ) -> None:
-    """Write the rankings as a TREC run, with what made them in a head (ir_metadata).
+    """Write the rankings as a TREC run, with metadata in a header (ir_metadata).
 
-    The head is YAML in lines that begin with ``#``. Our reader skips such lines; trec_eval and
-    other tools read no file that has one.
+    The header is YAML in lines that begin with ``#``. :func:`rankgauge.read_run` skips these lines;
+    trec_eval and other tools reject a file with a header.
 
     Args:
         run: What :meth:`Benchmark.run` made.
-        path: The file; compressed where it ends with ``.gz``, and then without a head.
+        path: The file; with the extension ``.gz``, it is compressed and has no header.
         errors: ``refuse`` a run in which queries failed, or take their rankings as ``empty``.
-        head: Whether to write the head.
+        head: Whether to write the header.
 
     Raises:
         InputError: If it cannot be written, or queries failed and are refused.

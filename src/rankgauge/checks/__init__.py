@@ -2,7 +2,6 @@
 
 from rankgauge.checks.check_inputs import check
 from rankgauge.checks.fixes import FixedInputs, fix_inputs
-from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.checks.result import CheckResult
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 
 __all__ = ["FINDING_KINDS", "CheckResult", "FixedInputs", "check", "fix_inputs"]

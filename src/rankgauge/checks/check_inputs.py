@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from rankgauge.checks.checked_run import CheckedRun
-from rankgauge.checks.kinds import FINDING_KINDS
+from rankgauge.checks.effects import without_repeats
 from rankgauge.checks.pair_checks import check_pair
 from rankgauge.checks.qrels_checks import Scale, check_qrels
 from rankgauge.checks.readers import given_qrels, given_runs
-from rankgauge.checks.result import CheckResult
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.checks.run_checks import check_lines, check_run, check_runs, run_notes
-from rankgauge.checks.table_fixes import without_repeats
 from rankgauge.checks.text_checks import check_texts, collection_of
 from rankgauge.core.findings import ASCENDING_SCORES
 from rankgauge.data.qrels import Qrels
@@ -33,19 +32,19 @@ def check(
     ignore: Iterable[str] = (),
     scale: str | None = None,
 ) -> CheckResult:
-    """Look for what makes numbers wrong: in judgments, in runs, and between them.
+    """Check judgments and runs for errors that make numbers wrong.
 
-    A finding has its effect on the numbers, measured by evaluating twice: the data as given,
-    and as they would be if fixed.
+    The effect of a finding on the numbers is measured by evaluating twice: the data as given, and
+    as fixed.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: A run (anything that :meth:`Run.of` takes), several in a list, or a mapping of name to
             run. May be left out.
-        measures: By which effects are measured; ``nDCG@10`` if left out.
+        measures: The measures of effects; default ``nDCG@10``.
         collection: A collection, whose texts are checked too: anything that a
             :class:`Collection` is made of.
-        ignore: Codes that are not looked for.
+        ignore: Codes to skip.
         scale: The scale of the grades, such as ``"0..3"``.
 
     Returns:

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.checks.effects import means
+from rankgauge.checks.effects import means, own_rows, without_repeats
 from rankgauge.checks.readers import Given, NotInBlocks, read_into_memory
-from rankgauge.checks.table_fixes import own_rows, without_repeats
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys, ranges_of

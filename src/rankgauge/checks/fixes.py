@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.checks.copies import copy_lines, copy_name
-from rankgauge.checks.kinds import FINDING_KINDS
+from rankgauge.checks.effects import negated, ranks_as_scores, without_own, without_repeats
 from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
-from rankgauge.checks.result import CheckResult
-from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -73,9 +72,9 @@ class _Copy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FixedInputs:
-    """Judgments and runs with the faults of a check fixed, and otherwise as they were given.
+    """Judgments and runs in which the findings of a check are fixed.
 
-    Made by :func:`fix_inputs`.
+    Returned by :func:`fix_inputs`.
     """
 
     _copies: tuple[_Copy, ...]
@@ -100,11 +99,11 @@ class FixedInputs:
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write a copy of each input that was fixed into a folder, which is made.
 
-        A copy has the name of its file, and the lines of its file except for those that are left
-        out or fixed. Where the input has no lines, or another format, its rows are written anew.
+        A copy has the name and the lines of its file, except for removed and fixed lines. If the
+        input has no lines, or another format, its rows are rewritten.
 
         Returns:
-            What was written, a sentence a file.
+            A sentence for each file written.
 
         Raises:
             InputError: If a copy cannot be written, or would replace an input.
@@ -131,7 +130,7 @@ class FixedInputs:
 def fix_inputs(
     found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()
 ) -> FixedInputs:
-    """Fix the findings of a check, in copies.
+    """Fix the findings of a check in copies of the inputs.
 
     Safe fixes are always applied; fixes that guess the intention, only if their code is named:
     lines that cannot be read are left out (F101), as are scores that are no numbers (R102) and

@@ -18,8 +18,8 @@ from rankgauge.checks.effects import (
     precision,
     relevant_counts,
     values_of,
+    without_repeats,
 )
-from rankgauge.checks.table_fixes import without_repeats
 from rankgauge.core.findings import (
     IDS_OFF_BY_ONE,
     IDS_WRITTEN_DIFFERENTLY,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankgauge.checks.checked_run import SHOWN, CheckedRun, locations_of
-from rankgauge.checks.effects import least_rel, means, relevant_counts
-from rankgauge.checks.table_fixes import without_repeats
+from rankgauge.checks.effects import least_rel, means, relevant_counts, without_repeats
 from rankgauge.core.findings import (
     NO_RELEVANT_DOCUMENT,
     Effect,

@@ -1,15 +1,33 @@
-"""What a check found."""
+"""What a check found, and every kind of finding."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
-from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.core.findings import SEVERITIES, Finding, Severity
+from rankgauge.checks import pair_checks, qrels_checks, run_checks, text_checks
+from rankgauge.core.findings import SEVERITIES, Finding, FindingKind, Severity
+from rankgauge.corpus import description
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
+
+_MODULES = (qrels_checks, run_checks, pair_checks, text_checks, description)
+_ORDER = "FJRPMT"
+
+#: Files, judgments, runs, both together, measures, texts.
+FINDING_KINDS: Mapping[str, FindingKind] = MappingProxyType(
+    {
+        kind.code: kind
+        for kind in sorted(
+            (v for module in _MODULES for v in vars(module).values() if isinstance(v, FindingKind)),
+            key=lambda kind: (_ORDER.index(kind.code[0]), kind.code),
+        )
+    }
+)
+
 
 _SCHEMA = "rankgauge/check/1"
 
@@ -18,13 +36,13 @@ _SCHEMA = "rankgauge/check/1"
 class CheckResult(Result):
     """The findings of a check, the worst first.
 
-    Made by :func:`check`.
+    Returned by :func:`check`.
 
     Attributes:
         findings: The findings, errors first, then by code.
         inputs: The inputs: the judgments, then the runs.
         measures: The measures of effects.
-        notes: What was not checked, and why.
+        notes: Checks that were not made, and why.
     """
 
     _schema = _SCHEMA

@@ -9,9 +9,18 @@ from functools import partial
 import numpy as np
 
 from rankgauge.checks.checked_run import CheckedRun, if_in_32_bits
-from rankgauge.checks.effects import best_rankings, cutoff_of, means, reversed_rankings, values_of
+from rankgauge.checks.effects import (
+    best_rankings,
+    cutoff_of,
+    means,
+    negated,
+    ranks_as_scores,
+    reversed_rankings,
+    values_of,
+    without_own,
+    without_repeats,
+)
 from rankgauge.checks.readers import Given, fault_locations
-from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many

@@ -18,15 +18,13 @@ from rankgauge.cli.output import (
     print_result,
     print_text,
     quiet,
+    working,
+    write_baseline,
     write_report,
 )
-from rankgauge.cli.progress import working
-from rankgauge.core.escaping import for_terminal
 
 if TYPE_CHECKING:
     from rankgauge.answers import AnswerSet, Context
-
-__all__ = ["answers"]
 
 _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
@@ -44,7 +42,7 @@ def answers() -> None:
     Examples:
       rankgauge answers demo
       rankgauge answers evaluate answers.jsonl --reference questions.jsonl
-    """  # noqa: D301 - click reads the \b
+    """
 
 
 def _criteria_of(
@@ -74,72 +72,66 @@ _criteria = click.option(
 )  # fmt: skip
 
 
-def _inputs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of answers and judges that `_judged` takes."""
-    for option in reversed((
-        click.option(
-            "--reference", metavar="FILE",
-            help="Questions with reference answers and other fields, joined by id.",
-        ),
-        click.option("--system", metavar="NAME", help="The system to use, if FILE has several."),
-        options.collection("The texts of the contexts, if FILE has only their ids."),
-        click.option(
-            "--verdicts", metavar="STORE|FILE",
-            help="A store of verdicts (SQLite or postgresql://...), to which a model adds; or a "
-            "file of verdicts with key, label, and judge.  [default: rules judge, by words]",
-        ),
-        click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
-        options.language_model,
-        click.option(
-            "--claims", type=click.Choice(["sentences", "model"]), default="sentences",
-            show_default=True, help="The claims: sentences, or extracted by the model.",
-        ),
-        click.option(
-            "--search", metavar="RETRIEVER",
-            help="Let the model also judge whether the first 10 documents of --collection answer "
-            "a question: found by bm25, or by vectors of an ENCODER, such as hashing (see "
-            "--encoder).",
-        ),
-        click.option(
-            "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-            help="Have the model judge each item N times; the majority label counts.",
-        ),
-        _criteria,
-    )):  # fmt: skip
-        command = option(command)
-    return command
+# The options of answers and judges that `_judged` takes.
+_inputs = options.combined(
+    click.option(
+        "--reference", metavar="FILE",
+        help="Questions with reference answers and other fields, joined by id.",
+    ),
+    click.option("--system", metavar="NAME", help="The system to use, if FILE has several."),
+    options.collection("The texts of the contexts, if FILE has only their ids."),
+    click.option(
+        "--verdicts", metavar="STORE|FILE",
+        help="A store of verdicts (SQLite or postgresql://...), to which a model adds; or a "
+        "file of verdicts with key, label, and judge.  [default: rules judge, by words]",
+    ),
+    click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
+    options.language_model,
+    click.option(
+        "--claims", type=click.Choice(["sentences", "model"]), default="sentences",
+        show_default=True, help="The claims: sentences, or extracted by the model.",
+    ),
+    click.option(
+        "--search", metavar="RETRIEVER",
+        help="Let the model also judge whether the first 10 documents of --collection answer "
+        "a question: found by bm25, or by vectors of an ENCODER, such as hashing (see "
+        "--encoder).",
+    ),
+    click.option(
+        "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+        help="Have the model judge each item N times; the majority label counts.",
+    ),
+    _criteria,
+)  # fmt: skip
 
 
-def _values(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of measures and of the calibration of the judge."""
-    for option in reversed((
-        click.option(
-            "--person", is_flag=True, help="People gave the verdicts: no calibration is needed."
-        ),
-        click.option(
-            "--calibration", metavar="FILE", help="The calibration, written by calibrate -o."
-        ),
-        click.option(
-            "--set", "pairs", multiple=True, metavar="KEY=VALUE",
-            help="A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
-        ),
-        click.option(
-            "--encoder", metavar="ENCODER",
-            help="Also measure similarity of vectors: hashing (words and character n-grams), "
-            "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL (kept by "
-            "--cache).",
-        ),
-        click.option(
-            "--encoder-key-env", metavar="NAME",
-            help="The environment variable that holds the key of the encoder's API.",
-        ),
-        options.measures(
-            "A measure of answers, such as Faithfulness; repeat for more.  [default: all judged "
-            "measures, and overlap where it is defined]"
-        ),
-    )):  # fmt: skip
-        command = option(command)
-    return command
+# The options of measures and of the calibration of the judge.
+_values = options.combined(
+    click.option(
+        "--person", is_flag=True, help="People gave the verdicts: no calibration is needed."
+    ),
+    click.option(
+        "--calibration", metavar="FILE", help="The calibration, written by calibrate -o."
+    ),
+    click.option(
+        "--set", "pairs", multiple=True, metavar="KEY=VALUE",
+        help="A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
+    ),
+    click.option(
+        "--encoder", metavar="ENCODER",
+        help="Also measure similarity of vectors: hashing (words and character n-grams), "
+        "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL (kept by "
+        "--cache).",
+    ),
+    click.option(
+        "--encoder-key-env", metavar="NAME",
+        help="The environment variable that holds the key of the encoder's API.",
+    ),
+    options.measures(
+        "A measure of answers, such as Faithfulness; repeat for more.  [default: all judged "
+        "measures, and overlap where it is defined]"
+    ),
+)  # fmt: skip
 
 
 @answers.command(short_help="Evaluate the answers of a file.")
@@ -181,7 +173,7 @@ def evaluate(
       rankgauge answers evaluate answers.jsonl --verdicts people.jsonl -m Faithfulness
       rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small \\
           --verdicts verdicts.db --dry-run
-    """  # noqa: D301 - click reads the \b
+    """
     if (store or label) and not save:
         raise click.UsageError("--history and --label are for --save: add it")
     if output is not None:
@@ -256,7 +248,7 @@ def gate(
     Examples:
       rankgauge answers gate v1.jsonl --calibration calibration.json --update-baseline
       rankgauge answers gate v2.jsonl --calibration calibration.json
-    """  # noqa: D301 - click reads the \b
+    """
     own = [f"Criterion(name={name})" for name in given["criteria"]]
     chosen = measures or ((_PRIMARY,) if not own else ())
     wanted = rankgauge.GateRules.of(
@@ -267,11 +259,7 @@ def gate(
             raise click.UsageError("FILE has several systems: name one with --system")
         found = judged[0].evaluate(chosen)
     if update_baseline:
-        made = rankgauge.Baseline.from_evaluation(found)
-        made.write(baseline)
-        means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
-        wrote = f"wrote {baseline}: {made.run_name}, {len(made.queries)} questions, {means}"
-        print_text(f"{for_terminal(wrote)}\n")
+        write_baseline(rankgauge.Baseline.from_evaluation(found), baseline)
         return 0
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
@@ -319,7 +307,7 @@ def calibrate(
     Examples:
       rankgauge answers calibrate answers.jsonl --human people.jsonl -o calibration.json
       rankgauge answers evaluate answers.jsonl --calibration calibration.json
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge import answers as package
 
     if output is not None:
@@ -392,7 +380,7 @@ def label(
     Examples:
       rankgauge answers label answers.jsonl --verdicts people.db
       rankgauge answers calibrate answers.jsonl --human people.db -o calibration.json
-    """  # noqa: D301 - click reads the \b
+    """
     import getpass
     from importlib.util import find_spec
 

@@ -16,12 +16,10 @@ from rankgauge.cli.output import (
     print_result,
     print_text,
     quiet,
+    working,
     write_report,
 )
-from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
-
-__all__ = ["bench"]
 
 _ERROR = 2
 
@@ -74,27 +72,27 @@ _ERROR = 2
     "--full", is_flag=True,
     help="Also every difference, latency and cost, and the whole diagnosis.",
 )  # fmt: skip
-def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
+def bench(
     path: str,
     only: tuple[str, ...],
     measures: tuple[str, ...],
     baseline: str | None,
-    resume: bool | None,  # noqa: FBT001 - click passes by name
-    failed: bool,  # noqa: FBT001 - the same
+    resume: bool | None,
+    failed: bool,
     errors: Literal["refuse", "empty"],
     repeat: int,
     timed: int | None,
     folder: str | None,
     runs_folder: str | None,
-    plain: bool,  # noqa: FBT001 - the same
+    plain: bool,
     diagnosed: str | None,
     page: str | None,
     jobs: int,
-    save: bool,  # noqa: FBT001 - the same
+    save: bool,
     store: str | None,
     label: str,
     format: str,
-    full: bool,  # noqa: FBT001 - the same
+    full: bool,
 ) -> int:
     """Run the retrievers of PLAN over its collection and compare them.
 
@@ -118,7 +116,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge bench plan.toml
       rankgauge bench plan.toml --only dense --fresh --diagnose
       rankgauge bench plan.toml --runs runs --report report.html --save
-    """  # noqa: D301 - click reads the \b
+    """
     _check(save or not (store or label), resume is not False or not failed, page, runs_folder)
     plan = rankgauge.BenchmarkPlan.read(path)
     plan = plan.measured(measures) if measures else plan
@@ -163,7 +161,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     return _ERROR if outcome.failed else 0
 
 
-def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> None:  # noqa: FBT001 - two conditions
+def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> None:
     """Refuse options that do not go together, before any work is done."""
     if not kept:
         raise click.UsageError("--history and --label are for --save: add it")
@@ -206,7 +204,7 @@ def _keep(
         print_message(f"saved as {entry.id} in {history.where}")
 
 
-def _ran(  # noqa: PLR0917 - the options of the command
+def _ran(
     plan: rankgauge.BenchmarkPlan,
     only: Sequence[str],
     again: Literal["missing", "failed", "resume", "all"],

@@ -9,10 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_message, print_result, print_table, print_text
-from rankgauge.cli.progress import working
-
-__all__ = ["check"]
+from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
 
 
 def _known_codes(
@@ -87,7 +84,7 @@ def _fixable(
 @options.qrels_format
 @click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
 @click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
-def check(  # noqa: PLR0913, PLR0917 - one parameter an option
+def check(
     qrels: str | None,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
@@ -102,8 +99,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     explain: str | None,
-    listed: bool,  # noqa: FBT001 - click passes by name
-    full: bool,  # noqa: FBT001 - the same
+    listed: bool,
+    full: bool,
 ) -> None:
     """Look for what makes numbers wrong: in the judgments QRELS, in each RUN, between them.
 
@@ -119,7 +116,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge check qrels.txt bm25.run --fix fixed --fix-also R101
       rankgauge check qrels.txt bm25.run --as github --fail-on warning
       rankgauge check --explain P103
-    """  # noqa: D301 - click reads the \b
+    """
     if listed:
         print_table(rankgauge.reports.finding_kinds_table(), format)
         return

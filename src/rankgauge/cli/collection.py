@@ -6,10 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["collection"]
+from rankgauge.cli.output import print_result, working
 
 
 @click.group(short_help="Describe a collection and its quality problems.")
@@ -20,7 +17,7 @@ def collection() -> None:
     Examples:
       rankgauge collection info data/fiqa
       rankgauge collection info docs --queries questions.csv
-    """  # noqa: D301 - click reads the \b
+    """
 
 
 @collection.command(short_help="Counts, lengths, overlaps, duplicates and leaks.")
@@ -44,7 +41,7 @@ def collection() -> None:
 @options.qrels_format
 @options.output_format()
 @options.full("Show judgments by grade, all lengths, and effects of all problems.")
-def info(  # noqa: PLR0917 - one parameter an option
+def info(
     source: str,
     queries: str | None,
     qrels: str | None,
@@ -53,7 +50,7 @@ def info(  # noqa: PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
 ) -> None:
     """Describe COLLECTION, and report problems that distort evaluation.
 
@@ -66,7 +63,7 @@ def info(  # noqa: PLR0917 - one parameter an option
       rankgauge collection info data/fiqa
       rankgauge collection info docs --queries questions.csv --as markdown
       rankgauge collection info data/fiqa --split dev --run bm25.run
-    """  # noqa: D301 - click reads the \b
+    """
     with working(f"reading {source}"):
         found = rankgauge.describe_collection(
             source,

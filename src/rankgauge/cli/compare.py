@@ -9,10 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths, read_evaluations
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["compare"]
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Compare runs with a baseline, query by query.")
@@ -57,13 +54,13 @@ __all__ = ["compare"]
 @options.jobs
 @click.option("--transpose", is_flag=True, help="Runs down and measures across.")
 @options.full("Show all measures, and differences that are not tested.")
-def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
+def compare(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
     tested: tuple[str, ...],
     baseline: str | None,
-    all_pairs: bool,  # noqa: FBT001 - click passes by name
+    all_pairs: bool,
     test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"],
     correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"],
     interval: Literal["conservative", "t", "percentile", "bca"],
@@ -73,8 +70,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels_format: str | None,
     format: str,
     jobs: int,
-    transpose: bool,  # noqa: FBT001 - the same
-    full: bool,  # noqa: FBT001 - the same
+    transpose: bool,
+    full: bool,
 ) -> None:
     """Compare each RUN with the first one (or with --baseline) on the judgments QRELS.
 
@@ -87,7 +84,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge compare qrels.txt bm25.run dense.run
       rankgauge compare qrels.txt bm25.run dense.run hybrid.run -m nDCG@10 -m AP --full
       rankgauge compare qrels.txt *.run --all-pairs --test tukey-hsd
-    """  # noqa: D301 - click reads the \b
+    """
     alone = read_evaluations([qrels, *runs])
     with working(f"comparing {len(alone) or len(runs)} runs"):
         judgments: Any = alone

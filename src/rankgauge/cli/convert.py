@@ -8,10 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import check_writable
-from rankgauge.cli.progress import working
-
-__all__ = ["convert"]
+from rankgauge.cli.output import check_writable, working
 
 
 @click.command(short_help="Write judgments, runs or texts in another format.")
@@ -38,14 +35,14 @@ __all__ = ["convert"]
     help="Write also what OUT cannot hold as it is (queries without judgments; titles, fields, "
     "line breaks of texts), and count it.",
 )  # fmt: skip
-def convert(  # noqa: PLR0917 - one parameter an option
+def convert(
     source: str,
     target: str,
     source_format: str | None,
     target_format: str | None,
     kind: Literal["qrels", "run", "queries", "documents"] | None,
     name: str | None,
-    lossy: bool,  # noqa: FBT001 - click passes by name
+    lossy: bool,
 ) -> None:
     """Write judgments, a run, queries or documents in another format.
 
@@ -61,7 +58,7 @@ def convert(  # noqa: PLR0917 - one parameter an option
       rankgauge convert run.json run.txt --kind run --name bm25
       rankgauge convert corpus.jsonl corpus.tsv --lossy
       rankgauge convert scifact.zip scifact
-    """  # noqa: D301 - click reads the \b
+    """
     if not Path(target).is_dir():
         check_writable(target)
     with working(f"converting {source}"):

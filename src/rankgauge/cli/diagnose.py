@@ -7,10 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import drift_finding, located, read_drift
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["diagnose"]
+from rankgauge.cli.output import print_result, working
 
 
 @click.command(short_help="Find likely causes of errors of a run, and fixes.")
@@ -61,7 +58,7 @@ __all__ = ["diagnose"]
     help="Show potential gains, the worst queries, other cut-offs, thresholds, and means by group.",
 )  # fmt: skip
 @options.output_format()
-def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
+def diagnose(
     qrels: str,
     run: str,
     collection: str | None,
@@ -76,7 +73,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     drift: str | None,
     run_format: str | None,
     qrels_format: str | None,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
     format: str,
 ) -> None:
     """Diagnose RUN on the judgments QRELS: likely causes of its errors, and suggested fixes.
@@ -91,7 +88,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge diagnose qrels.txt bm25.run --collection data --group-by type
       rankgauge diagnose qrels.txt dense.run --collection data --also bm25.run -n 10
       rankgauge diagnose qrels.txt bm25.run --drift drift.json
-    """  # noqa: D301 - click reads the \b
+    """
     with working(f"diagnosing {run}"):
         diagnosis = rankgauge.diagnose(
             rankgauge.read_qrels(qrels, format=qrels_format),
@@ -104,7 +101,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             depth=depth,
             bands=bands,
             group_by=group_by,
-            also=None if also is None else rankgauge.read_run(also, format=run_format),
+            also=None if also is None else located(also, run_format),
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
     print_result(diagnosis, format, rankgauge.reports.Options(full=full))

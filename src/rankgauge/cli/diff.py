@@ -7,10 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["diff"]
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Show the queries that changed between two runs.")
@@ -35,7 +32,7 @@ __all__ = ["diff"]
 @options.qrels_format
 @options.output_format()
 @options.full("Show both rankings of every query listed.")
-def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
+def diff(
     qrels: str,
     run_a: str,
     run_b: str,
@@ -47,7 +44,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
 ) -> None:
     """Show what changed from RUN_A to RUN_B: which queries lost and gained, and why.
 
@@ -59,7 +56,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge diff qrels.txt old.run new.run
       rankgauge diff qrels.txt old.run new.run -m RR --collection corpus/ -n 3 -k 5
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
-    """  # noqa: D301 - click reads the \b
+    """
     with working("looking at 2 runs"):
         first, second = located(run_a, run_format), located(run_b, run_format)
         truth = rankgauge.read_qrels(qrels, format=qrels_format)

@@ -11,11 +11,8 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, settings_of, unique_names
-from rankgauge.cli.output import print_message, print_result, quiet
-from rankgauge.cli.progress import working
-
-__all__ = ["evaluate"]
+from rankgauge.cli.inputs import located, read_runs, settings_of, unique_names
+from rankgauge.cli.output import print_message, print_result, quiet, working
 
 
 @click.command(short_help="Evaluate runs against judgments.")
@@ -103,16 +100,16 @@ __all__ = ["evaluate"]
     "--date", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     help="The date to show (UTC).  [default: now] Entries are ordered by the time of saving.",
 )  # fmt: skip
-def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
+def evaluate(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
     use: str | None,
-    per_query: bool,  # noqa: FBT001 - click passes by name
-    tie_report: bool,  # noqa: FBT001 - click passes by name
-    unjudged_report: bool,  # noqa: FBT001 - click passes by name
+    per_query: bool,
+    tie_report: bool,
+    unjudged_report: bool,
     format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
     policies: dict[str, Any],
     draws: int | None,
     seed: int,
@@ -120,7 +117,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     questions: str | None,
     weights: str | None,
     group_by: str | None,
-    mix_origins: bool,  # noqa: FBT001 - click passes by name
+    mix_origins: bool,
     memory: str | None,
     engine: str,
     master: str | None,
@@ -128,7 +125,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     jobs: int,
-    save: bool,  # noqa: FBT001 - click passes by name
+    save: bool,
     store: str | None,
     label: str,
     pairs: tuple[str, ...],
@@ -155,7 +152,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
       rankgauge evaluate qrels.parquet run.parquet --memory 512MB
       rankgauge evaluate s3://logs/qrels s3://logs/run --engine spark --master yarn
-    """  # noqa: D301 - click reads the \b
+    """
     if engine == "spark":
         from rankgauge.cli.evaluate_spark import print_means, refuse_options
 
@@ -172,17 +169,15 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     wanted = _wanted(use, measures)
     if tie_report or unjudged_report:
-        from rankgauge.cli.evaluate_reports import Sources, print_reports
-
-        sources = Sources(qrels, runs, qrels_format, run_format)
+        asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
+        reports = [option for option in asked if asked[option]]
         excluded: dict[str, object] = {
             "--save": save, "--draws": draws, "--as trec": format == "trec", "--profile": profile,
             "--weights": weights, "--group-by": group_by, "--memory": memory,
         }  # fmt: skip
-        asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
-        print_reports(
-            [option for option in asked if asked[option]], sources, wanted, policies,
-            format=format, per_query=per_query, excluded=excluded,
+        _print_reports(
+            reports, qrels, runs, (qrels_format, run_format), wanted, policies, format,
+            per_query=per_query, excluded=excluded,
         )  # fmt: skip
         return
     evaluations: list[rankgauge.Evaluation] = []
@@ -354,3 +349,52 @@ class _Output(NamedTuple):
         except rankgauge.RankgaugeError as error:
             return error
         return None
+
+
+# The function of each option and the policies that it accepts.
+_REPORTS = {
+    "--tie-report": ("tie_report", ("ties", "queries", "duplicates", "undefined")),
+    "--unjudged-report": ("unjudged_report", ("ties", "queries", "duplicates")),
+}
+
+
+def _print_reports(
+    reports: Sequence[str],
+    qrels: str,
+    paths: Sequence[str],
+    formats: tuple[str | None, str | None],
+    measures: Sequence[str] | None,
+    policies: Mapping[str, Any],
+    format: str,
+    *,
+    per_query: bool,
+    excluded: dict[str, object],
+) -> None:
+    """Print reports of each run instead of its evaluation; `excluded` are options for that."""
+    if "--unjudged-report" in reports:
+        excluded["--unjudged removed"] = policies["unjudged"] == "removed"
+        excluded["a file of records"] = not paths
+    for other, given in excluded.items():
+        if given:
+            raise click.UsageError(f"{other} is not for {reports[-1]}: leave one of them out")
+    with working(f"reading {qrels}"):
+        truth: Any
+        runs: Sequence[rankgauge.Run | None]
+        if paths:
+            truth = rankgauge.read_qrels(qrels, format=formats[0])
+            runs = read_runs(paths, formats[1])
+        else:  # records have both
+            truth, runs = rankgauge.Records.of(qrels), [None]
+    for option in reports:
+        name, own = _REPORTS[option]
+        chosen = {word: policies[word] for word in own}
+        found = []
+        for place, run in enumerate(runs, start=1):
+            shown = qrels if run is None else run.name
+            with working(f"evaluating {shown} ({place} of {len(runs)})"):
+                found.append(getattr(rankgauge, name)(truth, run, measures, **chosen))
+        print_result(found, format, rankgauge.reports.Options(per_query=per_query))
+        for note in (note for one in found for note in one.table().notes):
+            # CSV has no notes, but warnings must always be visible.
+            if format == "csv" or (format == "json" and "WARNING" in note):
+                print_message(note)

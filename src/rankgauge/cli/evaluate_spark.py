@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,8 +14,6 @@ import rankgauge
 from rankgauge.cli.inputs import named_paths
 from rankgauge.cli.output import print_message, print_table, quiet
 from rankgauge.distributed import spark
-
-__all__ = ["print_means", "refuse_options"]
 
 # Below so many rows one machine is done before a session has started.
 _SMALL = 10_000_000
@@ -69,11 +69,14 @@ def print_means(
         every = spark.read_runs(session, paths)
         values = spark.evaluate(every, truth, measures, runs=paths, **how)
         if folder is not None:
-            values.write.parquet(folder)
+            _write(values, folder)
             values = session.read.parquet(folder)
         means = spark.summarize(values, undefined=policies["undefined"])
         names = tuple(values.columns[2:])
         rows, judged = every.count(), truth.count()
+        for run in paths:
+            if not any(means.get(run, {}).values()):
+                spark.check_queries(every.where(every.run == run), truth)
     notes = [f"{rows:,} rows of runs and {judged:,} judgments"]
     if rows < _SMALL:
         notes.append(
@@ -86,3 +89,17 @@ def print_means(
     if format in {"csv", "json"} and not quiet():
         for note in notes:
             print_message(note)
+
+
+def _write(values: Any, folder: str) -> None:
+    """Write values; a job that fails leaves no empty folder behind."""
+    local = Path(folder.removeprefix("file://"))
+    existed = local.exists()
+    try:
+        values.write.parquet(folder)
+    except BaseException:
+        # Object stores have no empty folders.
+        if not existed:
+            with suppress(OSError):
+                local.rmdir()
+        raise

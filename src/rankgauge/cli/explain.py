@@ -10,10 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["explain"]
+from rankgauge.cli.output import print_result, working
 
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
@@ -45,7 +42,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 @options.qrels_format
 @options.output_format()
 @options.full("Show every rank, the ideal ranking, scores, and all queries that differ.")
-def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
+def explain(
     qrels: str,
     run: str,
     measure: str,
@@ -57,7 +54,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
 ) -> None:
     """Explain the value of MEASURE for one query of RUN, step by step.
 
@@ -74,7 +71,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge explain qrels.txt bm25.run nDCG@10 --against pytrec_eval
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-values theirs.csv
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-mean 0.4123
-    """  # noqa: D301 - click reads the \b
+    """
     if sum(given is not None for given in (against, values, mean)) > 1:
         raise click.UsageError("give one of --against, --against-values and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):

@@ -8,8 +8,6 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 
-__all__ = ["explore"]
-
 
 @click.command(short_help="Search configurations of a retriever for the best.")
 @click.argument("path", metavar="PLAN")
@@ -26,14 +24,7 @@ __all__ = ["explore"]
 )  # fmt: skip
 @options.output_format()
 @options.full("Show all configurations, failure patterns before and after, and single settings.")
-def explore(  # noqa: PLR0917 - one parameter an option
-    path: str,
-    store: str | None,
-    timed: int,
-    k: int,
-    format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-) -> None:
+def explore(path: str, store: str | None, timed: int, k: int, format: str, full: bool) -> None:
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
     The best is chosen on one part of the queries and compared with the configuration of today on
@@ -53,7 +44,7 @@ def explore(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge explore plan.toml
       rankgauge explore plan.toml --as markdown
-    """  # noqa: D301 - click reads the \b
+    """
     plan = rankgauge.BenchmarkPlan.read(path)
     found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
     print_result(

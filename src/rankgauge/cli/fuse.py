@@ -10,10 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_runs, unique_names
-from rankgauge.cli.output import counted, print_message, print_text
-from rankgauge.cli.progress import working
-
-__all__ = ["fuse"]
+from rankgauge.cli.output import counted, print_message, print_text, working
 
 
 @click.command(short_help="Fuse runs into one, with or without tuning.")
@@ -57,7 +54,7 @@ __all__ = ["fuse"]
 @options.run_format
 @options.qrels_format
 @options.seed("With --tune: decides the folds.")
-def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
+def fuse(
     runs: tuple[str, ...],
     method: str,
     norm: str | None,
@@ -86,15 +83,18 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge fuse bm25.run dense.run -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
       rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
-    """  # noqa: D301 - click reads the \b
+    """
     _refuse_tuning_options(tune)
-    given = _numbers(weights, "--weights", ",") if weights is not None else None
+    given = None if weights is None else tuple(_numbers(weights, "--weights", ","))
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
             how, count = rankgauge.fusion.fuse_files(
-                [located(run, run_format) for run in runs], output, method, norm=norm,
-                weights=given, k=k, phi=phi, ties=ties, name=name,
-            )  # fmt: skip
+                [located(run, run_format) for run in runs],
+                output,
+                rankgauge.fusion.Fusion(method, norm, given, k, phi),
+                ties=ties,
+                name=name,
+            )
             done = how.method
         else:
             read = read_runs(runs, run_format)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,11 @@ from rankgauge.cli.output import (
     print_message,
     print_result,
     print_text,
+    unwritable,
+    working,
+    write_baseline,
     write_report,
 )
-from rankgauge.cli.progress import working
-from rankgauge.core.escaping import for_terminal
-
-__all__ = ["gate", "shorten"]
 
 _SUMMARY = 1 << 20
 _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
@@ -70,15 +67,15 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
     "--github", is_flag=True,
     help="Print annotations, and add to the file that GITHUB_STEP_SUMMARY names.",
 )  # fmt: skip
-def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
+def gate(
     qrels: str,
     run: str | None,
     rules: str | None,
     baseline: str | None,
     anchor: str | None,
-    update_baseline: bool,  # noqa: FBT001 - click passes by name
-    allow_uncalibrated: bool,  # noqa: FBT001 - click passes by name
-    strict: bool,  # noqa: FBT001 - click passes by name
+    update_baseline: bool,
+    allow_uncalibrated: bool,
+    strict: bool,
     noise: tuple[str, ...],
     latency: tuple[str, str] | None,
     run_format: str | None,
@@ -86,8 +83,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     page: str | None,
     junit: str | None,
     as_json: str | None,
-    github: bool,  # noqa: FBT001 - click passes by name
-    full: bool,  # noqa: FBT001 - the same
+    github: bool,
+    full: bool,
 ) -> None:
     """Compare RUN with a baseline by rules, on the judgments QRELS.
 
@@ -110,7 +107,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge gate qrels.txt branch.run
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
       rankgauge gate plan.toml dense
-    """  # noqa: D301 - click reads the \b
+    """
     if page:
         check_writable(page)
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
@@ -133,10 +130,7 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
                 if alone
                 else rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
             )
-        made.write(path)
-        means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
-        message = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
-        print_text(f"{for_terminal(message)}\n")
+        write_baseline(made, path)
         for text in rankgauge.gates.untestable_margins(made, wanted):
             print_message(text)
         return
@@ -157,9 +151,9 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
         write_report(page, rankgauge.reports.gate_page(result))
         print_message(f"wrote {page}")
     if junit:
-        _write(junit, rankgauge.reports.render(result, "junit", report_options))
+        write_report(junit, rankgauge.reports.render(result, "junit", report_options))
     if as_json:
-        _write(as_json, rankgauge.reports.render(result, "json"))
+        write_report(as_json, rankgauge.reports.render(result, "json"))
     if github:
         print_text(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
@@ -189,34 +183,19 @@ def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Ru
     return outcome.bench.qrels, outcome.bench.runs[name].ranked()
 
 
-def _write(path: str, text: str) -> None:
-    with _named(path):
-        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Name the file that cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise rankgauge.InputError(
-            f"cannot be written: {error.strerror or error}", where=path,
-            fix="check that the folder is there and may be written to",
-        ) from None  # fmt: skip
-
-
 def _add_summary(result: rankgauge.gates.GateResult) -> None:
     """Append to the step summary; GitHub drops summaries above 1 MiB."""
     named = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not named:
         return
     path = Path(named)
-    with _named(named):
+    try:
         taken = path.stat().st_size if path.exists() else 0
         text = shorten(rankgauge.reports.render(result, "markdown"), _SUMMARY - taken - 1)
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
             stream.write(text)
+    except OSError as error:
+        raise unwritable(named, error.strerror or str(error)) from None
 
 
 def shorten(text: str, room: int) -> str:

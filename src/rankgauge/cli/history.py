@@ -6,11 +6,8 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, print_text, save_plot, working
 from rankgauge.core.escaping import for_terminal
-
-__all__ = ["history"]
 
 _NOT_COMPARABLE = 4
 _run_option = click.option("--run", metavar="NAME", help="Only evaluations of this run.")
@@ -25,7 +22,7 @@ def history() -> None:
       rankgauge history list
       rankgauge history compare 3 7 -m nDCG@10
       rankgauge history trend -m nDCG@10 --run bm25
-    """  # noqa: D301 - click reads the \b
+    """
 
 
 @history.command("list", short_help="List saved evaluations.")
@@ -38,7 +35,7 @@ def history() -> None:
 )
 @options.store
 @options.output_format()
-def list_(  # noqa: PLR0917 - one parameter an option
+def list_(
     measures: tuple[str, ...], run: str | None, last: int | None, store: str | None, format: str
 ) -> None:
     """List what is kept, in the order of saving.
@@ -47,7 +44,7 @@ def list_(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge history list
       rankgauge history list -m nDCG@10 -m RR --run bm25 --last 20
-    """  # noqa: D301 - click reads the \b
+    """
     with working("reading the history"), rankgauge.History.open(store) as kept:
         entries = kept.entries(run=run)
     print_result(entries, format, rankgauge.reports.Options(measures=measures, last=last))
@@ -58,12 +55,7 @@ def list_(  # noqa: PLR0917 - one parameter an option
 @options.store
 @options.output_format()
 @options.full("Show fingerprints, versions, and all notes.")
-def show(
-    number: int,
-    store: str | None,
-    format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-) -> None:
+def show(number: int, store: str | None, format: str, full: bool) -> None:
     """Show all that is known of the evaluation ID: settings, fingerprints, commit, means, notes."""
     with rankgauge.History.open(store) as kept:
         entry = kept.entry(number)
@@ -84,14 +76,14 @@ def show(
 @options.store
 @options.output_format()
 @options.full("Show all measures, the test and its seed.")
-def compare(  # noqa: PLR0917 - one parameter an option
+def compare(
     before: int,
     after: int,
     measures: tuple[str, ...],
-    anyway: bool,  # noqa: FBT001 - click passes by name
+    anyway: bool,
     store: str | None,
     format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
 ) -> None:
     """Compare the second evaluation with the first, on the queries they share.
 
@@ -102,7 +94,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge history compare 3 7
       rankgauge history compare 3 7 -m nDCG@10 -m RR
-    """  # noqa: D301 - click reads the \b
+    """
     try:
         with working("comparing"), rankgauge.History.open(store) as kept:
             change = kept.compare(before, after, measures or None, anyway=anyway)
@@ -122,13 +114,10 @@ def compare(  # noqa: PLR0917 - one parameter an option
     "--last", type=click.IntRange(min=1), metavar="N",
     help="Show only the latest N; warnings are about all.",
 )  # fmt: skip
-@click.option(
-    "--plot", "drawn", metavar="FILE",
-    help="Draw it, too: a file that ends in .svg or .png (needs rankgauge[plots]).",
-)  # fmt: skip
+@options.plot("Draw it, too: a file that ends in .svg or .png (needs rankgauge[plots]).")
 @options.store
 @options.output_format()
-def trend(  # noqa: PLR0917 - one parameter an option
+def trend(
     measure: str,
     run: str | None,
     last: int | None,
@@ -147,7 +136,7 @@ def trend(  # noqa: PLR0917 - one parameter an option
       rankgauge history trend
       rankgauge history trend -m RR --run bm25 --last 20
       rankgauge history trend -m nDCG@10 --plot trend.svg
-    """  # noqa: D301 - click reads the \b
+    """
     with working("reading the history"), rankgauge.History.open(store) as kept:
         found = kept.trend(measure, run=run)
     print_result(found, format, rankgauge.reports.Options(last=last))
@@ -155,19 +144,14 @@ def trend(  # noqa: PLR0917 - one parameter an option
         for warning in found.warnings:
             print_message(f"WARNING: {warning}")
     if drawn:
-        found.plot(last).save(drawn)
-        print_message(f"wrote {drawn}")
+        save_plot(found.plot(last), drawn)
 
 
 @history.command(short_help="Delete evaluations permanently.")
 @click.argument("numbers", metavar="ID [ID]...", nargs=-1, type=int, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.store
-def delete(
-    numbers: tuple[int, ...],
-    yes: bool,  # noqa: FBT001 - click passes by name
-    store: str | None,
-) -> None:
+def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
     """Remove the evaluations ID for good; their numbers are not used again."""
     with rankgauge.History.open(store) as kept:
         entries = [kept.entry(number) for number in dict.fromkeys(numbers)]

@@ -15,11 +15,6 @@ import rankgauge
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "chat_model", "drift_finding", "encoder_of", "located", "named_paths", "queries_of",
-    "read_drift", "read_evaluations", "read_runs", "settings_of", "unique_names",
-]  # fmt: skip
-
 _MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 

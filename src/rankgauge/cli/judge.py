@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,17 @@ from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model, encoder_of, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
-from rankgauge.cli.judge_results import agreement, relevance, size
-from rankgauge.cli.judge_votes import answers, votes
-from rankgauge.cli.output import print_message, print_result, print_table, print_text
-from rankgauge.cli.progress import working
+from rankgauge.cli.judge_results import agreement, answers, relevance, size, votes
+from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.files import read_text
 
-_project = click.argument("project", metavar="PROJECT")
 _collection = click.option(
     "--collection", metavar="FOLDER",
     help="The documents; those that the questions name must be among them.",
 )  # fmt: skip
 # How a project judges: options of `create` and `settings`, by the name of the setting.
-_SETTINGS = (
+_settings = options.combined(
     click.option(
         "--mode", type=click.Choice(["choice", "graded", "ranking", "yes-no"]),
         help="choice: the best of 2 or 3 documents, or none; graded: a grade for each document; "
@@ -57,30 +54,19 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-def _address(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of the web server."""
-    for option in (
-        click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
-        click.option(
-            "--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
-            help="The port to listen on; 0 chooses a free one.",
-        ),
-        click.option(
-            "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
-        ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_SETTINGS):
-        command = option(command)
-    return command
-
-
+# Where the web server listens.
+_address = options.combined(
+    click.option(
+        "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+    ),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
+        help="The port to listen on; 0 chooses a free one.",
+    ),
+    click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
+)  # fmt: skip
 # How questions are drawn from a log: options of `create` and `questions`.
-_DRAW = (
+_draws = options.combined(
     click.option(
         "--sample", type=click.IntRange(1), metavar="N",
         help="The file is a query log: draw N distinct questions from it.",
@@ -95,25 +81,12 @@ _DRAW = (
 )  # fmt: skip
 
 
-def _draws(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_DRAW):
-        command = option(command)
-    return command
-
-
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that were given as options."""
     return {name: value for name, value in settings.items() if value not in {None, ()}}
 
 
-class _Ordered(click.Group):
-    """A group that lists commands in the order in which they are needed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(self.commands)
-
-
-@click.group(cls=_Ordered, short_help="Let people judge documents.")
+@click.group(cls=options.OrderedGroup, short_help="Let people judge documents.")
 def judge() -> None:
     """Judge documents: people choose the best of two or three, or none.
 
@@ -125,11 +98,11 @@ def judge() -> None:
       rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
       rankgauge judge serve judging.db
       rankgauge judge status judging.db
-    """  # noqa: D301 - click reads the \b
+    """
 
 
 @judge.command(short_help="Create a project with questions.")
-@_project
+@options.project
 @click.option(
     "--questions", metavar="FILE",
     help="The questions, optionally with the documents that answer them.",
@@ -143,7 +116,7 @@ def judge() -> None:
 )
 @click.option("--author", default="", metavar="NAME", help="Your name.")
 @_settings
-def create(  # noqa: PLR0917 - one parameter an option
+def create(
     project: str,
     questions: str | None,
     collection: str | None,
@@ -162,7 +135,7 @@ def create(  # noqa: PLR0917 - one parameter an option
       rankgauge judge create judging.db --questions questions.csv --collection docs --shown 2
       rankgauge judge create judging.db --questions searches.csv --sample 100
       rankgauge judge create judging.db --mode graded --grade "off topic" --grade "answers it"
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, Settings, project_status
 
     read = (
@@ -170,20 +143,21 @@ def create(  # noqa: PLR0917 - one parameter an option
         if questions is None
         else _read_questions(questions, collection, author, draw=(sample, by, seed))
     )
+    text = None if guideline is None else read_text(guideline)
     with JudgingProject.create(
-        project, Settings(**_given(settings)), guideline=_text(guideline), author=author
+        project, Settings(**_given(settings)), guideline=text, author=author
     ) as made:
         made.add_questions(read)
         print_result(project_status(made), "table")
 
 
 @judge.command(short_help="Add questions from a file or a log, or print them.")
-@_project
+@options.project
 @click.argument("file", metavar="[FILE]", required=False)
 @_collection
 @_draws
 @click.option("--author", default="", metavar="NAME", help="Who wrote the questions.")
-def questions(  # noqa: PLR0917 - one parameter an option
+def questions(
     project: str,
     file: str | None,
     collection: str | None,
@@ -201,7 +175,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
       rankgauge judge questions judging.db more.csv --collection docs
       rankgauge judge questions judging.db searches.csv --sample 100 --seed 1
       rankgauge judge questions judging.db > queries.jsonl
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, project_status
 
     with JudgingProject(project) as opened:
@@ -217,7 +191,7 @@ def questions(  # noqa: PLR0917 - one parameter an option
 
 
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
-@_project
+@options.project
 @options.documents
 @click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; repeat for more.")
 @click.option("--bm25", is_flag=True, help="Search the collection with BM25.")
@@ -238,11 +212,11 @@ def questions(  # noqa: PLR0917 - one parameter an option
 @options.run_format
 @options.seed("Decides which random documents are drawn.")
 @options.output_format()
-def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
+def pool(
     project: str,
     collection: str,
     runs: tuple[str, ...],
-    bm25: bool,  # noqa: FBT001 - click passes by name
+    bm25: bool,
     dense: str | None,
     k: int,
     random: int,
@@ -262,7 +236,7 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge judge pool judging.db --collection data --run bm25.run --run dense.run
       rankgauge judge pool judging.db --collection data --bm25 --dense --random 3
       rankgauge judge pool judging.db --collection data --run release-2.run -k 5
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, build_pool
 
     with (
@@ -284,7 +258,7 @@ def pool(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 @judge.command(short_help="Show or change how a project judges.")
-@_project
+@options.project
 @click.option("--author", default="", metavar="NAME", help="Who changes it.")
 @_settings
 def settings(project: str, author: str, **settings: Any) -> None:
@@ -296,7 +270,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
     Examples:
       rankgauge judge settings judging.db
       rankgauge judge settings judging.db --field title --field text --link url
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject
 
     with JudgingProject(project) as opened:
@@ -311,7 +285,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
 
 
 @judge.command(short_help="Print the guideline, or store a new version of it.")
-@_project
+@options.project
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option("--author", default="", metavar="NAME", help="Who changes it.")
 def guideline(project: str, file: str | None, author: str) -> None:
@@ -323,14 +297,14 @@ def guideline(project: str, file: str | None, author: str) -> None:
 
     with JudgingProject(project) as opened:
         if file is not None:
-            opened.change_guideline(_text(file) or "", author=author)
+            opened.change_guideline(read_text(file), author=author)
         version, text = opened.guideline()
     print_message(f"version {version}")
     print_text("".join(for_terminal(line) + "\n" for line in text.splitlines()))
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
-@_project
+@options.project
 @click.argument("file", metavar="FILE")
 def gold(project: str, file: str) -> None:
     """Add the hidden tests of FILE; judges get them among their tasks.
@@ -340,7 +314,7 @@ def gold(project: str, file: str) -> None:
     \b
     Examples:
       rankgauge judge gold judging.db gold.jsonl
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, load_gold
 
     with JudgingProject(project) as opened:
@@ -350,19 +324,13 @@ def gold(project: str, file: str) -> None:
 
 
 @judge.command(short_help="Serve the pages on which people judge.")
-@_project
+@options.project
 @_address
 @click.option(
     "--log", metavar="LOG",
     help="A production log: leads see its metrics and question drift, and draw new questions.",
 )  # fmt: skip
-def serve(  # noqa: PLR0917 - one parameter an option
-    project: str,
-    host: str,
-    port: int,
-    log: str | None,
-    browser: bool,  # noqa: FBT001 - click passes by name
-) -> None:
+def serve(project: str, host: str, port: int, log: str | None, browser: bool) -> None:
     """Serve the pages of PROJECT until you press Ctrl-C.
 
     The printed link signs you in as admin. It works once; each start prints a new one.
@@ -372,7 +340,7 @@ def serve(  # noqa: PLR0917 - one parameter an option
       rankgauge judge serve judging.db
       rankgauge judge serve judging.db --port 9000 --open
       rankgauge judge serve judging.db --log log
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject
     from rankgauge.production import EventLog
     from rankgauge.web import serve as serve_pages
@@ -385,12 +353,7 @@ def serve(  # noqa: PLR0917 - one parameter an option
 @judge.command(short_help="Serve a project on the bundled sample.")
 @click.argument("project", metavar="[PROJECT]", required=False)
 @_address
-def demo(
-    project: str | None,
-    host: str,
-    port: int,
-    browser: bool,  # noqa: FBT001 - click passes by name
-) -> None:
+def demo(project: str | None, host: str, port: int, browser: bool) -> None:
     """Serve a project on the bundled sample: 30 questions to a library help center.
 
     Without PROJECT the project is temporary. An existing PROJECT is opened again.
@@ -399,7 +362,7 @@ def demo(
     Examples:
       rankgauge judge demo --open
       rankgauge judge demo demo.db
-    """  # noqa: D301 - click reads the \b
+    """
     import tempfile
 
     from rankgauge.judging import demo_project
@@ -413,7 +376,7 @@ def demo(
 
 
 @judge.command(short_help="Invite a judge, and print the secret link.")
-@_project
+@options.project
 @click.argument("name", metavar="NAME")
 @click.option(
     "--role", type=click.Choice(["judge", "lead", "admin"]), default="judge", show_default=True,
@@ -434,7 +397,7 @@ def invite(project: str, name: str, role: str) -> None:
 
 
 @judge.command("ask-model", short_help="Let a language model judge tasks that people answered.")
-@_project
+@options.project
 @options.language_model
 @click.option("--name", metavar="NAME", help="The name of the judge.  [default: the model]")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Send at most N tasks.")
@@ -449,7 +412,7 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
     \b
     Examples:
       rankgauge judge ask-model judging.db --url http://localhost:8000/v1 --model small
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, ask_model as ask
 
     with chat_model(chat) as model, JudgingProject(project) as opened:
@@ -461,14 +424,10 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
 
 
 @judge.command(short_help="Show the progress and the next step.")
-@_project
+@options.project
 @options.full("Also all judges.")
 @options.output_format()
-def status(
-    project: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-    format: str,
-) -> None:
+def status(project: str, full: bool, format: str) -> None:
     """Show the progress of PROJECT, and the next step."""
     from rankgauge.judging import JudgingProject, project_status
 
@@ -533,16 +492,3 @@ def _read_questions(
             return questions_of(sample_questions(path, sample, by=by, seed=seed).questions, author)
         documents = None if collection is None else rankgauge.Collection.read(collection)
         return load_questions(path, documents, author=author)
-
-
-def _text(path: str | None) -> str | None:
-    """The text of a file."""
-    if path is None:
-        return None
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise rankgauge.InputError(
-            f"cannot be read: {getattr(error, 'strerror', None) or error}", where=path,
-            fix="name a file of text in UTF-8",
-        ) from None  # fmt: skip

@@ -7,14 +7,12 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
-
-_project = click.argument("project", metavar="PROJECT")
+from rankgauge.cli import options
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Write the judgments as qrels, preferences or all events.")
-@_project
+@options.project
 @click.argument("file", metavar="FILE")
 @click.option(
     "--to", type=click.Choice(["qrels", "preferences", "sampled", "events"]), default="qrels",
@@ -41,12 +39,12 @@ _project = click.argument("project", metavar="PROJECT")
     help="The format, if the name of FILE does not show it: "
     f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
 )  # fmt: skip
-def export(  # noqa: PLR0917 - one parameter an option
+def export(
     project: str,
     file: str,
     to: Literal["qrels", "preferences", "sampled", "events"],
     relevance: Literal["share", "fit", "grade"] | None,
-    drop_unsure: bool,  # noqa: FBT001 - click passes by name
+    drop_unsure: bool,
     collection: str | None,
     form: str | None,
 ) -> None:
@@ -62,7 +60,7 @@ def export(  # noqa: PLR0917 - one parameter an option
       rankgauge judge export judging.db book.csv --format quepid
       rankgauge judge export judging.db prefs.txt --to preferences
       rankgauge judge export judging.db all.jsonl.gz --to events
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, export_judgments, write_events
 
     with JudgingProject(project) as opened, working("exporting"):
@@ -89,7 +87,7 @@ def export(  # noqa: PLR0917 - one parameter an option
 
 
 @click.command("import", short_help="Import judgments made elsewhere.")
-@_project
+@options.project
 @click.argument("file", metavar="FILE")
 @click.option(
     "--judge", "name", default="imported", show_default=True, metavar="NAME",
@@ -117,16 +115,16 @@ def export(  # noqa: PLR0917 - one parameter an option
 @click.option(
     "--format", "form", metavar="FORMAT", help="The format of FILE, if its name does not show it."
 )
-def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
+def import_(
     project: str,
     file: str,
     name: str,
     kind: str,
-    preferences: bool,  # noqa: FBT001 - click passes by name
+    preferences: bool,
     columns: str | None,
-    several: bool,  # noqa: FBT001
-    add_questions: bool,  # noqa: FBT001
-    skip_bad: bool,  # noqa: FBT001
+    several: bool,
+    add_questions: bool,
+    skip_bad: bool,
     form: str | None,
 ) -> None:
     """Add the judgments of FILE to PROJECT: all of them or, on an error, none.
@@ -140,7 +138,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge judge import judging.db book.csv --judge "Quepid, spring"
       rankgauge judge import judging.db ratings.csv --columns query=q,document=url,grade=stars
       rankgauge judge import judging.db prefs.txt --preferences
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, import_judgments
 
     with JudgingProject(project) as opened, working(f"importing {file}"):
@@ -153,7 +151,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 @click.command(short_help="Back up a project while judges keep working.")
-@_project
+@options.project
 @click.argument("file", metavar="FILE")
 def backup(project: str, file: str) -> None:
     """Copy PROJECT to the new FILE while judges keep working.
@@ -165,7 +163,7 @@ def backup(project: str, file: str) -> None:
     Examples:
       rankgauge judge backup judging.db judging-2026-11-22.db
       rankgauge judge backup postgresql://me@host/judging judging.jsonl.gz
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, backup as copy
 
     with JudgingProject(project) as opened, working("copying"):
@@ -175,7 +173,7 @@ def backup(project: str, file: str) -> None:
 
 @click.command(short_help="Restore a project from a backup.")
 @click.argument("file", metavar="FILE")
-@_project
+@options.project
 def restore(file: str, project: str) -> None:
     """Create the new PROJECT from FILE, written by `judge backup`.
 
@@ -183,7 +181,7 @@ def restore(file: str, project: str) -> None:
     Examples:
       rankgauge judge restore judging-2026-11-22.db judging.db
       rankgauge judge restore judging.jsonl.gz postgresql://me@host/judging
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import restore as make
 
     with working("restoring"):

@@ -10,12 +10,11 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
+from rankgauge.cli.output import print_message, print_result, working
 
 
 @click.command(short_help="Let a language model propose questions for documents.")
-@click.argument("project", metavar="PROJECT")
+@options.project
 @options.documents
 @click.option(
     "-n", type=click.IntRange(1), default=30, show_default=True,
@@ -37,13 +36,13 @@ from rankgauge.cli.progress import working
 @options.language_model
 @options.seed("Decides which documents are drawn.")
 @options.output_format()
-def generate(  # noqa: PLR0917 - one parameter an option
+def generate(
     project: str,
     collection: str,
     n: int,
     output: str | None,
     k: int,
-    dry_run: bool,  # noqa: FBT001 - click passes by name
+    dry_run: bool,
     seed: int,
     format: str,
     **chat: Any,
@@ -61,7 +60,7 @@ def generate(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge judge generate judging.db --collection data -n 50 --dry-run \\
           --url http://localhost:8000/v1 --model small
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, questions_of
     from rankgauge.production import generate_questions
 

@@ -1,4 +1,4 @@
-"""``rankgauge judge relevance``, ``agreement`` and ``size``."""
+"""``rankgauge judge relevance``, ``agreement``, ``size``, ``answers`` and ``votes``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,13 @@ from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import print_message, print_result
 
-_project = click.argument("project", metavar="PROJECT")
-
 
 @click.command(short_help="Estimate the relevance of each document.")
-@_project
+@options.project
 @click.option("--question", metavar="ID", help="Only the documents of this question.")
 @options.full("Also unjudged documents, and the judgments that are not counted.")
 @options.output_format()
-def relevance(
-    project: str,
-    question: str | None,
-    full: bool,  # noqa: FBT001 - click passes by name
-    format: str,
-) -> None:
+def relevance(project: str, question: str | None, full: bool, format: str) -> None:
     """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
 
     The table has the share chosen / shown with its Wilson interval, and the probability that the
@@ -48,14 +41,10 @@ def relevance(
 
 
 @click.command(short_help="Measure agreement between judges, and of judges with themselves.")
-@_project
+@options.project
 @options.full("Also the coefficients of each judge, criterion and pair of judges.")
 @options.output_format()
-def agreement(
-    project: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-    format: str,
-) -> None:
+def agreement(project: str, full: bool, format: str) -> None:
     """Print how well the judges of PROJECT agree.
 
     Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
@@ -79,7 +68,7 @@ def agreement(
 
 
 @click.command(short_help="Compute how many questions and judgments are needed.")
-@_project
+@options.project
 @click.option(
     "--difference",
     type=float,
@@ -119,7 +108,7 @@ def agreement(
     help="The half-width of the interval of alpha: ± X.",
 )
 @options.output_format()
-def size(  # noqa: PLR0917 - one parameter an option
+def size(
     project: str,
     difference: float,
     sd: float | None,
@@ -136,7 +125,7 @@ def size(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge judge size judging.db --difference 0.05 --sd 0.2
       rankgauge judge size judging.db --difference 0.05 --qrels old.qrels --run a.run --run b.run
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.judging import JudgingProject, plan_judging
 
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
@@ -157,3 +146,54 @@ def size(  # noqa: PLR0917 - one parameter an option
 
 def _print_nothing_judged(project: str) -> None:
     print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")
+
+
+@click.command(short_help="Add answers of systems for people to compare.")
+@options.project
+@click.argument("file", metavar="FILE")
+def answers(project: str, file: str) -> None:
+    """Add the answers of FILE (CSV, TSV, or JSON lines) to PROJECT.
+
+    Columns: id, question (its identifier), text, retrieval, prompt, model, and sources (identifiers
+    of the documents that the answer was made from; in CSV separated by ;). On the page Answers,
+    people compare answers of two systems to one question; they see neither systems nor sources.
+    """
+    from rankgauge.judging import JudgingProject, read_answers
+
+    found = read_answers(file)
+    with JudgingProject(project) as opened:
+        opened.add_answers(found)
+        asked = len({each.question for each in found} & set(opened.questions))
+    print_message(f"{len(found):,} answers to {asked:,} questions of the project")
+
+
+@click.command(short_help="Compute win rates of systems from votes on their answers.")
+@options.project
+@click.option(
+    "--import", "file", metavar="FILE",
+    help="First import votes: CSV, TSV, or JSON lines with question, left, right (identifiers of "
+    "the answers as displayed), winner (left, right, both good, both bad, tie, cannot tell), and "
+    "optionally judge, comment, time.",
+)  # fmt: skip
+@click.option(
+    "--kind", type=click.Choice(["person", "application", "model"]), default="person",
+    show_default=True, help="Who made the imported votes.",
+)  # fmt: skip
+@options.full("Also show votes without a preference, and all pairs of systems.")
+@options.output_format()
+def votes(project: str, file: str | None, kind: str, full: bool, format: str) -> None:
+    """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
+
+    Votes of people, applications, and models are counted separately, and never as judgments of
+    experts. --as json also lists the credit of source documents.
+    """
+    from rankgauge.judging import JudgingProject, import_votes, vote_report
+
+    with JudgingProject(project) as opened:
+        if file is not None:
+            print_message(f"{import_votes(opened, file, kind=kind):,} new votes")
+        found = vote_report(opened)
+    if format == "table" and not found.sides and not found.pairs:
+        print_message(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
+        return
+    print_result(found, format, rankgauge.reports.Options(full=full))

@@ -5,25 +5,13 @@ from __future__ import annotations
 import click
 
 from rankgauge.cli import options
-from rankgauge.cli.logs_drift import drift
 from rankgauge.cli.logs_experiments import experiment, interleaving, judgments
-from rankgauge.cli.logs_health import health
-from rankgauge.cli.logs_metrics import metrics
-from rankgauge.cli.logs_sample import sample
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
-
-log_argument = click.argument("log", metavar="LOG")
+from rankgauge.cli.logs_metrics import health, metrics
+from rankgauge.cli.logs_questions import drift, sample
+from rankgauge.cli.output import print_result, working
 
 
-class _Ordered(click.Group):
-    """A group that lists commands in the order in which they are needed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(self.commands)
-
-
-@click.group(cls=_Ordered, short_help="Import production logs and compute metrics.")
+@click.group(cls=options.OrderedGroup, short_help="Import production logs and compute metrics.")
 def logs() -> None:
     """Monitor quality in production with a log of questions, results, answers, and clicks.
 
@@ -35,12 +23,12 @@ def logs() -> None:
       rankgauge logs show log
       rankgauge logs metrics log --by week
       rankgauge logs drift queries.jsonl log -o drift.html
-    """  # noqa: D301 - click reads the \b
+    """
 
 
 @logs.command("import", short_help="Import events from files into a log.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@log_argument
+@options.log
 @click.option(
     "--format", "log_format", metavar="NAME",
     help="ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]",
@@ -68,17 +56,17 @@ def logs() -> None:
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the report and write nothing.")
 @options.output_format()
-def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
+def import_(
     sources: tuple[str, ...],
     log: str,
     log_format: str | None,
     mapping: str | None,
     users: str,
-    scrub: bool,  # noqa: FBT001 - click passes by name
-    drop_text: bool,  # noqa: FBT001
+    scrub: bool,
+    drop_text: bool,
     timezone: str | None,
     first_rank: int | None,
-    dry_run: bool,  # noqa: FBT001
+    dry_run: bool,
     format: str,
 ) -> None:
     """Import the events of SOURCE into LOG, a folder.
@@ -93,7 +81,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge logs import --dry-run ubi_queries.jsonl.gz ubi_events.jsonl.gz log
       rankgauge logs import traces.jsonl log --users hash --scrub
       rankgauge logs import --mapping mapping.toml searches.csv log
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.production import import_log
 
     with working("importing"):
@@ -113,7 +101,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 @logs.command(short_help="Count the events of a log.")
-@log_argument
+@options.log
 @options.output_format()
 def show(log: str, format: str) -> None:
     """Count the events of LOG by kind.
@@ -122,7 +110,7 @@ def show(log: str, format: str) -> None:
     Examples:
       rankgauge logs show log
       rankgauge logs show 'events/*.parquet' --as json
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.production import EventLog
 
     with working("reading the log"):
@@ -130,10 +118,5 @@ def show(log: str, format: str) -> None:
     print_result(summary, format)
 
 
-logs.add_command(metrics)
-logs.add_command(health)
-logs.add_command(drift)
-logs.add_command(sample)
-logs.add_command(experiment)
-logs.add_command(interleaving)
-logs.add_command(judgments)
+for _command in (metrics, health, drift, sample, experiment, interleaving, judgments):
+    logs.add_command(_command)

@@ -8,14 +8,11 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["experiment", "interleaving", "judgments"]
+from rankgauge.cli.output import print_message, print_result, save_plot, working
 
 
 @click.command(short_help="Compare two arms of an A/B test, at any time.")
-@click.argument("log", metavar="LOG")
+@options.log
 @click.option(
     "--primary", metavar="NAME", required=True,
     help="The metric that decides, such as thumbs_ratio; choose it before the experiment.",
@@ -42,13 +39,10 @@ __all__ = ["experiment", "interleaving", "judgments"]
     show_default=True,
     help="The denominator of the primary metric at which its interval is narrowest.",
 )
-@click.option(
-    "--plot", "drawn", metavar="FILE",
-    help="Plot the primary difference by day (.svg or .png; needs rankgauge[plots]).",
-)  # fmt: skip
+@options.plot("Plot the primary difference by day (.svg or .png; needs rankgauge[plots]).")
 @options.full("Also show the primary difference by day and definitions of the metrics.")
 @options.output_format()
-def experiment(  # noqa: PLR0917 - one parameter an option
+def experiment(
     log: str,
     primary: str,
     names: tuple[str, ...],
@@ -56,7 +50,7 @@ def experiment(  # noqa: PLR0917 - one parameter an option
     ratio: tuple[float, float],
     planned: int,
     drawn: str | None,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
     format: str,
 ) -> None:
     """Compare two arms of an experiment in LOG by online metrics.
@@ -69,26 +63,23 @@ def experiment(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge logs experiment log --primary thumbs_ratio
       rankgauge logs experiment log --primary search_ctr -m idk_rate --arms bm25 hybrid
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.production import compare_arms
 
     with working("comparing the arms"):
         found = compare_arms(log, names, primary=primary, arms=arms, ratio=ratio, planned=planned)
     print_result(found, format, rankgauge.reports.Options(full=full))
     if drawn:
-        found.plot().save(drawn)
-        print_message(f"wrote {drawn}")
+        save_plot(found.plot(), drawn)
 
 
 @click.command(short_help="Test which of two interleaved retrievers users prefer.")
-@click.argument("log", metavar="LOG")
+@options.log
 @click.option("--a", metavar="NAME", help="Retriever A, if the log has several pairs.")
 @click.option("--b", metavar="NAME", help="Retriever B.")
 @options.seed("The seed of the bootstrap over users.")
 @options.output_format()
-def interleaving(  # noqa: PLR0917 - one parameter an option
-    log: str, a: str | None, b: str | None, seed: int, format: str
-) -> None:
+def interleaving(log: str, a: str | None, b: str | None, seed: int, format: str) -> None:
     """Test which of two interleaved retrievers the users of LOG prefer, by their clicks.
 
     The application calls rankgauge.production.interleave() and logs its attributes with the
@@ -98,7 +89,7 @@ def interleaving(  # noqa: PLR0917 - one parameter an option
     \b
     Examples:
       rankgauge logs interleaving log
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.production import analyze_interleaving
 
     with working("counting clicks"):
@@ -107,7 +98,7 @@ def interleaving(  # noqa: PLR0917 - one parameter an option
 
 
 @click.command(short_help="Estimate judgments from clicks, corrected for rank.")
-@click.argument("log", metavar="LOG")
+@options.log
 @click.option("-o", "--output", "target", metavar="FILE", help="Write the judgments to this file.")
 @click.option(
     "--model", type=click.Choice(["coec", "position"]), default="coec", show_default=True,
@@ -132,15 +123,15 @@ def interleaving(  # noqa: PLR0917 - one parameter an option
 )  # fmt: skip
 @options.full("Also show the click rate and the examination of each rank.")
 @options.output_format()
-def judgments(  # noqa: PLR0917 - one parameter an option
+def judgments(
     log: str,
     target: str | None,
     model: Literal["coec", "position"],
     queries: str | None,
     min_shown: int,
-    drop_unsure: bool,  # noqa: FBT001 - click passes by name
+    drop_unsure: bool,
     form: str | None,
-    full: bool,  # noqa: FBT001
+    full: bool,
     format: str,
 ) -> None:
     """Estimate judgments from the impressions and clicks in LOG.
@@ -153,7 +144,7 @@ def judgments(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge logs judgments log -o clicks.qrels
       rankgauge logs judgments log --model position --queries queries.tsv -o clicks.csv
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.corpus import read_queries
     from rankgauge.production import implicit_judgments
 

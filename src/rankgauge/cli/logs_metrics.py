@@ -1,4 +1,4 @@
-"""``rankgauge logs metrics``."""
+"""``rankgauge logs metrics`` and ``health``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["metrics"]
+from rankgauge.cli.inputs import read_drift
+from rankgauge.cli.output import print_message, print_result, save_plot, working
 
 
 @click.command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
-@click.argument("log", metavar="LOG")
+@options.log
 @click.option(
     "-m", "--metric", "names", multiple=True, metavar="NAME",
     help="A metric, such as idk_rate; repeat for more.  [default: all]",
@@ -22,12 +20,7 @@ __all__ = ["metrics"]
     "--by", metavar="day|week|arm|NAME",
     help="Also by day, week (named by its Monday), arm of an experiment, or attribute.",
 )  # fmt: skip
-@click.option(
-    "--since", metavar="DATE", help="Only questions asked on or after this date or time (UTC)."
-)
-@click.option(
-    "--until", metavar="DATE", help="Only questions asked before this date or time (UTC)."
-)
+@options.period
 @click.option(
     "--where", multiple=True, metavar="NAME=VALUE",
     help="Only questions with this arm or attribute value; repeat for more.",
@@ -45,13 +38,10 @@ __all__ = ["metrics"]
     "--similarity", type=click.FloatRange(0, 1), default=0.5, show_default=True, metavar="N",
     help="Word cosine from which two questions count as similar.",
 )  # fmt: skip
-@click.option(
-    "--plot", "drawn", metavar="FILE",
-    help="Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).",
-)  # fmt: skip
+@options.plot("Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).")
 @options.full("Show units, definitions, and why a metric is not defined.")
 @options.output_format()
-def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
+def metrics(
     log: str,
     names: tuple[str, ...],
     by: str | None,
@@ -59,11 +49,11 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
     until: str | None,
     where: tuple[str, ...],
     thresholds: tuple[str, ...],
-    strict: bool,  # noqa: FBT001 - click passes by name
+    strict: bool,
     minutes: float,
     similarity: float,
     drawn: str | None,
-    full: bool,  # noqa: FBT001 - click passes by name
+    full: bool,
     format: str,
 ) -> None:
     """Compute metrics of LOG, with 95% intervals clustered by user.
@@ -83,7 +73,7 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge logs metrics log
       rankgauge logs metrics log -m idk_rate --by day --since 2026-05-01
       rankgauge logs metrics log --where language=de --fail-if 'thumbs_ratio < 0.7'
-    """  # noqa: D301 - click reads the \b
+    """
     from rankgauge.production import online_metrics
 
     pairs = dict(_pair(text) for text in where)
@@ -101,8 +91,7 @@ def metrics(  # noqa: PLR0913, PLR0917 - one parameter an option
         for check in found.checks:
             print_message(f"{check.verdict}: {check.sentence}")
     if drawn:
-        found.plot(names[0] if names else None).save(drawn)
-        print_message(f"wrote {drawn}")
+        save_plot(found.plot(names[0] if names else None), drawn)
     click.get_current_context().exit(found.exit_code(strict=strict))
 
 
@@ -113,3 +102,86 @@ def _pair(text: str) -> tuple[str, str]:
             f"got {text!r:.60}", where="--where", fix="write NAME=VALUE, such as language=de"
         )
     return name, value
+
+
+# Whether a verdict on drift means that users ask other questions; verdicts not listed do.
+_DRIFT = {"mixed": False, "cannot tell": None}
+
+
+@click.command(short_help="Compare saved evaluations with user feedback, week by week.")
+@options.log
+@options.measure("The measure of the saved evaluations.")
+@click.option("--run", metavar="NAME", help="Only evaluations of this run.")
+@click.option(
+    "--drift", metavar="FILE",
+    help="The result of rankgauge logs drift ... -o drift.json.",
+)  # fmt: skip
+@click.option(
+    "--margin", type=float, default=0.05, show_default=True, metavar="N",
+    help="The smallest change of an online metric that matters.",
+)  # fmt: skip
+@click.option(
+    "--offline-margin", type=float, default=0.02, show_default=True, metavar="N",
+    help="The smallest loss of the measure that matters.",
+)  # fmt: skip
+@options.period
+@options.store
+@options.full("Show all weeks.")
+@options.output_format()
+def health(
+    log: str,
+    measure: str,
+    run: str | None,
+    drift: str | None,
+    margin: float,
+    offline_margin: float,
+    since: str | None,
+    until: str | None,
+    store: str | None,
+    full: bool,
+    format: str,
+) -> None:
+    """Compare saved evaluations (rankgauge evaluate --save) with user feedback in LOG.
+
+    \b
+    REFRESH       metrics hold, but users complain (fewer thumbs up, more
+                  abstentions or reformulations); or users do not complain,
+                  but drift was found
+    WORSE         metrics fall, and users complain
+    OFFLINE ONLY  metrics fall, and users show no change
+    STEADY        metrics hold, and users show no change
+    USERS ONLY    users complain; too few queries to tell if metrics hold
+    CANNOT TELL   too few queries or ratings
+
+    Only evaluations since the last change of judgments, policies, or queries are compared. A
+    verdict is valid for one look: repeating the command every day raises the rate of false alarms.
+    Run it at a few dates fixed in advance, or compare two versions with `logs experiment`.
+
+    \b
+    Examples:
+      rankgauge logs health log --history history.db -m nDCG@10
+      rankgauge logs health log --run bm25 --drift drift.json --since 2026-05-01
+    """
+    from rankgauge.production import production_health
+
+    with working("reading the history"), rankgauge.History.open(store) as kept:
+        trend = kept.trend(measure, run=run)
+        names = dict.fromkeys(point.entry.run for point in trend.points)
+        if len(names) > 1:
+            raise rankgauge.InputError(
+                f"the history has evaluations of {', '.join(names)}", where="--run",
+                fix="name the run that users get: --run NAME",
+            )  # fmt: skip
+        start = max(trend.breaks, default=0)
+        points = [(p.entry.time, kept.load(p.entry)) for p in trend.points[start:]]
+    drifted = None if drift is None else _DRIFT.get(read_drift(drift)["verdict"], True)
+    with working("reading the log"):
+        found = production_health(
+            log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin,
+            since=since, until=until,
+        )  # fmt: skip
+    print_result(found, format, rankgauge.reports.Options(full=full))
+    if start:
+        print_message(
+            f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}"
+        )

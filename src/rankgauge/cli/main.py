@@ -13,8 +13,6 @@ import rankgauge
 from rankgauge.cli.output import print_message
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["main"]
-
 _ERROR = 2
 _INTERRUPTED = 130
 

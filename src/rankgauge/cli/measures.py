@@ -8,18 +8,12 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.output import print_table, print_text
 
-__all__ = ["measures"]
-
 
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)
 @options.output_format()
 @options.full("Show details, sources, and the names that other tools have.")
-def measures(
-    name: str | None,
-    format: str,
-    full: bool,  # noqa: FBT001 - click passes by name
-) -> None:
+def measures(name: str | None, format: str, full: bool) -> None:
     """List all measures, or explain the one called NAME.
 
     \b
@@ -27,7 +21,7 @@ def measures(
       rankgauge measures
       rankgauge measures nDCG
       rankgauge measures ndcg_cut_10
-    """  # noqa: D301 - click reads the \b
+    """
     if name is None:
         whole = full or format != "table"
         print_table(rankgauge.reports.measures_table(full=whole), format)

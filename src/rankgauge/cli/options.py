@@ -12,33 +12,30 @@ import rankgauge
 from rankgauge.cli.inputs import queries_of
 from rankgauge.cli.output import QUIET
 
-__all__ = [
-    "baseline",
-    "collection",
-    "documents",
-    "full",
-    "gate_report",
-    "jobs",
-    "label",
-    "language_model",
-    "measure",
-    "measures",
-    "order",
-    "output",
-    "output_format",
-    "policies",
-    "qrels_format",
-    "quiet",
-    "run_format",
-    "save",
-    "seed",
-    "store",
-]  # fmt: skip
-
 _Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
 _NEXT = "; repeat for more"
+
+
+class OrderedGroup(click.Group):
+    """A group that lists commands in the order in which they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """All commands, as they were added."""
+        return list(self.commands)
+
+
+def combined(*options: _Option) -> _Option:
+    """Return several options, in this order, as one."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
 
 run_format = click.option(
     "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.formats.RUN_FORMATS),
@@ -76,6 +73,16 @@ output = click.option(
 )  # fmt: skip
 
 
+project = click.argument("project", metavar="PROJECT")
+log = click.argument("log", metavar="LOG")
+period = combined(
+    click.option(
+        "--since", metavar="DATE", help="Only questions asked on or after this date or time (UTC)."
+    ),
+    click.option(
+        "--until", metavar="DATE", help="Only questions asked before this date or time (UTC)."
+    ),
+)
 gate_report = click.option(
     "--report", "page", metavar="FILE",
     help="Write an HTML page: the verdict and why, the next step, checks, and losses.",
@@ -98,7 +105,12 @@ def output_format(*more: str) -> _Option:
         "--as", "format", type=click.Choice([*_FORMATS, *more]), default="table",
         show_default=True, help="The output format.",
     )  # fmt: skip
-    return lambda command: format(quiet(command))
+    return combined(format, quiet)
+
+
+def plot(text: str) -> _Option:
+    """Return the option of a plot, as `drawn`."""
+    return click.option("--plot", "drawn", metavar="FILE", help=text)
 
 
 def measures(text: str, default: tuple[str, ...] = ()) -> _Option:
@@ -142,7 +154,7 @@ def seed(text: str) -> _Option:
     return click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help=text)
 
 
-_POLICIES: tuple[_Option, ...] = (
+_POLICIES = combined(
     click.option(
         "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
         show_default=True,
@@ -186,14 +198,11 @@ def policies(command: Callable[..., Any]) -> Callable[..., Any]:
         }
         return command(policies=chosen, **others)
 
-    made: Callable[..., Any] = with_policies
-    for option in reversed(_POLICIES):
-        made = option(made)
-    return made
+    return _POLICIES(with_policies)
 
 
-# Keys are arguments of `ChatModel`.
-_MODEL: tuple[_Option, ...] = (
+# The options of a language model, arguments of `ChatModel`; `chat_model` takes them as one mapping.
+language_model = combined(
     click.option(
         "--url", metavar="URL",
         help="The address of the API of the language model, without /chat/completions.",
@@ -216,10 +225,3 @@ _MODEL: tuple[_Option, ...] = (
         "--cache", metavar="FILE", help="Cache replies in this file; repeated requests are free."
     ),
 )  # fmt: skip
-
-
-def language_model(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a language model, which `chat_model` takes as one mapping."""
-    for option in reversed(_MODEL):
-        command = option(command)
-    return command

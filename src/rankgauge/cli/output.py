@@ -1,10 +1,13 @@
-"""Printing to terminals, pipes, and files."""
+"""Printing to terminals, pipes, and files, and progress."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,19 +17,9 @@ import rankgauge
 from rankgauge.core.escaping import for_terminal
 
 if TYPE_CHECKING:
-    from rankgauge.rendering import Result
+    from rich.progress import Progress
 
-__all__ = [
-    "QUIET",
-    "check_writable",
-    "counted",
-    "print_message",
-    "print_result",
-    "print_table",
-    "print_text",
-    "quiet",
-    "write_report",
-]
+    from rankgauge.rendering import Result
 
 QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
 
@@ -104,9 +97,9 @@ def check_writable(path: str) -> None:
         raise rankgauge.InputError("this is a folder", where=path, fix="name a file in it")
     folder = target.parent
     if not folder.is_dir():
-        raise _unwritable(path, f"there is no folder {str(folder)!r}")
+        raise unwritable(path, f"there is no folder {str(folder)!r}")
     if not os.access(folder if not target.exists() else target, os.W_OK):
-        raise _unwritable(path, "permission denied")
+        raise unwritable(path, "permission denied")
 
 
 def write_report(path: str, text: str) -> None:
@@ -117,11 +110,64 @@ def write_report(path: str, text: str) -> None:
     from rankgauge.core.files import write_atomically
 
     with write_atomically(path) as stream:
-        stream.write(text.encode())
+        stream.write(text.encode(errors="backslashreplace"))
 
 
-def _unwritable(path: str, reason: str) -> rankgauge.InputError:
+def save_plot(plot: rankgauge.rendering.Plot, path: str) -> None:
+    """Write a plot to a file."""
+    plot.save(path)
+    print_message(f"wrote {path}")
+
+
+def write_baseline(made: rankgauge.Baseline, path: str) -> None:
+    """Write a baseline, and print its means."""
+    made.write(path)
+    means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
+    units = "questions" if made.unit == "question" else "queries"
+    message = f"wrote {path}: {made.run_name}, {len(made.queries)} {units}, {means}"
+    print_text(f"{for_terminal(message)}\n")
+
+
+def unwritable(path: str, reason: str) -> rankgauge.InputError:
+    """The error for a file that cannot be written."""
     return rankgauge.InputError(
         f"cannot be written: {reason}", where=path,
         fix="check that the folder is there and may be written to",
     )  # fmt: skip
+
+
+_AFTER = 1.0
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show a spinner with `what` and the elapsed time on a terminal; nothing for quick work."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    started: list[Progress] = []
+    began = time.monotonic()
+    # Quick work does not wait for rich to load.
+    timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        for progress in started:
+            progress.stop()
+
+
+def _started(what: str, began: float) -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    progress = Progress(
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True, get_time=time.monotonic,
+    )  # fmt: skip
+    progress.add_task(for_terminal(what), total=None)
+    progress.tasks[0].start_time = began
+    progress.start()
+    return progress

@@ -7,10 +7,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths
-from rankgauge.cli.output import print_result
-from rankgauge.cli.progress import working
-
-__all__ = ["reliability"]
+from rankgauge.cli.output import print_result, working
 
 
 @click.command(short_help="Test whether judgments are fair to new runs.")
@@ -29,7 +26,7 @@ __all__ = ["reliability"]
 @options.output_format()
 @options.run_format
 @options.qrels_format
-def reliability(  # noqa: PLR0917 - one parameter an option
+def reliability(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
@@ -49,7 +46,7 @@ def reliability(  # noqa: PLR0917 - one parameter an option
       rankgauge reliability qrels.txt bm25.run dense.run hybrid.run
       rankgauge reliability qrels.txt *.run -k 100 -m AP -m nDCG@10
       rankgauge reliability qrels.txt a1.run a2.run b.run --group a1.run=a --group a2.run=a
-    """  # noqa: D301 - click reads the \b
+    """
     groups = dict(_pair(text, runs) for text in pairs)
     with working(f"reading {qrels}"):
         truth = rankgauge.read_qrels(qrels, format=qrels_format)

@@ -9,10 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
-from rankgauge.cli.output import check_writable, print_message, write_report
-from rankgauge.cli.progress import working
-
-__all__ = ["report"]
+from rankgauge.cli.output import check_writable, print_message, working, write_report
 
 
 @click.command(short_help="Write an HTML report to one file.")
@@ -42,7 +39,7 @@ __all__ = ["report"]
     "-o", "--output", metavar="FILE", default="report.html", show_default=True,
     help='Where to; "-" is standard output.',
 )  # fmt: skip
-def report(  # noqa: PLR0913, PLR0917 - one parameter an option
+def report(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
@@ -53,7 +50,7 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels_format: str | None,
     title: str,
     date: str,
-    plots: bool | None,  # noqa: FBT001 - click passes by name
+    plots: bool | None,
     output: str,
 ) -> None:
     """Write what is to be said of each RUN on the judgments QRELS as one HTML file.
@@ -67,7 +64,7 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge report qrels.txt bm25.run dense.run
       rankgauge report qrels.txt bm25.run dense.run --collection data -o report.html
       rankgauge report qrels.txt bm25.run dense.run --collection data --diagnose dense
-    """  # noqa: D301 - click reads the \b
+    """
     alone = read_evaluations([qrels, *runs])
     if not runs and not alone:
         raise click.UsageError("name a run: rankgauge report QRELS RUN")

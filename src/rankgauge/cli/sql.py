@@ -6,8 +6,6 @@ import click
 
 from rankgauge.distributed import DIALECTS, sql_checks, sql_query
 
-__all__ = ["sql"]
-
 
 @click.command(short_help="Print SQL that computes measures in a warehouse.")
 @click.argument("measures", metavar="MEASURE...", nargs=-1)
@@ -28,14 +26,14 @@ __all__ = ["sql"]
     "--checks", is_flag=True,
     help="Print the query that counts duplicates and missing values in the tables instead.",
 )  # fmt: skip
-def sql(  # noqa: PLR0917 - one parameter an option
+def sql(
     measures: tuple[str, ...],
     dialect: str,
     run: str,
     qrels: str,
     columns: tuple[str, ...],
-    per_query: bool,  # noqa: FBT001 - click passes by name
-    checks: bool,  # noqa: FBT001 - click passes by name
+    per_query: bool,
+    checks: bool,
 ) -> None:
     """Print a SQL query that computes MEASURE... in the database that has a run and judgments.
 
@@ -48,7 +46,7 @@ def sql(  # noqa: PLR0917 - one parameter an option
       rankgauge sql nDCG@10 --dialect bigquery --run logs.run --qrels logs.qrels
       rankgauge sql --checks --dialect bigquery --run logs.run --qrels logs.qrels
       rankgauge sql AP --column grade=relevance --per-query
-    """  # noqa: D301 - click reads the \b
+    """
     if bool(measures) == checks:
         raise click.UsageError(
             "give measures, as in: rankgauge sql nDCG@10 RR@10; or --checks without any"

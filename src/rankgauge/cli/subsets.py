@@ -10,10 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import counted, print_message
-from rankgauge.cli.progress import working
-
-__all__ = ["cut", "sample"]
+from rankgauge.cli.output import counted, print_message, working
 
 
 @click.command(short_help="Keep the first k documents of each query.")
@@ -26,7 +23,7 @@ __all__ = ["cut", "sample"]
 )  # fmt: skip
 @options.run_format
 @options.output
-def cut(  # noqa: PLR0917 - one parameter an option
+def cut(
     run: str,
     k: int,
     ties: Literal["trec", "input"],
@@ -41,7 +38,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
       rankgauge cut bm25.run -k 100 -o bm25-100.run
       rankgauge fuse bm25.run dense.run | rankgauge cut - -k 10
       rankgauge cut chunks.run -k 1000 --duplicates first -o once.run
-    """  # noqa: D301 - click reads the \b
+    """
     with working(f"reading {run}"):
         top = rankgauge.cut(located(run, run_format), k, ties=ties, duplicates=duplicates)
     rankgauge.write_run(top, output)
@@ -64,7 +61,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
     help="Of one file: where to write it (default: standard output). Of several: the folder "
     "where each is written under its own name.",
 )  # fmt: skip
-def sample(  # noqa: PLR0917 - one parameter an option
+def sample(
     runs: tuple[str, ...],
     qrels: tuple[str, ...],
     n: int | None,
@@ -85,7 +82,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
       rankgauge sample bm25.run dense.run --qrels qrels.txt -n 50 -o small
       rankgauge sample bm25.run -n 50 --seed 1 -o bm25-50.run
       rankgauge sample --qrels qrels.txt --queries ids.txt
-    """  # noqa: D301 - click reads the \b
+    """
     targets = _targets((*qrels, *runs), output)
     if (n is None) == (queries is None):
         raise click.UsageError("give -n NUMBER, or --queries FILE")

@@ -67,27 +67,31 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, repr=False)
-class Comparison(Result):
-    """Runs side by side, and conclusions about their differences.
+class PairedComparison(Result):
+    """Runs side by side: their means, and conclusions about their differences.
 
-    Made by :func:`compare`. Displays itself as tables in a notebook.
+    What comparisons have in common, whether they hold the values of each query or not.
 
     Attributes:
-        evaluations: One for each run, in the order given.
         design: What is compared and how it is tested.
         differences: One for each pair of runs and measure, by pair.
         sentences: Conclusions and limitations.
         findings: Reasons to doubt the numbers.
     """
 
-    _schema = _SCHEMA
-
-    evaluations: tuple[Evaluation, ...]
     design: Design
     differences: tuple[Difference, ...]
     sentences: tuple[str, ...]
     findings: tuple[Finding, ...]
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """Return run to measure to mean, in the order given."""
+        raise NotImplementedError
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, tested or not."""
+        return tuple(dict.fromkeys(d.measure for d in self.differences))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -95,25 +99,13 @@ class Comparison(Result):
         return tuple(map(str, self.findings))
 
     @property
-    def withheld(self) -> tuple[tuple[str, Finding], ...]:
-        """The runs on which no verdict is drawn by the primary measure, each with the reason."""
-        return tuple(
-            (e.run_name, f) for e in self.evaluations for f in withholding(e, self.primary)
-        )
-
-    @property
     def withheld_sentences(self) -> tuple[str, ...]:
         """The first of `sentences`: on which runs no verdict is drawn, and why."""
-        return tuple(no_verdicts(self.withheld))
+        return ()
 
-    def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
-        """Return the same with more findings about the input of runs (by name of the run)."""
-        evaluations = [
-            replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
-            for e in self.evaluations
-        ]
-        # Findings about judgments and rankings are kept.
-        return _compared(evaluations, self.design, self.findings)
+    def _unsettled(self, measure: Measure) -> bool:  # noqa: ARG002 - of a subclass
+        """Whether a run may be better than its numbers."""
+        return False
 
     @property
     def baseline(self) -> str:
@@ -137,7 +129,7 @@ class Comparison(Result):
 
         Args:
             run: The run.
-            measure: The measure; the primary one if left out.
+            measure: The measure; the primary one if omitted.
             baseline: Another run to compare it with, where all pairs were compared.
 
         Raises:
@@ -155,7 +147,7 @@ class Comparison(Result):
         runs = ", ".join(dict.fromkeys(found.run for found in self.differences))
         raise InputError(
             f"{run!r} by {wanted} was not compared with {against!r}",
-            fix=f"compared are {runs}, by {', '.join(map(str, self.evaluations[0].measures))}",
+            fix=f"compared are {runs}, by {', '.join(map(str, self.measures))}",
         )
 
     def table(self, *, transposed: bool = False) -> Table:
@@ -164,16 +156,15 @@ class Comparison(Result):
         Args:
             transposed: Runs down and measures across instead.
         """
-        means = [evaluation.mean() for evaluation in self.evaluations]
-        measures = self.evaluations[0].measures
-        names = tuple(evaluation.run_name for evaluation in self.evaluations)
-        values = [[mean[str(measure)] for mean in means] for measure in measures]
+        means, measures = self.means(), self.measures
+        names = tuple(means)
+        values = [[means[name][str(measure)] for name in names] for measure in measures]
         rows = [[_mean(m, v) for v in row] for m, row in zip(measures, values, strict=True)]
         # A run that may be better than its numbers leaves it open which one is best.
         best = {
             (place, column)
             for place, (measure, row) in enumerate(zip(measures, values, strict=True))
-            if not any(withholding(e, measure) for e in self.evaluations)
+            if not self._unsettled(measure)
             for column in measure.best(row)
         }
         marks = {
@@ -204,7 +195,7 @@ class Comparison(Result):
             yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
-        """One line for each pair of runs and measure, with the sentences below.
+        """Return a row for each pair of runs and measure, with the sentences below.
 
         Args:
             described: Whether measures that are not tested have a line, too.
@@ -236,13 +227,71 @@ class Comparison(Result):
         )
 
     def data_table(self, *, described: bool = True) -> Table:
-        """One line for each pair of runs and measure, in plain numbers, for programs.
+        """Return a row for each pair of runs and measure, in plain numbers, for programs.
 
         Args:
             described: Whether measures that are not tested have a line, too.
         """
-        found = [_as_object(d) for d in self.differences if described or d.verdict is not None]
+        found = [
+            difference_object(d) for d in self.differences if described or d.verdict is not None
+        ]
         return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(PairedComparison):
+    """Runs side by side, and conclusions about their differences.
+
+    Returned by :func:`compare`. Notebooks display it as tables.
+
+    Attributes:
+        evaluations: One for each run, in the order given.
+        design: What is compared and how it is tested.
+        differences: One for each pair of runs and measure, by pair.
+        sentences: Conclusions and limitations.
+        findings: Reasons to doubt the numbers.
+    """
+
+    _schema = _SCHEMA
+
+    evaluations: tuple[Evaluation, ...]
+    design: Design
+    differences: tuple[Difference, ...]
+    sentences: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """Return run to measure to mean, in the order given."""
+        return {evaluation.run_name: evaluation.mean() for evaluation in self.evaluations}
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, tested or not."""
+        return self.evaluations[0].measures
+
+    @property
+    def withheld(self) -> tuple[tuple[str, Finding], ...]:
+        """The runs on which no verdict is drawn by the primary measure, each with the reason."""
+        return tuple(
+            (e.run_name, f) for e in self.evaluations for f in withholding(e, self.primary)
+        )
+
+    @property
+    def withheld_sentences(self) -> tuple[str, ...]:
+        """The first of `sentences`: on which runs no verdict is drawn, and why."""
+        return tuple(no_verdicts(self.withheld))
+
+    def _unsettled(self, measure: Measure) -> bool:
+        return any(withholding(e, measure) for e in self.evaluations)
+
+    def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
+        """Return the same with more findings about the input of runs (by name of the run)."""
+        evaluations = [
+            replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
+            for e in self.evaluations
+        ]
+        # Findings about judgments and rankings are kept.
+        return _compared(evaluations, self.design, self.findings)
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
         """Plot the comparison (needs ``rankgauge[plots]``); arguments as of :func:`rankgauge.plot`.
@@ -255,13 +304,12 @@ class Comparison(Result):
         return plot(self, kind, measure=measure)
 
     def _data(self) -> dict[str, Any]:
-        means = {e.run_name: e.mean() for e in self.evaluations}
-        design = asdict(self.design) | {"tested": [str(m) for m in self.tested]}
+        means = self.means()
         return {
             "queries": len(self.evaluations[0].query_ids),
             "policies": self.evaluations[0].policies.describe(),
-            "design": design,
-            "measures": [str(measure) for measure in self.evaluations[0].measures],
+            "design": design_object(self.design),
+            "measures": [str(measure) for measure in self.measures],
             "runs": [
                 {
                     "name": e.run_name,
@@ -270,7 +318,7 @@ class Comparison(Result):
                 }
                 for e in self.evaluations
             ],
-            "differences": [_as_object(d) for d in self.differences],
+            "differences": [difference_object(d) for d in self.differences],
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
             "findings": [found.to_dict() for found in self.findings],
@@ -302,7 +350,13 @@ def _cells(found: Difference) -> tuple[str | float | None, ...]:
     )
 
 
-def _as_object(d: Difference) -> dict[str, Any]:
+def design_object(design: Design) -> dict[str, Any]:
+    """Return a design as plain values."""
+    return asdict(design) | {"tested": [str(measure) for measure in design.tested]}
+
+
+def difference_object(d: Difference) -> dict[str, Any]:
+    """Return a difference as plain values."""
     tested = d.verdict is not None
     return asdict(d) | {
         "measure": str(d.measure),
@@ -339,12 +393,12 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             them; findings about judgments and rankings (depth, Judged@k) are then not made.
         runs: At least two: a mapping of name to run, or named runs. Each is
             anything that :meth:`Run.of` takes.
-        measures: The measures to show. If left out those of the evaluations; of runs P, R, Success
-            and nDCG at 1, 3, 5, 10 and RR.
-        baseline: The name of the run that the others are compared with; the first if left out.
+        measures: The measures to show. Default: those of the evaluations; for runs, P, R, Success,
+            and nDCG at 1, 3, 5, and 10, and RR.
+        baseline: The name of the run that the others are compared with; default: the first.
         pairs: ``baseline``, or ``all`` for every run against every other.
-        tested: The measures whose differences are tested, declared before looking; the first of
-            `measures` (nDCG@10) alone if left out.
+        tested: The measures whose differences are tested, declared in advance; default: only the
+            first of `measures` (nDCG@10).
         test: ``randomization`` (sign flips; all of them if few queries differ; it assumes
             symmetric differences), ``t``, ``wilcoxon`` (which does not test the mean), or
             ``tukey-hsd`` (randomized, over all runs at once; it corrects for their number by
@@ -352,9 +406,9 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
             tested measures.
         interval: ``conservative``, the wider one of paired t and of a Bayesian bootstrap that
-            reckons with a worse query than was seen; ``t``; or a bootstrap, ``percentile`` or
-            ``bca``, which cover less than 95% below about 100 queries. There is none where fewer
-            than 8 queries differ, or all by the same.
+            allows for a query worse than all observed ones; ``t``; or a bootstrap, ``percentile``
+            or ``bca``, whose coverage is below 95% with fewer than about 100 queries. There is no
+            interval if fewer than 8 queries differ, or all by the same amount.
         draws: Random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -64,7 +64,15 @@ def sentences(
     Runs from which no verdict is drawn are left out, and then no run is called best.
     """
     if not any(withholding(e, design.tested[0]) for e in evaluations):
-        yield _winner(evaluations, design, found)
+        yield best_sentence(
+            {e.run_name: e.mean()[str(design.tested[0])] for e in evaluations}, design, found,
+            lambda best: indistinct_runs(evaluations, design, best),
+        )  # fmt: skip
+    yield from difference_sentences(found)
+
+
+def difference_sentences(found: Sequence[Difference]) -> Iterator[str]:
+    """Yield the result of each difference that was tested; of many, the rest as counts."""
     tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
         yield difference_sentence(d)
@@ -74,9 +82,22 @@ def sentences(
         yield f"{len(tested) - _SENTENCES} more comparisons were tested: {text}"
 
 
-def _winner(evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]) -> str:
+def best_sentence(
+    means: Mapping[str, float],
+    design: Design,
+    found: Sequence[Difference],
+    indistinct: Callable[[str], Iterable[str]] | None,
+) -> str:
+    """Return which run is best, and which ones are not distinguishable from it.
+
+    Args:
+        means: By the primary measure, by run.
+        design: What was compared.
+        found: The differences.
+        indistinct: The runs that a test over all runs does not distinguish from one; None if there
+            is no such test: then only runs that were compared with it are named.
+    """
     primary = design.tested[0]
-    means = {e.run_name: e.mean()[str(primary)] for e in evaluations}
     names = list(means)
     best = [names[place] for place in primary.best(list(means.values()))]
     if not best:
@@ -84,26 +105,26 @@ def _winner(evaluations: Sequence[Evaluation], design: Design, found: Sequence[D
     word = "lowest" if primary.declaration.better == "lower" else "highest"
     verb = "has" if len(best) == 1 else "have"
     text = f"{_listed(best)} {verb} the {word} {primary} ({means[best[0]]:.4f})"
-    near, how = _near(evaluations, design, found, best)
+    rest = [name for name in names if name not in best]
+    near, how = _near(rest, primary, found, best[0], indistinct)
     return f"{text}; not distinguishable from {_listed(near)}{how}" if near else text
 
 
-def _near(
-    evaluations: Sequence[Evaluation],
-    design: Design,
+def _near(  # noqa: PLR0917 - what a sentence is made of
+    rest: Sequence[str],
+    primary: Measure,
     found: Sequence[Difference],
-    best: Sequence[str],
+    best: str,
+    indistinct: Callable[[str], Iterable[str]] | None,
 ) -> tuple[list[str], str]:
     """The runs that are not distinguishable from the best one, and by which test."""
-    primary = design.tested[0]
     verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
-    rest = [e.run_name for e in evaluations if e.run_name not in best]
-    unsure = {name for name in rest if verdicts.get(frozenset((best[0], name))) not in _SURE}
-    untested = {name for name in unsure if frozenset((best[0], name)) not in verdicts}
-    if not untested:
-        return [name for name in rest if name in unsure], ""
+    unsure = {name for name in rest if verdicts.get(frozenset((best, name))) not in _SURE}
+    untested = {name for name in unsure if frozenset((best, name)) not in verdicts}
+    if not untested or indistinct is None:
+        return [name for name in rest if name in unsure - untested], ""
     # The best run was found by looking: only a test over all runs may judge it then.
-    near = set(indistinct_runs(evaluations, design, best[0]))
+    near = set(indistinct(best))
     unsure = {name for name in unsure if name not in untested or name in near}
     by = " (others than the baseline by randomized Tukey HSD over all runs)"
     return [name for name in rest if name in unsure], by
@@ -201,17 +222,23 @@ def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterat
     moved = paired_differences(one, other, d.measure)
     apart = np.abs(moved)
     changed = int(np.count_nonzero(apart))
+    whole = len(apart) == len(one.query_ids)
+    most = changed >= FEW_CHANGES and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist())
+    if most and whole:
+        query = one.query_ids[int(apart.argmax())]
+        pair = f"{d.run} against {d.baseline}"
+        yield _finding("C106", f"{pair}: query {query!r} alone accounts for most of the difference")
+    yield from doubts_of_difference(d, stats.skewness(moved) if changed else 0.0)
+
+
+def doubts_of_difference(d: Difference, skewness: float) -> Iterator[Finding]:
+    """Yield why the test of a difference may be wrong: few changes, or skewness of differences."""
+    changed = d.wins + d.losses
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < FEW_CHANGES:
         few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; too few"
         yield _finding("C105", f"{few} for a test", "look at them one by one")
-        return
-    whole = len(apart) == len(one.query_ids)
-    if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
-        query = one.query_ids[int(apart.argmax())]
-        yield _finding("C106", f"{pair}: query {query!r} alone accounts for most of the difference")
-    skewness = stats.skewness(moved) if changed else 0.0
-    if d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
+    elif d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
         message = (
             f"{pair}: differences by {d.measure} are skewed ({skewness:+.1f}), and "
             f"{many(d.queries, 'query')} are few for that; the p-value may be too small"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -32,11 +32,11 @@ ALPHA = 0.05
 # With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
 FEW_CHANGES = 6
 _LEVEL = 0.95
-_FEWEST_FOR_INTERVAL = 8  # queries that differ: docs/explain/interval-coverage.md
+FEWEST_FOR_INTERVAL = 8  # queries that differ: docs/explain/interval-coverage.md
 _MANY_CHANGES = 300  # from here on the normal distribution gives the power of a sign test, too
 _POWER = 0.8
 _SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
-_ALONE = {
+CORRECTIONS = {
     "holm": stats.holm,
     "bonferroni": stats.bonferroni,
     "benjamini-hochberg": stats.benjamini_hochberg,
@@ -49,7 +49,7 @@ _Key: TypeAlias = tuple[str, str, Measure]
 
 @dataclass(frozen=True)
 class Difference:
-    """A run against another by one measure, query by query.
+    """The difference between two runs by one measure, over queries.
 
     Attributes:
         run: The run.
@@ -62,8 +62,8 @@ class Difference:
         low: Lower end of the confidence interval of the difference (95% in a comparison); NaN if
             there is none: see `no_interval`.
         high: Upper end.
-        p: Two-sided p-value; None where the measure is only described.
-        corrected: The same, corrected for everything that was tested.
+        p: Two-sided p-value; None if the measure is only described.
+        corrected: The p-value corrected for all tests.
         sd: Standard deviation of the differences.
         effect: Mean over standard deviation of the differences (d_z).
         queries: How many queries were compared.
@@ -76,8 +76,8 @@ class Difference:
             ``withheld`` (a fault of the input explains the numbers of a run, or the judge of its
             answers is not calibrated); None where the measure is only described.
         alpha: The level at which the difference is tested: .05, divided by the number of tests.
-        unit: The only size of the differences that are not 0, such as 1 for Success; None if they
-            have several.
+        unit: The absolute value of all differences that are not 0, such as 1 for Success; None if
+            there are several.
     """
 
     run: str
@@ -107,7 +107,7 @@ class Difference:
             return ""
         if not self.wins + self.losses:
             return "no query differs"
-        few = self.wins + self.losses < _FEWEST_FOR_INTERVAL
+        few = self.wins + self.losses < FEWEST_FOR_INTERVAL
         return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
 
     def interval_text(self) -> str:
@@ -124,9 +124,9 @@ class Difference:
     def detectable(self) -> float | None:
         """The smallest true difference that is detectable with 80% power, at level `alpha`.
 
-        By the paired t test and the interval, for differences that spread as these do; by the
-        sign test, if all that are not 0 have one size. None if they do not spread or there are
-        fewer than two, or if no difference is detectable.
+        Computed for the paired t test and the interval, with the observed standard deviation; for
+        the sign test, if all differences that are not 0 have the same absolute value. None with
+        fewer than two differences, without variance, or if no difference is detectable.
         """
         if self.queries < 2 or not self.sd:
             return None
@@ -152,9 +152,9 @@ class Difference:
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """How many queries would detect a true difference of this size with 80% power.
+        """The number of queries needed to detect a true difference of this size with 80% power.
 
-        None where there is no difference or no spread, or where they would be millions.
+        None without a difference or variance, or if millions were needed.
         """
         if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
@@ -170,12 +170,12 @@ class Difference:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the whole interval is on the worse side of zero."""
+        """Whether the whole interval is worse than zero."""
         better = self.measure.declaration.better
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
     def power(self, difference: float) -> float:
-        """The chance that a true difference of this size is detected here.
+        """Return the probability of detecting a true difference of this size with these queries.
 
         Raises:
             InputError: With fewer than two queries.
@@ -183,7 +183,7 @@ class Difference:
         return stats.power(self.sd, self.queries, difference, self._level)
 
     def mirrored(self) -> Difference:
-        """The same, seen from the other run."""
+        """Return the difference with the two runs swapped."""
         return replace(
             self,
             run=self.baseline,
@@ -202,7 +202,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Design:
-    """What is compared and how it is tested, all of it decided before looking.
+    """The design of a comparison, chosen before seeing the results.
 
     Attributes:
         tested: The measures whose differences are tested, by name or as measures; the first is the
@@ -211,10 +211,10 @@ class Design:
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
         test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
-        interval: How intervals are made: ``conservative`` (the wider one of paired t and of a
-            Bayesian bootstrap that reckons with a worse query), ``t``, ``percentile`` or ``bca``.
+        interval: The method of intervals: ``conservative`` (the wider one of paired t and of a
+            Bayesian bootstrap that allows for a worse query), ``t``, ``percentile`` or ``bca``.
         draws: Random draws of tests and bootstraps.
-        seed: What they start from.
+        seed: The seed of the draws.
 
     Example:
         >>> Design(("nDCG@10", "AP"), baseline="bm25", pairs="all").tested[1]
@@ -243,6 +243,18 @@ class Design:
                 where="correction",
                 fix="choose test='randomization', or correction='holm'",
             )
+
+    def pairs_of(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """Return run and baseline of each comparison of these runs."""
+        rest = [name for name in names if name != self.baseline]
+        if self.pairs == "baseline":
+            return [(name, self.baseline) for name in rest]
+        return [(run, against) for against, run in combinations([self.baseline, *rest], 2)]
+
+    def level_of(self, runs: int, pairs: int) -> float:
+        """Return the level of each test, independent of the others."""
+        number = runs * (runs - 1) // 2 if self.test == "tukey-hsd" else pairs
+        return ALPHA / (number * len(self.tested))
 
     def describe(self) -> str:
         """Return the test, correction and intervals in one sentence, for the foot of a table."""
@@ -397,12 +409,7 @@ class _Work:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
-        """Run and baseline of each comparison."""
-        base = self.design.baseline
-        rest = [name for name in self.names if name != base]
-        if self.design.pairs == "baseline":
-            return [(name, base) for name in rest]
-        return [(run, against) for against, run in combinations([base, *rest], 2)]
+        return self.design.pairs_of(self.names)
 
     @cached_property
     def means(self) -> dict[str, dict[str, float]]:
@@ -469,7 +476,7 @@ class _Work:
         if design.test == "tukey-hsd":
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
-            return _ALONE[design.correction](raw).tolist()
+            return CORRECTIONS[design.correction](raw).tolist()
         columns = [
             _oriented(query_differences(self.named[run], self.named[base], m))
             for run, base, m in keys
@@ -491,39 +498,16 @@ class _Work:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
         moved = self._sorted_differences(key)
-        better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
-        effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
-        return Difference(
-            run=run,
-            baseline=base,
-            measure=measure,
-            mean=self.means[run][str(measure)],
-            baseline_mean=self.means[base][str(measure)],
-            difference=mean,
-            low=low,
-            high=high,
-            p=p,
-            corrected=corrected,
-            sd=sd,
-            effect=effect,
-            queries=len(moved),
-            wins=int((better > 0).sum()),
-            ties=int((better == 0).sum()),
-            losses=int((better < 0).sum()),
-            verdict=None
-            if corrected is None
-            else _verdict(measure, better, corrected, has_zero=low <= 0 <= high),
-            alpha=ALPHA if p is None else self._alpha,
-            unit=_unit(moved),
+        above, below = int((moved > 0).sum()), int((moved < 0).sum())
+        return make_difference(
+            key,
+            (self.means[run][str(measure)], self.means[base][str(measure)]),
+            DifferenceSample(mean, low, high, sd, len(moved), above, below, unit_of(moved)),
+            p,
+            corrected,
+            self.design.level_of(len(self.names), len(self.pairs)),
         )
-
-    @property
-    def _alpha(self) -> float:
-        """The level of each test, independent of the others."""
-        systems = len(self.names)
-        pairs = systems * (systems - 1) // 2 if self.design.test == "tukey-hsd" else len(self.pairs)
-        return ALPHA / (pairs * len(self.design.tested))
 
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Mean, lower and upper end (NaN if too few queries differ), standard deviation."""
@@ -531,7 +515,7 @@ class _Work:
             return float(moved[0]) if len(moved) else 0.0, math.nan, math.nan, 0.0
         design = self.design
         mean, sd = stats.moments(moved)
-        if not sd or np.count_nonzero(moved) < _FEWEST_FOR_INTERVAL:
+        if not sd or np.count_nonzero(moved) < FEWEST_FOR_INTERVAL:
             return mean, math.nan, math.nan, sd
         if mean < 0:  # so that draws are the same for either baseline
             _, low, high, _ = self._interval(np.sort(-moved))
@@ -548,20 +532,92 @@ class _Work:
         return mean, found.low, found.high, sd
 
 
-def _verdict(measure: Measure, better: FloatArray, corrected: float, *, has_zero: bool) -> Verdict:
-    changed = np.count_nonzero(better)
+class DifferenceSample(NamedTuple):
+    """What a conclusion needs of the differences of a pair, one for each query.
+
+    Attributes:
+        mean: Their mean.
+        low: Lower end of its interval; NaN if there is none.
+        high: Upper end.
+        sd: Their standard deviation.
+        queries: How many they are.
+        above: How many are above 0.
+        below: How many are below 0.
+        unit: As of `Difference`.
+    """
+
+    mean: float
+    low: float
+    high: float
+    sd: float
+    queries: int
+    above: int
+    below: int
+    unit: float | None
+
+
+def make_difference(  # noqa: PLR0917 - all that it is made of
+    key: _Key,
+    means: tuple[float, float],
+    sample: DifferenceSample,
+    p: float | None,
+    corrected: float | None,
+    level: float,
+) -> Difference:
+    """Return the difference of a pair with its verdict.
+
+    Args:
+        key: Run, baseline and measure.
+        means: Of the run and of the baseline.
+        sample: The differences.
+        p: The p-value; None where the measure is only described.
+        corrected: The same, corrected.
+        level: Of each test.
+    """
+    run, base, measure = key
+    mean, low, high, sd, queries, above, below, unit = sample
+    lower = measure.declaration.better == "lower"
+    return Difference(
+        run=run,
+        baseline=base,
+        measure=measure,
+        mean=means[0],
+        baseline_mean=means[1],
+        difference=mean,
+        low=low,
+        high=high,
+        p=p,
+        corrected=corrected,
+        sd=sd,
+        effect=mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0,
+        queries=queries,
+        wins=below if lower else above,
+        ties=queries - above - below,
+        losses=above if lower else below,
+        verdict=None if corrected is None else _verdict(measure, sample, corrected),
+        alpha=ALPHA if p is None else level,
+        unit=unit,
+    )
+
+
+def _verdict(measure: Measure, sample: DifferenceSample, corrected: float) -> Verdict:
+    changed = sample.above + sample.below
     if not changed:
         return "identical"
-    if changed < FEW_CHANGES or corrected >= ALPHA or has_zero:
+    if changed < FEW_CHANGES or corrected >= ALPHA or sample.low <= 0 <= sample.high:
         return "cannot tell"
-    up = better.mean() > 0
-    if measure.declaration.better == "neither":
-        return "higher" if up else "lower"
-    return "better" if up else "worse"
+    better = measure.declaration.better
+    if better == "neither":
+        return "higher" if sample.mean > 0 else "lower"
+    return "better" if (sample.mean > 0) == (better == "higher") else "worse"
 
 
-def _unit(moved: FloatArray) -> float | None:
-    """The one size that all differences other than 0 have; None if there are several."""
+def unit_of(moved: FloatArray) -> float | None:
+    """The one size that all differences other than 0 have; None if there are several.
+
+    Args:
+        moved: The differences, sorted; of many, the extremes on both sides of 0 are enough.
+    """
     sizes = np.abs(moved[moved != 0])
     one = len(sizes) and float(np.ptp(sizes)) <= TOLERANCE * float(sizes.max())
     return float(sizes[0]) if one else None

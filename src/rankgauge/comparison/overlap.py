@@ -35,21 +35,21 @@ from rankgauge.rendering.tables import Table
 class Overlap(Result):
     """Similarity of the rankings of two runs, for each query.
 
-    Made by :func:`rbo`. Shows itself as a table in a notebook.
+    Returned by :func:`rbo`. Notebooks display it as a table.
 
     Attributes:
-        run_a: What the first run is called.
-        run_b: What the second run is called.
+        run_a: The name of the first run.
+        run_b: The name of the second run.
         p: The persistence.
         k: The cut-off of `common`.
         depth: Depth of the comparison; None for whole rankings.
         query_ids: (Q,) the queries of either run: those of the first, then those only the second
             has.
-        ext: (Q,) RBO extrapolated from what was seen: the one number to report.
-        low: (Q,) RBO_min, its lower bound for any continuation of the rankings.
-        residual: (Q,) how far above `low` it can be.
-        common: (Q,) the share of common documents in the first k, of those the longer ranking has.
-        notes: What a reader of the numbers has to know, one sentence each.
+        ext: (Q,) extrapolated RBO: the number to report.
+        low: (Q,) RBO_min, the lower bound for any continuation of the rankings.
+        residual: (Q,) the upper bound minus `low`.
+        common: (Q,) the share of common documents in the first k, of those in the longer ranking.
+        notes: Notes on interpretation, one sentence each.
     """
 
     run_a: str
@@ -129,26 +129,24 @@ def rbo(
 
     .. math:: RBO = (1 - p) \sum_{d \ge 1} p^{d-1} X_d / d
 
-    from 0 (nothing in common) to 1 (the same ranking). A reader goes on from each rank to the next
-    with the chance p: with p = .9 the first ten ranks carry 86% of the weight. Rankings end
-    somewhere, and what is below is not known. `ext` extrapolates what was seen, also where one
-    ranking is longer than the other (equation 32 of the paper); `low` counts nothing as common that
-    was not seen (RBO_min); `low` + `residual` everything that could still be (RBO_max).
+    from 0 (no document in common) to 1 (the same ranking). A user continues from each rank to the
+    next with probability p: with p = .9, the first ten ranks have 86% of the weight. Rankings are
+    finite: `ext` extrapolates the observed overlap, also for rankings of different lengths
+    (equation 32 of the paper); `low` is the lower bound (RBO_min), and `low` + `residual` the upper
+    bound (RBO_max).
 
-    An empty ranking has nothing in common with another: `ext` 0. Where both are empty there is
-    nothing to compare: `ext` NaN, left out of the mean.
+    If one ranking is empty, `ext` is 0. If both are empty, `ext` is NaN and excluded from the mean.
 
-    Ties are broken by one order, `ties`, as in an evaluation. An order by
-    document id is the same in both runs and makes them look more similar than they are; with many
-    ties keep that in mind (variants of RBO for ties are not computed here).
+    Ties are broken by `ties`, as in an evaluation. Breaking ties by document id gives the same
+    order in both runs, so with many ties, RBO overstates their similarity. Variants of RBO for ties
+    are not supported.
 
     Args:
         run_a: A run: anything that :meth:`Run.of` takes.
         run_b: Another.
-        p: The persistence, above 0 and below 1: the higher, the deeper it looks.
+        p: The persistence, above 0 and below 1; higher values give more weight to deep ranks.
         k: The cut-off of the share of common documents, `Overlap.common`.
-        depth: Only the first so many ranks are looked at, which is quicker where runs are deep; all
-            of them if left out.
+        depth: Maximum number of ranks to compare; default: all.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (the order given).
 

@@ -77,7 +77,7 @@ class QueryDiff:
 
     Attributes:
         query: Its id, as text.
-        text: What is asked, in one printable line; empty if not known.
+        text: The text of the query in one printable line; empty if unknown.
         value_a: The value of A; NaN if undefined.
         value_b: The value of B.
         change: B minus A.
@@ -112,11 +112,11 @@ class QueryDiff:
 class RunDiff(Result):
     """Changes of each query from run A to run B.
 
-    Made by :func:`diff`. Printed, it shows the rankings, too.
+    Returned by :func:`diff`. Its printed form includes the rankings.
 
     Attributes:
-        run_a: What the first run is called.
-        run_b: What the second run is called.
+        run_a: The name of the first run.
+        run_b: The name of the second run.
         measure: The measure.
         mean_a: Its mean for A.
         mean_b: Its mean for B.
@@ -130,10 +130,9 @@ class RunDiff(Result):
         rbo: (Q,) rank-biased overlap (p = .9, of the first 100 ranks); NaN if both are empty.
         first_relevant: (Q, 2) rank of the first relevant document in A and in B; NaN without one.
         same_top: (Q,) bool, whether the first `k` documents are the same in the same order.
-        shown: The queries that are shown: the largest losses, then the largest gains, or those
-            asked for.
-        notes: What a reader of the numbers has to know, one sentence each.
-        findings: What the cheap checks of the input found, each with the run that has it. One of
+        shown: The queries shown: the largest losses, then the largest gains, or those selected.
+        notes: Notes on interpretation, one sentence each.
+        findings: Findings of the cheap checks of the input, each with its run. A finding of
             severity ``error`` explains the numbers of its run.
     """
 
@@ -177,16 +176,16 @@ class RunDiff(Result):
 
     @property
     def loss_share(self) -> float:
-        """The share of all that was lost which the shown queries lost; NaN if nothing was."""
+        """The share of the total loss in the queries shown; NaN without a loss."""
         return _share(-self.measure.improvements(self.changes), _shown_rows(self))
 
     @property
     def gain_share(self) -> float:
-        """The share of all that was gained which the shown queries gained; NaN if nothing was."""
+        """The share of the total gain in the queries shown; NaN without a gain."""
         return _share(self.measure.improvements(self.changes), _shown_rows(self))
 
     def query(self, query_id: Id) -> QueryDiff:
-        """One of the queries that are shown.
+        """Return one of the queries shown.
 
         Raises:
             InputError: If it is not.
@@ -200,7 +199,7 @@ class RunDiff(Result):
         )
 
     def table(self) -> Table:
-        """One line for each query, shown or not."""
+        """Return a row for each query, shown or not."""
         return Table(
             columns=("query", self.run_a, self.run_b, "change", "RBO", *self.first_names()),
             rows=tuple(
@@ -284,29 +283,28 @@ def diff(
     k: int = 10,
     ties: Order = "trec",
 ) -> RunDiff:
-    """Look at what changed from one run to another, query by query and document by document.
+    """Compare two runs query by query and document by document.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run_a: The run that was: anything that :meth:`Run.of` takes.
-        run_b: The run that is.
-        measure: The measure that says which queries gain and lose.
+        run_a: The old run: anything that :meth:`Run.of` takes.
+        run_b: The new run.
+        measure: The measure of gains and losses.
         collection: The texts of the ids, or their folder: shows queries and titles.
         queries: The queries to show, changed or not. By default those that changed most.
-        most: How many of the largest losses are shown, and how many of the largest gains; equal
-            changes in the order of their ids.
-        k: How many ranks are shown.
+        most: Number of largest losses, and of largest gains, to show; ordered by query id if equal.
+        k: Number of ranks to show.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (the order given).
 
     Returns:
-        Values of every judged query in both runs, and the shown ones with both rankings. A query
-        that a run does not have is an empty ranking there.
+        Values of every judged query in both runs, and the queries shown with both rankings. A query
+        that is missing from a run has an empty ranking.
 
     Raises:
         UnknownName: For an unknown measure.
         MismatchError: If a run has no judged query, or one to be shown is not judged.
-        InputError: If an input cannot be worked with; the message names the place.
+        InputError: If an input is not valid; the message names the location.
 
     Example:
         >>> judgments = {"q1": {"d1": 1}, "q2": {"d5": 2}}

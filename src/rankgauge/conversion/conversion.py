@@ -89,8 +89,8 @@ class Conversion(Result):
         kind: ``qrels``, ``run``, ``queries``, ``documents`` or ``collection``.
         source_format: The format that was read.
         target_format: The format that was written.
-        queries: How many queries there are, 0 for documents.
-        rows: How many judgments, scored documents, texts; of a collection the documents.
+        queries: Number of queries; 0 for documents.
+        rows: Number of judgments, scored documents, or texts; for a collection, of documents.
         losses: Content that the new file lacks, one sentence each.
         notes: Notes of the reader, and fields left to fill in.
 
@@ -150,21 +150,21 @@ def convert(
     Args:
         source: A file, ``-`` for standard input; a folder or an archive that
             :meth:`Collection.load` takes; or :class:`Qrels`, a :class:`Run`, a :class:`Collection`.
-        target: The file to write, ``-`` for standard output. Its name says the format and how it
-            is packed: ``.csv.gz``, ``.parquet``, ``.jsonl.zst``, ... A collection becomes a new
-            folder as BEIR lays it out, or by the name ``.zip`` an archive of one.
-        kind: What the source holds: ``qrels``, ``run``, ``queries`` or ``documents``. Needed where
-            it can be read two ways. Of a collection: the part to write.
-        source_format: Its format, where name and first line mislead; an :class:`InFormat` as
-            `source` says it, too.
-        target_format: The format to write, where the name does not say it.
-        name: The tag of a run in TREC format; that of the source if left out.
-        lossy: Write also what the target cannot hold as it is (queries without judgments; titles,
-            fields and line breaks of texts), and count it.
+        target: The file to write, ``-`` for standard output. Its name determines format and
+            compression: ``.csv.gz``, ``.parquet``, ``.jsonl.zst``, ... A collection is written as a
+            new folder in BEIR layout, or with the extension ``.zip`` as an archive.
+        kind: The content of the source: ``qrels``, ``run``, ``queries`` or ``documents``. Required
+            if it is ambiguous. For a collection, the part to write.
+        source_format: Its format, if name and first line are misleading; or pass an
+            :class:`InFormat` as `source`.
+        target_format: The format to write, if the name does not determine it.
+        name: The tag of a run in TREC format; default: that of the source.
+        lossy: Write the file even if the target cannot represent all of it (queries without
+            judgments; titles, fields, and line breaks of texts), and count the losses.
 
     Raises:
-        InputError: If the source cannot be read or may be two things, if both are one file, or if
-            the target cannot hold something.
+        InputError: If the source cannot be read or is ambiguous, if both are the same file, or if
+            the target cannot represent the data.
         UnknownName: If there is no such kind or format.
         MissingExtra: If a library that the format needs is not installed.
 
@@ -511,7 +511,7 @@ def _part_named(wanted: _Wanted) -> Content | None:
 
 
 def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Conversion:
-    """All of a collection, as BEIR lays it out."""
+    """All of a collection, in BEIR layout."""
     name = source_name(wanted.target)
     if wanted.format not in {None, "beir"} or wanted.target == "-":
         raise InputError(

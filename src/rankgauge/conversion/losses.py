@@ -14,6 +14,7 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
+from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.fast_trec import field_grid
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import is_content, numbered_lines
@@ -25,7 +26,8 @@ from rankgauge.formats.trec import ranked_rows
 _PIECE = 1 << 22
 _SHOWN = 3
 _COMMENT = ord("#")
-_SPARE = 8
+# What is read around a number.
+_SPARE = bytes(32)
 # The number of fields of a full line, and its usual second field.
 _WIDTHS = {"run": 6, "judgments": 4}
 _USUAL = {"run": b"Q0", "judgments": b"0"}
@@ -110,15 +112,17 @@ def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
     """Add lines as whole arrays, if all have the usual number of fields and none is a comment."""
     text = text if text.endswith(b"\n") else text + b"\n"
-    data = np.frombuffer(text + bytes(_SPARE), dtype=np.uint8)
-    grid = field_grid(data[:-_SPARE], _WIDTHS[layout.name])
-    if grid is None or (data[grid[0][:, 0]] == _COMMENT).any():
+    data = np.frombuffer(b"".join([_SPARE, text, _SPARE]), dtype=np.uint8)
+    grid = field_grid(data[len(_SPARE) : -len(_SPARE)], _WIDTHS[layout.name])
+    if grid is None:
         return False
-    starts, ends = grid
+    starts, ends = (places + len(_SPARE) for places in grid)
+    if (data[starts[:, 0]] == _COMMENT).any():
+        return False
 
-    def column(place: int) -> tuple[IntArray, list[bytes]]:
-        first = np.ascontiguousarray(starts[:, place])
-        codes, names = Ids(data, first, ends[:, place] - first).unique()
+    def column(place: int, rows: IntArray | slice = slice(None)) -> tuple[IntArray, list[bytes]]:
+        first = starts[rows, place]
+        codes, names = Ids(data, first, ends[rows, place] - first).unique()
         return codes, names.tolist()
 
     def count(place: int) -> dict[bytes, int]:
@@ -131,8 +135,13 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
         codes, names = column(0)
         heads = np.flatnonzero(np.diff(codes, prepend=-1))
         found.add_queries(names[code] for code in codes[heads].tolist())
-        codes, names = column(3)
-        found.ranks.append(np.array([rank_number(one.decode("latin-1")) for one in names])[codes])
+        ranks, sure = decimals(data, words_of(data), starts[:, 3], ends[:, 3])
+        others = np.flatnonzero(~sure)
+        if len(others):
+            codes, names = column(3, others)
+            read = [rank_number(name.decode("latin-1")) for name in names]
+            ranks[others] = np.array(read)[codes]
+        found.ranks.append(ranks)
     return True
 
 
@@ -142,7 +151,7 @@ class Tally:
     Attributes:
         form: The format of the file.
         queries: How many queries there are.
-        rows: How many rows.
+        rows: Number of rows.
         notes: Notes of their reader.
     """
 

@@ -36,6 +36,23 @@ def join_dicts(
     pools: list[tuple[str, ...]],
     by_id: bool,
 ) -> tuple[bytearray, bytearray] | None: ...
+def join_lines(
+    run: _Capsule,
+    judgments: _Capsule,
+    data: _Bytes,
+    start: int,
+    stop: int,
+    fields: tuple[int, int, int, int, int],
+    last: bool,
+    by_id: bool,
+    /,
+) -> tuple[int, int] | None: ...
+def joined_lines(
+    run: _Capsule, /
+) -> tuple[
+    bytearray, bytearray, bytearray, bytearray, tuple[int, ...], list[bytes], dict[int, bytes]
+]: ...
+def lines_run(names: list[bytes], heads: int, documents: int, /) -> _Capsule: ...
 def measure_dicts(
     run: Mapping[str, Mapping[str, float]],
     names: dict[str, int],
@@ -54,6 +71,16 @@ def measure_grades(
 ) -> list[float] | None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
+def pack_ids(
+    data: _Bytes,
+    starts: _Ints,
+    lengths: _Ints,
+    first: int,
+    last: int,
+    packed: _Bytes,
+    used: int,
+    /,
+) -> int: ...
 def row_lines(
     data: _Bytes,
     starts: _Ints,

@@ -62,9 +62,9 @@ ABSTENTION_RE2 = "(?is)" + (
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, without list marks.
 
-    A sentence ends with a period, question or exclamation mark before a blank, with a full stop of
-    Chinese or Japanese, or with a line. A period behind an abbreviation, a single letter or within
-    a number does not end one.
+    A sentence ends with a period, question mark, or exclamation mark before a space, with a Chinese
+    or Japanese full stop, or with a line. A period after an abbreviation or a single letter, or
+    within a number, does not end a sentence.
 
     Example:
         >>> split_sentences("Dr. Lee found 3.5 mg. It helped [1, 2]. Why?")

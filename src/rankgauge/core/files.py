@@ -1,12 +1,13 @@
-"""Files: written atomically, or read whole as text."""
+"""Files: written atomically, or read whole as text or TOML."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 
@@ -80,3 +81,19 @@ def read_text(
     except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {reason}", where=str(path), fix="name a file") from None
+
+
+def read_toml(path: str | os.PathLike[str], *, missing: str, fix: str) -> dict[str, Any]:
+    """Return the tables of a TOML file; `missing` and `fix` are fixes for a file or line."""
+    import tomllib
+
+    text = read_text(path, fix=missing)
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(found[1]), int(found[2])) if found else (0, 0)
+        raise FormatError(
+            f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}",
+            path=str(path), line=line, column=column, fix=fix,
+        ) from None  # fmt: skip

@@ -32,7 +32,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Effect:
-    """The measured effect of a finding on a mean: as it is, and under a stated condition.
+    """The measured effect of a finding on a mean: the mean now, and under a condition.
 
     Where the true mean is unknown (order of equal scores, unjudged documents), two effects give its
     lowest and its highest possible value.
@@ -40,7 +40,7 @@ class Effect:
     Attributes:
         run: The run.
         measure: The name of the measure.
-        now: The mean of the input as it is; NaN where an evaluation refuses the input.
+        now: The mean of the input as given; NaN if an evaluation rejects the input.
         then: The mean under the condition `by`.
         by: The condition, such as ``"ids without leading zeros"``.
     """
@@ -74,16 +74,16 @@ def _number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a finding was made from.
+    """Evidence of a finding.
 
     Attributes:
         source: The path, or the name of the input.
-        count: How often it was found.
-        of: Out of how many; 0 if that has no meaning.
-        unit: What is counted: ``query``, ``document``, ``judgment``, ``line``.
+        count: Number of occurrences.
+        of: Total number of units; 0 if not applicable.
+        unit: The unit: ``query``, ``document``, ``judgment``, ``line``.
         locations: The first locations.
         effects: Measured effects; empty if nothing could be measured.
-        examples: The first ones, as text, where they have no location.
+        examples: The first occurrences as text, if they have no location.
     """
 
     source: str = ""
@@ -101,10 +101,10 @@ class Finding:
 
     Attributes:
         code: The code of its kind, as in :data:`rankgauge.checks.FINDING_KINDS`; empty without one.
-        severity: ``error``: it explains the numbers, so that no verdict is drawn from them;
-            ``warning``: they may mislead; ``info``: to know.
+        severity: ``error`` (it explains the numbers, so verdicts are withheld), ``warning`` (the
+            numbers may mislead), or ``info``.
         message: What was found.
-        effect: What it does to the numbers.
+        effect: Its effect on the numbers.
         fix: The command or edit that fixes it.
         evidence: Source, counts, locations and measured effects, where they are known.
     """
@@ -152,11 +152,11 @@ class FindingKind:
             T texts, F files, C comparisons) and three digits.
         name: A few words with hyphens, such as ``rank-contradicts-score``.
         severity: As of a :class:`Finding`.
-        description: What it is.
-        effect: What it does to the numbers.
+        description: A description of the finding.
+        effect: Its effect on the numbers.
         fix: How to fix it.
-        automatic: ``safe``: a fixed copy loses nothing and is unambiguous; ``on request``: a copy
-            is fixed only if the code is named; empty: a person has to decide.
+        automatic: ``safe`` (the fix is unambiguous), ``on request`` (a copy is fixed only if the
+            code is named), or empty (it needs a manual fix).
     """
 
     code: str

@@ -53,7 +53,7 @@ _PIECE = 2**14  # bytes written under one time limit
 
 
 class EndpointError(RankgaugeError):
-    """A server did not answer as it should.
+    """A missing or invalid response of a server.
 
     Attributes:
         status: The status of its response; None if there was none, or none that could be read.
@@ -86,12 +86,12 @@ class Endpoint:
     Args:
         url: Where it is: ``http://localhost:8000/v1``. A query (``?api-version=...``) is kept.
         headers: Sent with every request.
-        key_env: The environment variable that holds the key. The key is read for each request,
-            sent, and neither shown nor kept.
+        key_env: The environment variable with the key, which is read for each request, and neither
+            printed nor stored.
         key_header: The header it is sent in; in ``Authorization`` behind `key_scheme`, else bare.
         key_scheme: ``Bearer``, ``ApiKey``, or ``Basic`` for a key that is ``user:password``.
         timeout: Seconds that a response may take in all, from the search for its address on.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if omitted.
 
     Raises:
         MissingExtra: If httpx is not installed.

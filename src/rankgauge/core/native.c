@@ -1,13 +1,15 @@
 /* The compiled core of rankgauge: one pass where NumPy needs many.
 
-   Eight functions, each with a twin in Python that gives the same results to the last bit and is
+   Ten functions, each with a twin in Python that gives the same results to the last bit and is
    its oracle in the tests:
 
    scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
+   pack_ids      ids of a text -> ids one after the other              (formats/fast_trec.py)
    hash_ids      the hashes of a column of ids                               (core/ids.py)
    all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                     (formats/rows.py)
    join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
+   join_lines    the same from lines of a TREC file, a query at a time   (data/file_runs.py)
    join_dicts    the same for dicts of Python                           (data/dict_runs.py)
    measure_dicts, measure_grades
                  the usual measures of dicts and of one ranking         (measures/compiled.py)
@@ -24,18 +26,23 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 4 /* as core/native.py has it; one more when a function changes */
+#define VERSION 5 /* as core/native.py has it; one more when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
+#define LINES_RUN "rankgauge.lines_run"
 #define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
 #define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
 #define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
 #define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
+#define SPARSE 4    /* slots for each hash, where equal ones are looked for */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
 
@@ -140,6 +147,26 @@ power_above(size_t count)
 
 /* ---- ids ---- */
 
+static inline uint64_t
+word_at(const uint8_t *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    return word;
+}
+
+/* Whether `count` bytes are equal, after both of which 8 more may be read. */
+static inline int
+same_bytes(const uint8_t *a, const uint8_t *b, int64_t count)
+{
+    for (; count >= 8; a += 8, b += 8, count -= 8) {
+        if (word_at(a) != word_at(b)) {
+            return 0;
+        }
+    }
+    return count == 0 || (word_at(a) ^ word_at(b)) << (64 - 8 * count) == 0;
+}
+
 static uint32_t
 crc32_of(const uint8_t *data, int64_t length)
 {
@@ -176,6 +203,25 @@ hash_of(const uint8_t *id, int64_t length)
     return hash;
 }
 
+/* The same of an id that 8 readable bytes follow. */
+static inline uint64_t
+hash_in_text(const uint8_t *id, int64_t length)
+{
+    if (length > LONGEST) {
+        return hash_of(id, length);
+    }
+    uint64_t hash = (uint64_t)length * UINT64_C(0x9E3779B97F4A7C15);
+    for (; length > 0; id += 8, length -= 8) {
+        uint64_t word = word_at(id);
+        if (length < 8) {
+            word &= ~UINT64_C(0) >> (64 - 8 * length);
+        }
+        hash = (hash ^ word) * UINT64_C(0xD6E8FEB86659FD93);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
 /* Compare ids byte by byte: negative, 0 or positive, as memcmp. */
 static int
 compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_length)
@@ -201,14 +247,20 @@ typedef struct {
 } Numbering;
 
 static void
+clear_numbering(Numbering *numbering)
+{
+    free(numbering->slots);
+    free(numbering->hashes);
+    free(numbering->starts);
+    free(numbering->names.data);
+}
+
+static void
 free_numbering(PyObject *capsule)
 {
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
     if (numbering != NULL) {
-        free(numbering->slots);
-        free(numbering->hashes);
-        free(numbering->starts);
-        free(numbering->names.data);
+        clear_numbering(numbering);
         free(numbering);
     }
 }
@@ -295,25 +347,29 @@ numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return capsule;
 }
 
+/* The names from a number on. */
+static PyObject *
+names_from(const Numbering *numbering, int32_t first)
+{
+    PyObject *list = PyList_New(numbering->count - first);
+    for (int32_t i = first; list != NULL && i < numbering->count; i++) {
+        size_t start = numbering->starts[i];
+        PyObject *name = PyBytes_FromStringAndSize(numbering->names.data + start,
+                                                   (Py_ssize_t)(numbering->starts[i + 1] - start));
+        if (name == NULL || PyList_SetItem(list, i - first, name) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
 PyDoc_STRVAR(names_doc, "names(numbering) -> list[bytes]\n\nThe names in the order of their numbers.");
 
 static PyObject *
 names(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
-    if (numbering == NULL) {
-        return NULL;
-    }
-    PyObject *list = PyList_New(numbering->count);
-    for (int32_t i = 0; list != NULL && i < numbering->count; i++) {
-        size_t start = numbering->starts[i];
-        PyObject *name = PyBytes_FromStringAndSize(numbering->names.data + start,
-                                                   (Py_ssize_t)(numbering->starts[i + 1] - start));
-        if (name == NULL || PyList_SetItem(list, i, name) < 0) {
-            Py_CLEAR(list);
-        }
-    }
-    return list;
+    return numbering == NULL ? NULL : names_from(numbering, 0);
 }
 
 /* ---- numbers ---- */
@@ -321,10 +377,24 @@ names(PyObject *Py_UNUSED(module), PyObject *capsule)
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+static const uint32_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+
 #ifdef __SIZEOF_INT128__
-/* mantissa / 10**digits, rounded to the nearest double, ties to even; for up to 19 digits. */
+/* 2**(63 + bits of 10**n) / 10**n, rounded down, for n from 1 to 19. */
+static const uint64_t TENTHS[] = {
+    0,
+    UINT64_C(0xCCCCCCCCCCCCCCCC), UINT64_C(0xA3D70A3D70A3D70A), UINT64_C(0x83126E978D4FDF3B), UINT64_C(0xD1B71758E219652B),
+    UINT64_C(0xA7C5AC471B478423), UINT64_C(0x8637BD05AF6C69B5), UINT64_C(0xD6BF94D5E57A42BC), UINT64_C(0xABCC77118461CEFC),
+    UINT64_C(0x89705F4136B4A597), UINT64_C(0xDBE6FECEBDEDD5BE), UINT64_C(0xAFEBFF0BCB24AAFE), UINT64_C(0x8CBCCC096F5088CB),
+    UINT64_C(0xE12E13424BB40E13), UINT64_C(0xB424DC35095CD80F), UINT64_C(0x901D7CF73AB0ACD9), UINT64_C(0xE69594BEC44DE15B),
+    UINT64_C(0xB877AA3236A4B449), UINT64_C(0x9392EE8E921D5D07), UINT64_C(0xEC1E4A7DB69561A5),
+};
+/* The bits of 10**n. */
+static const int TEN_BITS[] = {1, 4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 44, 47, 50, 54, 57, 60, 64};
+
+/* As `divided`, where the first 64 bits of the quotient do not decide. */
 static double
-divided(uint64_t mantissa, int digits)
+divided_exactly(uint64_t mantissa, int digits)
 {
     uint64_t ten = 1;
     for (int i = 0; i < digits; i++) {
@@ -346,7 +416,44 @@ divided(uint64_t mantissa, int digits)
     }
     return ldexp((double)kept, drop - shift);
 }
+
+/* mantissa / 10**digits, rounded to the nearest double, ties to even; for 1 to 19 digits.
+
+   A product with a rounded inverse: the quotient is at least its upper half and less than 2 above
+   it. Mostly that decides how to round (as Eisel and Lemire do, with more bits, for any exponent). */
+static double
+divided(uint64_t mantissa, int digits)
+{
+    int shift = __builtin_clzll(mantissa);
+    uint64_t quotient = (uint64_t)(((unsigned __int128)(mantissa << shift) * TENTHS[digits]) >> 64);
+    int drop = 64 - __builtin_clzll(quotient) - DBL_MANT_DIG;
+    uint64_t kept = quotient >> drop, half = UINT64_C(1) << (drop - 1);
+    uint64_t rest = quotient & (2 * half - 1);
+    if (rest == half || rest == half - 1) {
+        return divided_exactly(mantissa, digits);
+    }
+    /* A power of two: the exponent is all of its bits. */
+    uint64_t power = (uint64_t)(1023 + drop + 1 - shift - TEN_BITS[digits]) << (DBL_MANT_DIG - 1);
+    double scale;
+    memcpy(&scale, &power, sizeof(scale));
+    return (double)(kept + (rest > half)) * scale;
+}
 #endif
+
+/* Read eight digits; 0 if they are none. */
+static inline int
+eight_digits(uint64_t word, uint64_t *number)
+{
+    uint64_t high = UINT64_C(0xF0F0F0F0F0F0F0F0);
+    if (((word & high) | (((word + UINT64_C(0x0606060606060606)) & high) >> 4)) != UINT64_C(0x3333333333333333)) {
+        return 0;
+    }
+    /* Neighbors are joined: digits to pairs, to fours, to all eight. */
+    word = ((word & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561) >> 8;
+    word = ((word & UINT64_C(0x00FF00FF00FF00FF)) * 6553601) >> 16;
+    *number = ((word & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001)) >> 32;
+    return 1;
+}
 
 /* Read a decimal number; 0 if it is none, or so large that it may be no float. */
 static int
@@ -437,38 +544,224 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
     return found < EXACT;
 }
 
-/* ---- scan ---- */
+/* Read a decimal number that 8 readable bytes follow; as `read_decimal`, which reads what is not
+   digits with a point and more digits, 19 at most. */
+static inline int
+read_number(const uint8_t *text, int64_t length, double *value)
+{
+    const uint8_t *at = text, *end = text + length;
+    int negative = *at == '-';
+    const uint8_t *first = at += negative;
+    uint64_t mantissa = 0, part;
+    for (unsigned digit; (digit = (unsigned)*at - '0') <= 9; at++) {
+        mantissa = mantissa * 10 + digit;
+    }
+    int64_t left = end - at - 1, digits = left;
+    if (at == first || left < 1 || *at != '.' || end - first > 20) {
+        return read_decimal(text, length, value);
+    }
+    for (at++; left >= 8; at += 8, left -= 8) {
+        if (!eight_digits(word_at(at), &part)) {
+            return read_decimal(text, length, value);
+        }
+        mantissa = mantissa * 100000000 + part;
+    }
+    if (left) {
+        uint64_t zeros = UINT64_C(0x3030303030303030);
+        if (!eight_digits(word_at(at) << (64 - 8 * left) | zeros >> (8 * left), &part)) {
+            return read_decimal(text, length, value);
+        }
+        mantissa = mantissa * WHOLE_TENS[left] + part;
+    }
+    double found = (double)mantissa / TENS[digits];
+    if (mantissa > UINT64_C(1) << 53) {
+#ifdef __SIZEOF_INT128__
+        found = divided(mantissa, (int)digits);
+#else
+        return read_decimal(text, length, value);
+#endif
+    }
+    *value = negative ? -found : found;
+    return found < EXACT;
+}
+
+/* ---- lines ---- */
 
 /* Where the field that begins here ends: at the first byte that is a blank or a control character.
-   Eight bytes after the end of the text may be read. */
+   16 bytes after the end of the text may be read. */
 static inline const uint8_t *
 field_end(const uint8_t *at)
 {
-    for (;; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, 8);
-        uint64_t low = (word - UINT64_C(0x2121212121212121)) & ~word & UINT64_C(0x8080808080808080);
+#if defined(__SSE2__) && defined(__GNUC__)
+    const __m128i blank = _mm_set1_epi8(' ');
+    for (;; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        int low = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, blank), bytes));
         if (low) {
-#if defined(__GNUC__)
-            return at + (__builtin_ctzll(low) >> 3);
+            return at + __builtin_ctz((unsigned)low);
+        }
+    }
 #else
+    for (;; at += 8) {
+        uint64_t word = word_at(at);
+        if ((word - UINT64_C(0x2121212121212121)) & ~word & UINT64_C(0x8080808080808080)) {
             while (*at > 32) {
                 at++;
             }
             return at;
-#endif
         }
     }
+#endif
 }
+
+static inline int
+is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Where the fields of a line are that are read. */
+typedef struct {
+    const uint8_t *start; /* of the line */
+    const uint8_t *query, *doc, *number, *rank;
+    int64_t query_size, doc_size, number_size, rank_size;
+} Line;
+
+/* Reads lines of as many fields. Mostly a line begins as the one before, up to the document, and ends
+   like it, after the number: then only the fields between are looked for. */
+typedef struct {
+    int width, query, doc, number, rank; /* number of fields, and their places; -1: no rank */
+    int skipped;         /* fields between document and number; -1: lines are not compared */
+    const uint8_t *last; /* a line in which all fields were looked for */
+    int64_t head;        /* its bytes before the document */
+    const uint8_t *tail; /* what follows its number, */
+    int64_t tail_size;   /* up to and with the line feed */
+} Lines;
+
+/* Whether there are such fields; the lines are none yet. */
+static int
+begin_lines(Lines *lines)
+{
+    int width = lines->width;
+    if (width < 1 || width > 64 || lines->query < 0 || lines->query >= width || lines->doc < 0 ||
+        lines->doc >= width || lines->number < 0 || lines->number >= width || lines->rank >= width) {
+        return 0;
+    }
+    int ordered = lines->query < lines->doc && lines->doc < lines->number &&
+                  (lines->rank < 0 || (lines->rank > lines->doc && lines->rank < lines->number));
+    lines->skipped = ordered ? lines->number - lines->doc - 1 : -1;
+    lines->last = NULL;
+    return 1;
+}
+
+/* Read a line that begins and ends as an earlier one: where the next begins; NULL if it does not. */
+static inline const uint8_t *
+similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
+{
+    if (lines->last == NULL || end - at <= lines->head || !same_bytes(at, lines->last, lines->head)) {
+        return NULL;
+    }
+    line->start = at;
+    line->doc = at + lines->head;
+    at = field_end(line->doc);
+    line->doc_size = at - line->doc;
+    if (!line->doc_size || !is_blank(*at)) {
+        return NULL;
+    }
+    for (int field = 0; field < lines->skipped; field++) {
+        const uint8_t *start = at + 1;
+        at = field_end(start);
+        if (at == start || !is_blank(*at)) {
+            return NULL;
+        }
+        if (lines->doc + 1 + field == lines->rank) {
+            line->rank = start;
+            line->rank_size = at - start;
+        }
+    }
+    line->number = at + 1;
+    at = field_end(line->number);
+    line->number_size = at - line->number;
+    if (!line->number_size || end - at < lines->tail_size || !same_bytes(at, lines->tail, lines->tail_size)) {
+        return NULL;
+    }
+    return at + lines->tail_size;
+}
+
+/* Read a line: where the next begins; NULL if it has another number of fields. The text ends with a
+   line feed, and 16 readable bytes follow. */
+static const uint8_t *
+read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
+{
+    line->start = at;
+    for (int field = 0; field < lines->width; field++) {
+        while (is_blank(*at)) {
+            at++;
+        }
+        const uint8_t *closed = field_end(at);
+        if (closed == at || (field == 0 && *at == '#')) {
+            return NULL; /* the line ends, is a comment, or is no text */
+        }
+        if (field == lines->query) {
+            line->query = at;
+            line->query_size = closed - at;
+        }
+        if (field == lines->doc) {
+            line->doc = at;
+            line->doc_size = closed - at;
+        }
+        if (field == lines->number) {
+            line->number = at;
+            line->number_size = closed - at;
+        }
+        if (field == lines->rank) {
+            line->rank = at;
+            line->rank_size = closed - at;
+        }
+        at = closed;
+    }
+    while (is_blank(*at)) {
+        at++;
+    }
+    if (*at == '\r') {
+        at++;
+    }
+    if (*at != '\n' || at >= end) {
+        return NULL;
+    }
+    at++;
+    if (lines->skipped >= 0) {
+        lines->last = line->start;
+        lines->head = line->doc - line->start;
+        lines->tail = line->number + line->number_size;
+        lines->tail_size = at - lines->tail;
+    }
+    return at;
+}
+
+static int
+is_ascii(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t high = 0;
+    for (; end - at >= 8; at += 8) {
+        high |= word_at(at);
+    }
+    for (; at < end; at++) {
+        high |= *at;
+    }
+    return !(high & UINT64_C(0x8080808080808080));
+}
+
+/* ---- scan ---- */
 
 PyDoc_STRVAR(scan_doc,
 "scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers, ranks)\n"
 "-> None | (rows, grouped, ascii, last row, last start)\n\n"
-"Read the lines of data[start:stop], the last of which ends with a line feed; 8 bytes follow.\n\n"
+"Read the lines of data[start:stop], the last of which ends with a line feed; 16 bytes follow.\n\n"
 "fields has the number of fields of a line, and the places of query, document, number and rank\n"
-"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each document id starts in `data`, its length and its\n"
-"hash, the number, and the number of its query. grouped: no query of these lines occurred before\n"
-"but the newest. last row, last start: the first line of the last query, where it is in the\n"
+"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each\n"
+"document id starts in `data`, its length and its hash, the number, and the number of its query.\n"
+"grouped: no query of these lines occurred before but the newest. last row, last start: the first line of the last query, where it is in the\n"
 "columns and in `data`; -1 if the last query began before. None: lines differ in their number of\n"
 "fields, or a field is no number.");
 
@@ -477,10 +770,10 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *capsule, *objects[7];
     Py_ssize_t start, stop, row;
-    int width, query_at, doc_at, number_at, rank_at;
-    if (!PyArg_ParseTuple(args, "OOnn(iiiii)nOOOOOO:scan", &capsule, &objects[0], &start, &stop, &width,
-                          &query_at, &doc_at, &number_at, &rank_at, &row, &objects[1], &objects[2],
-                          &objects[3], &objects[4], &objects[5], &objects[6])) {
+    Lines lines;
+    if (!PyArg_ParseTuple(args, "OOnn(iiiii)nOOOOOO:scan", &capsule, &objects[0], &start, &stop,
+                          &lines.width, &lines.query, &lines.doc, &lines.number, &lines.rank, &row,
+                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5], &objects[6])) {
         return NULL;
     }
     Numbering *numbering = PyCapsule_GetPointer(capsule, NUMBERING);
@@ -496,14 +789,13 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
             goto done;
         }
-        if (i > 0 && (i < 6 || rank_at >= 0) && arrays[i].count < room) {
+        if (i > 0 && (i < 6 || lines.rank >= 0) && arrays[i].count < room) {
             room = arrays[i].count;
         }
     }
     const uint8_t *data = arrays[0].items;
-    if (start < 0 || stop <= start || stop > arrays[0].count - 8 || data[stop - 1] != '\n' || row < 0 ||
-        width < 1 || width > 64 || query_at < 0 || query_at >= width || doc_at < 0 || doc_at >= width ||
-        number_at < 0 || number_at >= width || rank_at >= width) {
+    if (start < 0 || stop <= start || stop > arrays[0].count - 16 || data[stop - 1] != '\n' || row < 0 ||
+        !begin_lines(&lines)) {
         PyErr_SetString(PyExc_ValueError, "there is no such text");
         goto done;
     }
@@ -513,59 +805,28 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     int32_t *numbers = arrays[5].items;
     double *ranks = arrays[6].items;
     const uint8_t *at = data + start, *end = data + stop;
+    Line line = {0};
     const uint8_t *last_query = (const uint8_t *)"";
     int64_t last_length = -1;
     int32_t number = -1;
     int grouped = 1;
     int32_t newest = numbering->count - 1;
     Py_ssize_t first = row, last_row = -1, last_start = -1;
-    uint64_t high = 0;
     others = unlock(stop - start);
     while (at < end) {
-        const uint8_t *line = at, *opened[4] = {0};
-        int64_t sizes[4] = {0};
-        for (int field = 0; field < width; field++) {
-            while (*at == ' ' || *at == '\t') {
-                at++;
-            }
-            const uint8_t *closed = field_end(at);
-            if (closed == at) {
-                goto declined; /* the line ends, or this is no text */
-            }
-            if (field == query_at) {
-                opened[0] = at;
-                sizes[0] = closed - at;
-            }
-            if (field == doc_at) {
-                opened[1] = at;
-                sizes[1] = closed - at;
-            }
-            if (field == number_at) {
-                opened[2] = at;
-                sizes[2] = closed - at;
-            }
-            if (field == rank_at) {
-                opened[3] = at;
-                sizes[3] = closed - at;
-            }
-            if (field == 0 && *at == '#') {
-                goto declined;
-            }
-            at = closed;
+        const uint8_t *next = similar_line(&lines, at, end, &line);
+        int similar = next != NULL;
+        if (!similar) {
+            next = read_line(&lines, at, end, &line);
         }
-        while (*at == ' ' || *at == '\t') {
-            at++;
-        }
-        if (*at == '\r') {
-            at++;
-        }
-        if (*at != '\n' || at >= end || row >= room) {
+        if (next == NULL || row >= room) {
             goto declined;
         }
-        at++;
-        if (sizes[0] != last_length || memcmp(opened[0], last_query, (size_t)last_length) != 0) {
-            last_query = opened[0];
-            last_length = sizes[0];
+        at = next;
+        if (!similar && (line.query_size != last_length ||
+                         memcmp(line.query, last_query, (size_t)last_length) != 0)) {
+            last_query = line.query;
+            last_length = line.query_size;
             number = number_of(numbering, last_query, last_length);
             if (number < 0) {
                 goto done;
@@ -573,36 +834,28 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
             if (number > newest) {
                 newest = number;
                 last_row = row;
-                last_start = line - data;
+                last_start = line.start - data;
             }
             else if (number != newest || row != first) {
                 grouped = 0;
             }
         }
-        if (!read_decimal(opened[2], sizes[2], &values[row])) {
+        if (!read_number(line.number, line.number_size, &values[row])) {
             goto declined;
         }
-        if (rank_at >= 0 && !read_decimal(opened[3], sizes[3], &ranks[row])) {
+        if (lines.rank >= 0 && !read_decimal(line.rank, line.rank_size, &ranks[row])) {
             ranks[row] = Py_NAN;
         }
-        starts[row] = opened[1] - data;
-        lengths[row] = sizes[1];
-        hashes[row] = hash_of(opened[1], sizes[1]);
+        starts[row] = line.doc - data;
+        lengths[row] = line.doc_size;
+        hashes[row] = hash_in_text(line.doc, line.doc_size);
         numbers[row] = number;
         row++;
     }
-    for (at = data + start; at + 8 <= end; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, 8);
-        high |= word;
-    }
-    for (; at < end; at++) {
-        high |= *at;
-    }
+    int ascii = is_ascii(data + start, end);
     lock(&others);
     result = Py_BuildValue("nOOnn", row - first, grouped ? Py_True : Py_False,
-                           high & UINT64_C(0x8080808080808080) ? Py_False : Py_True, last_row,
-                           last_start);
+                           ascii ? Py_True : Py_False, last_row, last_start);
     goto done;
 declined:
     lock(&others);
@@ -664,6 +917,61 @@ done:
     return result;
 }
 
+/* ---- pack_ids ---- */
+
+PyDoc_STRVAR(pack_ids_doc,
+"pack_ids(data, starts, lengths, first, last, packed, used) -> used\n\n"
+"Copy the ids of these rows, one after the other, to `packed`, `used` bytes of which are used: their\n"
+"starts become those in `packed`. -1 if 16 bytes would not be left.");
+
+static PyObject *
+pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[4];
+    Py_ssize_t first, last, used;
+    if (!PyArg_ParseTuple(args, "OOOnnOn:pack_ids", &objects[0], &objects[1], &objects[2], &first, &last,
+                          &objects[3], &used)) {
+        return NULL;
+    }
+    Array arrays[4] = {0};
+    PyObject *result = NULL;
+    for (int i = 0; i < 4; i++) {
+        if (!open_array(objects[i], &arrays[i], i == 1 || i == 2 ? 8 : 1, i % 2)) {
+            goto done;
+        }
+    }
+    if (first < 0 || last < first || last > arrays[1].count || last > arrays[2].count || used < 0) {
+        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        goto done;
+    }
+    const uint8_t *data = arrays[0].items;
+    int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
+    uint8_t *packed = arrays[3].items;
+    for (Py_ssize_t row = first; row < last; row++) {
+        int64_t start = starts[row], length = lengths[row];
+        if (start < 0 || length < 0 || start > arrays[0].count || length > arrays[0].count - start) {
+            PyErr_SetString(PyExc_ValueError, "these are no ids");
+            goto done;
+        }
+        if (length > arrays[3].count - 16 - used) {
+            used = -1;
+            break;
+        }
+        if (length <= 16 && arrays[0].count - start >= 16) {
+            memcpy(packed + used, data + start, 16); /* of one size, which takes no call */
+        }
+        else {
+            memcpy(packed + used, data + start, (size_t)length);
+        }
+        starts[row] = used;
+        used += length;
+    }
+    result = PyLong_FromSsize_t(used);
+done:
+    close_arrays(arrays, 4);
+    return result;
+}
+
 /* ---- all_differ ---- */
 
 /* Whether offsets begin at 0, never fall, and end at the number of rows. */
@@ -681,9 +989,30 @@ are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
     return 1;
 }
 
+/* Whether hashes surely differ; `slots` has room for SPARSE times the power of two above. */
+static int
+differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
+{
+    size_t mask = SPARSE * power_above((size_t)count) - 1;
+    memset(slots, 0, (mask + 1) * sizeof(uint32_t));
+    for (int64_t i = 0; i < count; i++) {
+        /* A part of the hash in a slot that another part chooses; 0 is free. */
+        uint32_t tag = (uint32_t)(hashes[i] >> 32) | 1;
+        size_t at = (hashes[i] >> 7) & mask;
+        while (slots[at]) {
+            if (slots[at] == tag) {
+                return 0;
+            }
+            at = (at + 1) & mask;
+        }
+        slots[at] = tag;
+    }
+    return 1;
+}
+
 PyDoc_STRVAR(all_differ_doc,
 "all_differ(hashes, offsets) -> bool\n\n"
-"Whether the hashes of each query differ; if not, the ids themselves have to be compared.");
+"Whether the hashes of each query surely differ; if not, the ids themselves have to be compared.");
 
 static PyObject *
 all_differ(PyObject *Py_UNUSED(module), PyObject *args)
@@ -693,7 +1022,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     Array arrays[2] = {0};
-    uint64_t *slots = NULL;
+    uint32_t *slots = NULL;
     PyObject *result = NULL;
     PyThreadState *others = NULL;
     if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
@@ -711,29 +1040,14 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         int64_t size = offsets[q + 1] - offsets[q];
         longest = size > longest ? size : longest;
     }
-    slots = malloc(2 * power_above((size_t)longest) * sizeof(uint64_t));
+    slots = malloc(SPARSE * power_above((size_t)longest) * sizeof(uint32_t));
     if (slots == NULL) {
         goto done;
     }
     int differ = 1;
     others = unlock(arrays[0].count);
     for (Py_ssize_t q = 0; differ && q < queries; q++) {
-        int64_t size = offsets[q + 1] - offsets[q];
-        size_t mask = 2 * power_above((size_t)size) - 1;
-        int zero = 0; /* free slots are 0, so a hash of 0 is counted */
-        memset(slots, 0, (mask + 1) * sizeof(uint64_t));
-        for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
-            uint64_t hash = hashes[row];
-            size_t at = (hash >> 7) & mask;
-            while (slots[at] && slots[at] != hash) {
-                at = (at + 1) & mask;
-            }
-            if (hash ? slots[at] == hash : zero++) {
-                differ = 0;
-                break;
-            }
-            slots[at] = hash;
-        }
+        differ = differ_all(hashes + offsets[q], offsets[q + 1] - offsets[q], slots);
     }
     lock(&others);
     result = PyBool_FromLong(differ);
@@ -1006,6 +1320,24 @@ as_bytes(Bytes *bytes)
     return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
+/* The row of a document among the judgments of a query; -1 if it is not judged. */
+static inline int64_t
+judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t *id, int64_t length)
+{
+    const int64_t *slots = known->slots + known->tables[number];
+    size_t mask = known->tables[number + 1] - known->tables[number] - 1;
+    const uint64_t *hashes = known->arrays[3].items;
+    for (size_t at = (hash >> 7) & mask; slots[at]; at = (at + 1) & mask) {
+        int64_t row = slots[at] - 1;
+        if (hashes[row] == hash && ((const int64_t *)known->arrays[2].items)[row] == length &&
+            memcmp((const uint8_t *)known->arrays[0].items + ((const int64_t *)known->arrays[1].items)[row], id,
+                   (size_t)length) == 0) {
+            return row;
+        }
+    }
+    return -1;
+}
+
 PyDoc_STRVAR(join_doc,
 "join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> None | (rows, ranks)\n\n"
 "Find the judged documents of a run, and rank them.\n\n"
@@ -1047,9 +1379,6 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
         goto done;
     }
-    const uint8_t *judged_data = known->arrays[0].items;
-    const int64_t *judged_starts = known->arrays[1].items, *judged_lengths = known->arrays[2].items;
-    const uint64_t *judged_hashes = known->arrays[3].items;
     others = unlock(count);
     for (Py_ssize_t q = 0; q < queries; q++) {
         int64_t number = of_run[q];
@@ -1061,26 +1390,19 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
             PyErr_SetString(PyExc_ValueError, "there is no such query");
             goto done;
         }
-        const int64_t *slots = known->slots + known->tables[number];
-        size_t mask = known->tables[number + 1] - known->tables[number] - 1;
         found.used = 0;
         size_t before = rows.used;
         for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
-            uint64_t hash = hashes[row];
-            for (size_t at = (hash >> 7) & mask; slots[at]; at = (at + 1) & mask) {
-                int64_t judged = slots[at] - 1;
-                if (judged_hashes[judged] == hash && judged_lengths[judged] == lengths[row] &&
-                    memcmp(judged_data + judged_starts[judged], data + starts[row],
-                           (size_t)lengths[row]) == 0) {
-                    int64_t *place = grow(&rows, sizeof(int64_t));
-                    Document *document = grow(&found, sizeof(Document));
-                    if (place == NULL || document == NULL) {
-                        goto done;
-                    }
-                    *place = judged;
-                    *document = (Document){values[row], data + starts[row], lengths[row], row - offsets[q]};
-                    break;
+            const uint8_t *id = data + starts[row];
+            int64_t judged = judged_row(known, number, hashes[row], id, lengths[row]);
+            if (judged >= 0) {
+                int64_t *place = grow(&rows, sizeof(int64_t));
+                Document *document = grow(&found, sizeof(Document));
+                if (place == NULL || document == NULL) {
+                    goto done;
                 }
+                *place = judged;
+                *document = (Document){values[row], id, lengths[row], row - offsets[q]};
             }
         }
         int64_t judged = (int64_t)((rows.used - before) / sizeof(int64_t));
@@ -1112,6 +1434,412 @@ done:
     free(scratch.data);
     close_arrays(arrays, 7);
     return or_no_memory(result);
+}
+
+/* ---- join_lines ---- */
+
+/* Counts of a run, as evaluation/input_summary.py has them. */
+typedef struct {
+    int64_t documents, rising, varied, longer, uneven, tied;
+} Tally;
+
+/* Count a ranking, in the order given. */
+static void
+count_ranking(const double *values, int64_t size, Tally *tally)
+{
+    int falls = 0, differs = 0;
+    for (int64_t i = 1; i < size && !falls; i++) {
+        falls = values[i - 1] > values[i];
+        differs |= values[i - 1] != values[i];
+    }
+    tally->documents += size;
+    tally->longer |= size > 1;
+    tally->uneven |= differs;
+    if (size >= LEAST) {
+        tally->varied += differs;
+        tally->rising += differs && !falls;
+    }
+}
+
+/* The first documents of a ranking, a line feed after each. */
+typedef struct {
+    int64_t number; /* of the query */
+    Bytes docs;
+} Head;
+
+/* A run in a text, joined query by query. */
+typedef struct {
+    Numbering queries; /* of the judgments, with their numbers, then of the run */
+    int32_t judged;    /* queries of the judgments */
+    int32_t named;     /* queries whose names were returned */
+    Bytes seen;        /* a byte for each query: whether its ranking was read */
+    Tally tally;
+    Bytes of_run, retrieved; /* for each ranking: its number in the judgments or -1, its documents */
+    Bytes rows, ranks;       /* for each judged document: the row of its judgment, its ranks */
+    Head *heads;
+    Py_ssize_t kept, most_heads, most_docs;
+    /* The ranking that is read: where ids are in the text, and what else `add_ranking` needs. */
+    double *values;
+    int64_t *starts, *lengths;
+    uint64_t *hashes;
+    int64_t size, room;
+    Bytes judgments, found, slots, scratch;
+} LinesRun;
+
+static void
+free_lines_run(PyObject *capsule)
+{
+    LinesRun *run = PyCapsule_GetPointer(capsule, LINES_RUN);
+    if (run == NULL) {
+        return;
+    }
+    Bytes *all[] = {&run->seen,  &run->of_run,    &run->retrieved, &run->rows,
+                    &run->ranks, &run->judgments, &run->found,     &run->slots, &run->scratch};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        free(all[i]->data);
+    }
+    free(run->values);
+    free(run->starts);
+    free(run->lengths);
+    free(run->hashes);
+    for (Py_ssize_t i = 0; run->heads != NULL && i < run->most_heads; i++) {
+        free(run->heads[i].docs.data);
+    }
+    free(run->heads);
+    clear_numbering(&run->queries);
+    free(run);
+}
+
+PyDoc_STRVAR(lines_run_doc,
+"lines_run(names, heads, documents) -> capsule\n\n"
+"A run without rankings, for `join_lines`. names: the queries of the judgments; heads: of how many\n"
+"queries, those with the lowest numbers, how many first documents are returned.");
+
+static PyObject *
+lines_run(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *names;
+    Py_ssize_t most_heads, most_docs;
+    if (!PyArg_ParseTuple(args, "O!nn:lines_run", &PyList_Type, &names, &most_heads, &most_docs)) {
+        return NULL;
+    }
+    LinesRun *run = calloc(1, sizeof(LinesRun));
+    if (run == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(run, LINES_RUN, free_lines_run);
+    if (capsule == NULL) {
+        free(run);
+        return NULL;
+    }
+    run->most_heads = most_heads > 0 ? most_heads : 0;
+    run->most_docs = most_docs;
+    run->heads = calloc((size_t)run->most_heads + 1, sizeof(Head));
+    if (run->heads == NULL) {
+        Py_DECREF(capsule);
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; i < PyList_Size(names); i++) {
+        char *name;
+        Py_ssize_t length;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(names, i), &name, &length) < 0) {
+            Py_DECREF(capsule);
+            return NULL;
+        }
+        if (number_of(&run->queries, (const uint8_t *)name, length) != i) {
+            PyErr_SetString(PyExc_ValueError, "a query occurs twice");
+            Py_DECREF(capsule);
+            return NULL;
+        }
+    }
+    run->judged = run->named = run->queries.count;
+    return capsule;
+}
+
+/* Keep the first documents of a ranking if few numbers are lower. 0 if there is no memory. */
+static int
+keep_head(LinesRun *run, int64_t number, const uint8_t *data)
+{
+    Head *head = &run->heads[run->kept];
+    if (run->kept == run->most_heads) {
+        head = run->heads;
+        for (Py_ssize_t i = 1; i < run->kept; i++) {
+            head = run->heads[i].number > head->number ? &run->heads[i] : head;
+        }
+        if (!run->kept || head->number < number) {
+            return 1;
+        }
+    }
+    else {
+        run->kept++;
+    }
+    head->number = number;
+    head->docs.used = 0;
+    for (int64_t i = 0; i < run->size && i < run->most_docs; i++) {
+        size_t length = (size_t)run->lengths[i];
+        char *place = grow(&head->docs, length + 1);
+        if (place == NULL) {
+            return 0;
+        }
+        memcpy(place, data + run->starts[i], length);
+        place[length] = '\n';
+    }
+    return 1;
+}
+
+/* Add the ranking that was read to the run. 1; 0 if there is no memory; -1 if it is declined: a
+   document may occur twice, or the query did before. */
+static int
+add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
+{
+    if (run->seen.used <= (size_t)number) {
+        char *seen = grow(&run->seen, (size_t)run->queries.count + 1 - run->seen.used);
+        if (seen == NULL) {
+            return 0;
+        }
+        memset(seen, 0, run->seen.used - (size_t)(seen - run->seen.data));
+    }
+    run->slots.used = 0;
+    uint32_t *slots = grow(&run->slots, SPARSE * power_above((size_t)run->size) * sizeof(uint32_t));
+    int64_t *of_run = grow(&run->of_run, sizeof(int64_t));
+    int64_t *retrieved = grow(&run->retrieved, sizeof(int64_t));
+    if (slots == NULL || of_run == NULL || retrieved == NULL) {
+        return 0;
+    }
+    if (run->seen.data[number] || !differ_all(run->hashes, run->size, slots)) {
+        return -1;
+    }
+    run->seen.data[number] = 1;
+    *of_run = number < run->judged ? number : -1;
+    *retrieved = run->size;
+    count_ranking(run->values, run->size, &run->tally);
+    int64_t count = (int64_t)(run->judgments.used / sizeof(int64_t));
+    if (count) {
+        int64_t *rows = grow(&run->rows, run->judgments.used);
+        Ranks *ranks = grow(&run->ranks, (size_t)count * sizeof(Ranks));
+        Ranking ranking = {run->values, run->size, NULL, data, run->starts, run->lengths, ids_decide};
+        if (rows == NULL || ranks == NULL ||
+            !rank_documents(&ranking, (const Document *)run->found.data, count, ranks, &run->scratch)) {
+            return 0;
+        }
+        memcpy(rows, run->judgments.data, run->judgments.used);
+    }
+    return number >= run->judged || keep_head(run, number, data);
+}
+
+/* Let a ranking be twice as long. 0 if there is no memory. */
+static int
+make_room(LinesRun *run)
+{
+    size_t room = run->room ? 2 * (size_t)run->room : 1024;
+    double *values = realloc(run->values, room * sizeof(double));
+    run->values = values ? values : run->values;
+    int64_t *starts = realloc(run->starts, room * sizeof(int64_t));
+    run->starts = starts ? starts : run->starts;
+    int64_t *lengths = realloc(run->lengths, room * sizeof(int64_t));
+    run->lengths = lengths ? lengths : run->lengths;
+    uint64_t *hashes = realloc(run->hashes, room * sizeof(uint64_t));
+    run->hashes = hashes ? hashes : run->hashes;
+    if (values == NULL || starts == NULL || lengths == NULL || hashes == NULL) {
+        return 0;
+    }
+    run->room = (int64_t)room;
+    return 1;
+}
+
+/* Add a line to the ranking that is read. 1; 0 if there is no memory; -1 if it is declined. */
+static inline int
+add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const Line *line)
+{
+    int64_t place = run->size;
+    if (place == run->room && !make_room(run)) {
+        return 0;
+    }
+    run->size++;
+    if (!read_number(line->number, line->number_size, &run->values[place])) {
+        return -1;
+    }
+    uint64_t hash = hash_in_text(line->doc, line->doc_size);
+    run->starts[place] = line->doc - data;
+    run->lengths[place] = line->doc_size;
+    run->hashes[place] = hash;
+    int64_t judged = number < run->judged ? judged_row(known, number, hash, line->doc, line->doc_size) : -1;
+    if (judged >= 0) {
+        int64_t *row = grow(&run->judgments, sizeof(int64_t));
+        Document *document = grow(&run->found, sizeof(Document));
+        if (row == NULL || document == NULL) {
+            return 0;
+        }
+        *row = judged;
+        *document = (Document){run->values[place], line->doc, line->doc_size, place};
+    }
+    return 1;
+}
+
+static void
+clear_ranking(LinesRun *run)
+{
+    run->size = 0;
+    run->judgments.used = run->found.used = 0;
+}
+
+PyDoc_STRVAR(join_lines_doc,
+"join_lines(run, judgments, data, start, stop, fields, last, by_id) -> None | (end, held)\n\n"
+"Join the rankings of the lines of data[start:stop] with judgments: `scan`, `all_differ` and `join`\n"
+"in one pass, without columns of the run.\n\n"
+"The lines of a query are adjacent, and end at `end`: those of the last query are left for the next\n"
+"call, unless this is the last. held: the rankings and judged documents that `joined_lines` will\n"
+"return. fields, by_id: as `scan` and `join` have them. None: lines differ in their number of fields, a field is no number, a byte is not ASCII, a query occurs again, or a\n"
+"document may occur twice.");
+
+static PyObject *
+join_lines(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsules[2], *object;
+    Py_ssize_t start, stop;
+    Lines lines;
+    int ids_decide, last;
+    if (!PyArg_ParseTuple(args, "OOOnn(iiiii)pp:join_lines", &capsules[0], &capsules[1], &object, &start,
+                          &stop, &lines.width, &lines.query, &lines.doc, &lines.number, &lines.rank,
+                          &last, &ids_decide)) {
+        return NULL;
+    }
+    LinesRun *run = PyCapsule_GetPointer(capsules[0], LINES_RUN);
+    const Judgments *known = run == NULL ? NULL : PyCapsule_GetPointer(capsules[1], JUDGMENTS);
+    if (known == NULL) {
+        return NULL;
+    }
+    Array text = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    if (!open_array(object, &text, 1, 0)) {
+        goto done;
+    }
+    const uint8_t *data = text.items;
+    if (start < 0 || stop <= start || stop > text.count - 16 || data[stop - 1] != '\n' ||
+        !begin_lines(&lines) || run->judged != known->offsets.count - 1) {
+        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        goto done;
+    }
+    others = unlock(stop - start);
+    const uint8_t *at = data + start, *end = data + stop, *begun = at, *query = NULL;
+    int64_t query_size = 0;
+    int32_t number = -1;
+    Line line = {0};
+    while (at < end) {
+        const uint8_t *next = similar_line(&lines, at, end, &line);
+        if (next == NULL) {
+            next = read_line(&lines, at, end, &line);
+            if (next == NULL) {
+                goto declined;
+            }
+            if (line.query_size != query_size || memcmp(line.query, query, (size_t)query_size) != 0) {
+                int added = number < 0 ? 1 : add_ranking(run, number, data, ids_decide);
+                number = added > 0 ? number_of(&run->queries, line.query, line.query_size) : -1;
+                if (added < 0) {
+                    goto declined;
+                }
+                if (number < 0) {
+                    goto done;
+                }
+                query = line.query;
+                query_size = line.query_size;
+                begun = line.start;
+                clear_ranking(run);
+            }
+        }
+        int added = add_line(run, known, number, data, &line);
+        if (added < 0) {
+            goto declined;
+        }
+        if (!added) {
+            goto done;
+        }
+        at = next;
+    }
+    if (last) {
+        int added = add_ranking(run, number, data, ids_decide);
+        if (added < 0) {
+            goto declined;
+        }
+        if (!added) {
+            goto done;
+        }
+        begun = end;
+    }
+    if (!is_ascii(data + start, end)) {
+        goto declined;
+    }
+    lock(&others);
+    result = Py_BuildValue("nn", begun - data, (Py_ssize_t)((run->of_run.used + run->rows.used) / sizeof(int64_t)));
+    goto done;
+declined:
+    lock(&others);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&others);
+    if (run != NULL) {
+        clear_ranking(run); /* its documents are in the text */
+    }
+    close_arrays(&text, 1);
+    return or_no_memory(result);
+}
+
+PyDoc_STRVAR(joined_lines_doc,
+"joined_lines(run) -> (of_run, retrieved, rows, ranks, tally, unknown, heads)\n\n"
+"Return what `join_lines` joined since the last call. of_run, retrieved: for each ranking its number\n"
+"in the judgments (-1 without) and its documents, int64; rows, ranks: as `join` has them; unknown: the\n"
+"queries without judgments; heads: the first documents of queries by number, a line feed after each.");
+
+static PyObject *
+joined_lines(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    LinesRun *run = PyCapsule_GetPointer(capsule, LINES_RUN);
+    if (run == NULL) {
+        return NULL;
+    }
+    Bytes *columns[] = {&run->of_run, &run->retrieved, &run->rows, &run->ranks};
+    PyObject *made[4] = {NULL}, *result = NULL, *heads = PyDict_New();
+    PyObject *unknown = names_from(&run->queries, run->named);
+    for (int i = 0; i < 4; i++) {
+        made[i] = as_bytes(columns[i]);
+        if (made[i] == NULL) {
+            goto done;
+        }
+    }
+    if (heads == NULL || unknown == NULL) {
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < run->kept; i++) {
+        const Bytes *docs = &run->heads[i].docs;
+        PyObject *number = PyLong_FromLongLong(run->heads[i].number);
+        PyObject *text = PyBytes_FromStringAndSize(docs->data, (Py_ssize_t)docs->used);
+        int set = number == NULL || text == NULL ? -1 : PyDict_SetItem(heads, number, text);
+        Py_XDECREF(number);
+        Py_XDECREF(text);
+        if (set < 0) {
+            goto done;
+        }
+    }
+    result = Py_BuildValue("(OOOO(LLLLL)OO)", made[0], made[1], made[2], made[3],
+                           (long long)run->tally.documents, (long long)run->tally.rising,
+                           (long long)run->tally.varied, (long long)run->tally.longer,
+                           (long long)run->tally.uneven, unknown, heads);
+    if (result != NULL) {
+        for (int i = 0; i < 4; i++) {
+            columns[i]->used = 0;
+        }
+        run->named = run->queries.count;
+        run->kept = 0;
+        run->tally = (Tally){0};
+    }
+done:
+    for (int i = 0; i < 4; i++) {
+        Py_XDECREF(made[i]);
+    }
+    Py_XDECREF(heads);
+    Py_XDECREF(unknown);
+    return result;
 }
 
 /* ---- join_dicts ---- */
@@ -1507,29 +2235,6 @@ by_number(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Counts of a run, as evaluation/input_summary.py has them. */
-typedef struct {
-    int64_t documents, rising, varied, longer, uneven, tied;
-} Tally;
-
-static void
-count_ranking(const Dict *dict, Tally *tally)
-{
-    const double *value = (const double *)dict->values.data;
-    int falls = 0, differs = 0;
-    for (Py_ssize_t i = 1; i < dict->size && !falls; i++) {
-        falls = value[i - 1] > value[i];
-        differs |= value[i - 1] != value[i];
-    }
-    tally->documents += dict->size;
-    tally->longer |= dict->size > 1;
-    tally->uneven |= differs;
-    if (dict->size >= LEAST) {
-        tally->varied += differs;
-        tally->rising += differs && !falls;
-    }
-}
-
 /* Where judged documents are in a ranking: `InputSummary.ends`. */
 static void
 fill_ends(const Query *query, double *ends)
@@ -1678,7 +2383,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         if (done < 0) {
             goto declined;
         }
-        count_ranking(&dict, &tally);
+        count_ranking((const double *)dict.values.data, dict.size, &tally);
         int64_t number = query[i].number;
         if (number < 0) {
             if (PyList_Append(unknown, query[i].name) < 0) {
@@ -1923,11 +2628,15 @@ static PyMethodDef METHODS[] = {
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
     {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},
+    {"join_lines", join_lines, METH_VARARGS, join_lines_doc},
+    {"joined_lines", joined_lines, METH_O, joined_lines_doc},
     {"judgments", judgments, METH_VARARGS, judgments_doc},
+    {"lines_run", lines_run, METH_VARARGS, lines_run_doc},
     {"measure_dicts", measure_dicts, METH_VARARGS, measure_dicts_doc},
     {"measure_grades", measure_grades, METH_VARARGS, measure_grades_doc},
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
+    {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},

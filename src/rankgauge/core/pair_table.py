@@ -139,12 +139,11 @@ class PairTable:
 
     def keep(self, rows: IntArray) -> PairTable:
         """Only these rows (ascending); queries stay, even without rows."""
-        counts = np.bincount(self.query_numbers()[rows], minlength=len(self.queries))
         lines = None if self.lines is None else self.lines[rows]
         ranks = None if self.ranks is None else self.ranks[rows]
         return replace(
             self,
-            offsets=offsets_of(counts),
+            offsets=np.searchsorted(rows, self.offsets),
             docs=self.docs.take(rows),
             values=self.values[rows],
             lines=lines,

@@ -21,7 +21,7 @@ _MOST_DRAWS = {"draws": 1_000_000, "seed": 2**63 - 1}
 
 @dataclass(frozen=True)
 class Policies:
-    """Decisions that definitions of measures leave open; printed under every number.
+    """Policies for cases that definitions of measures leave open; printed with every number.
 
     Attributes:
         ties: Order of documents with equal scores: ``trec`` (document id descending, byte by byte),
@@ -30,14 +30,14 @@ class Policies:
         queries: The queries to average: ``all`` judged ones (a query missing from the run has an
             empty ranking), ``intersection`` (judged and in the run), or ``given``.
         duplicates: A document that occurs twice in a ranking is an ``error``; ``first`` keeps its
-            first place in the input, ``best`` its highest score.
-        undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
-            (``skip``). Some measures always use ``skip``, because 0 has a meaning of its own there.
+            first occurrence in the input, ``best`` its highest score.
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
+            Some measures always use ``skip``, because 0 would be a valid value.
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
             the rankings first (condensed lists, Sakai 2007), for every measure with the parameter
             `judged_only`.
         draws: Number of random orders for a measure whose mean over all orders has no closed form;
-            with 0, such measures are refused. For ``ties="mean"`` only.
+            with 0, these measures are an error. For ``ties="mean"`` only.
         seed: Seed of the draws.
 
     Example:

@@ -156,12 +156,12 @@ class Secrets:
 
 
 def redact(text: str, *, patterns: bool = True) -> str:
-    """A text without the secrets of all clients, and without what looks like a secret.
+    """Return a text without secrets of clients, and without anything that looks like a secret.
 
     Args:
         text: Any text.
-        patterns: Whether what nobody registered is replaced, too: passwords of URLs, values behind
-            names such as ``token``, and keys of a well-known shape.
+        patterns: Whether to replace unregistered secrets, too: passwords in URLs, values after
+            names such as ``token``, and keys of a well-known form.
 
     Example:
         >>> redact("cannot reach https://me:pa@ss@example.org/search?token=abc&lang=en")

@@ -11,10 +11,10 @@ class UseCase:
     """A use of retrieval and its recommended measures.
 
     Attributes:
-        name: The word for it.
-        title: What it is.
-        measures: Names of measures, the most telling first.
-        why: Why these.
+        name: Its name.
+        title: A short description.
+        measures: Names of measures, most important first.
+        why: The reason for these measures.
     """
 
     name: str
@@ -73,7 +73,7 @@ def use_case(name: str) -> UseCase:
     """The use case of a name.
 
     Raises:
-        UnknownName: With the nearest names.
+        UnknownName: With the most similar names.
 
     Example:
         >>> use_case("qa").measures

@@ -33,9 +33,9 @@ class Chunk:
     """A part of a text.
 
     Attributes:
-        start: Where it begins, in characters from 0.
-        end: Where it ends: the position after its last character.
-        text: The part itself.
+        start: The position of its first character, from 0.
+        end: The position after its last character.
+        text: The text of the chunk.
     """
 
     start: int
@@ -45,10 +45,10 @@ class Chunk:
 
 @runtime_checkable
 class Chunker(Protocol):
-    """Anything that cuts a text: called with it, it gives its chunks in their order.
+    """Protocol of a chunker: a callable from a text to its chunks, in order.
 
-    It may have ``settings`` (a mapping of plain values): with equal settings it cuts a text
-    equally. A text without a letter, digit or mark (empty, or blanks only) has no chunk.
+    It may have ``settings`` (a mapping of plain values); equal settings give equal chunks. A text
+    without a visible character has no chunk.
     """
 
     def __call__(self, text: str, /) -> Sequence[Chunk]:
@@ -64,7 +64,7 @@ class FixedChunker:
         overlap: The overlap with the previous chunk; less than `size`.
 
     Raises:
-        InputError: If that is not possible.
+        InputError: If an argument is not valid.
 
     Example:
         >>> [chunk.text for chunk in FixedChunker(8, 3)("We open at nine.")]
@@ -116,7 +116,7 @@ class TokenChunker(_ChonkieChunker):
             into pieces (joined, they must give the text). Nothing is ever downloaded.
 
     Raises:
-        InputError: If that is not possible.
+        InputError: If an argument is not valid.
         MissingExtra: If chonkie is not installed.
 
     Example:
@@ -132,8 +132,8 @@ class TokenChunker(_ChonkieChunker):
 class SentenceChunker(_ChonkieChunker):
     """Chunks of whole sentences, as many as fit, by chonkie (needs ``rankgauge[chunking]``).
 
-    A sentence ends with a period, question or exclamation mark and a blank, or with a line. One
-    that is longer than `size` is a chunk of its own, uncut.
+    A sentence ends with a period, question mark, or exclamation mark and a space, or with a line. A
+    sentence that is longer than `size` is a chunk of its own.
 
     Args:
         size: Maximum tokens per chunk.
@@ -143,7 +143,7 @@ class SentenceChunker(_ChonkieChunker):
         shortest: Sentences with fewer bytes are merged with an adjacent one.
 
     Raises:
-        InputError: If that is not possible.
+        InputError: If an argument is not valid.
         MissingExtra: If chonkie is not installed.
 
     Example:
@@ -169,9 +169,9 @@ class SentenceChunker(_ChonkieChunker):
 class RecursiveChunker(_ChonkieChunker):
     r"""Paragraphs, split further only if they are too long (needs ``rankgauge[chunking]``).
 
-    A text is cut into paragraphs and lines; what is longer than `size` into sentences; what still
-    is, at commas and brackets, then at blanks, then anywhere. Neighbours are joined as long as they
-    fit. By chonkie.
+    A text is split into paragraphs and lines; parts longer than `size` into sentences, then at
+    commas and brackets, at spaces, and finally anywhere. Adjacent parts are merged as long as they
+    fit. Based on chonkie.
 
     Args:
         size: Maximum tokens per chunk.
@@ -179,7 +179,7 @@ class RecursiveChunker(_ChonkieChunker):
         shortest: Pieces with fewer bytes are merged with an adjacent one.
 
     Raises:
-        InputError: If that is not possible.
+        InputError: If an argument is not valid.
         MissingExtra: If chonkie is not installed.
 
     Example:
@@ -203,20 +203,20 @@ class RecursiveChunker(_ChonkieChunker):
 def chunk_documents(
     documents: Iterable[Document], chunker: Chunker, *, titles: bool = True
 ) -> Iterable[Document]:
-    """The chunks of documents as documents, one after the other as they are asked for.
+    """The chunks of documents as documents, one after the other on demand.
 
-    The third chunk of document ``d7`` is called ``d7#0003``; its fields say where it is:
-    ``{"document": "d7", "start": 812, "end": 1204}``, in characters of the text (without the
-    title). Other fields are those of the document. A document without text is one chunk if it has
-    a title that is kept, and none otherwise.
+    The third chunk of document ``d7`` has the id ``d7#0003`` and the fields ``{"document": "d7",
+    "start": 812, "end": 1204}``, in characters of the text (without the title), in addition to
+    those of the document. A document without text is one chunk if it has a title that is included,
+    and none otherwise.
 
     Args:
-        documents: The documents. What is returned can be iterated as often as they can.
-        chunker: Anything that cuts a text.
+        documents: The documents. The result can be iterated as often as they can.
+        chunker: The chunker.
         titles: Whether each chunk includes the title of its document.
 
     Raises:
-        InputError: When a chunk is met that is no part of its text.
+        InputError: If a chunk is not part of its text.
 
     Example:
         >>> hours = Document("d7", text="We open at nine.")

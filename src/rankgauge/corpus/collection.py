@@ -144,8 +144,7 @@ class Query:
     Attributes:
         id: Its id, as text.
         text: What is asked.
-        fields: What else is known of it, such as its type or language; a read-only copy of what
-            was given.
+        fields: Further fields, such as its type or language; a read-only copy.
     """
 
     id: str
@@ -159,16 +158,16 @@ class Query:
 
 @dataclass(frozen=True, repr=False)
 class Collection:
-    """Documents and queries by id, perhaps with judgments. Immutable; each may be missing.
+    """Documents and queries by id, optionally with judgments. Immutable; each may be missing.
 
-    Make it with :meth:`load` (from any supported source), or with :meth:`of` (from objects in
-    memory). Documents of more than 32 MiB of text stay in their file: going through them reads it
-    again, one document at a time.
+    Create it with :meth:`load` (from any supported source), or with :meth:`of` (from objects in
+    memory). Documents with more than 32 MiB of text remain in their file; iterating reads it again,
+    one document at a time.
 
     Attributes:
         documents: Document id to document.
         queries: Query id to query.
-        name: What it is called.
+        name: Its name.
         qrels: The judgments that are part of it.
         notes: Notes of the reader.
         faults: Rows that it skipped, if requested.
@@ -204,7 +203,7 @@ class Collection:
                 to text, to ``{"title": ..., "text": ...}`` or to a :class:`Document`.
             queries: The path of a file, or a mapping of query id to text, to ``{"text": ...}`` or
                 to a :class:`Query`.
-            name: What it is called.
+            name: Its name.
 
         Raises:
             InputError: If it is neither.
@@ -225,7 +224,7 @@ class Collection:
         """Load a collection from any supported source.
 
         Args:
-            source: A folder as BEIR lays it out (``corpus.jsonl``, ``queries.jsonl``,
+            source: A folder in BEIR layout (``corpus.jsonl``, ``queries.jsonl``,
                 ``qrels/test.tsv``) or a zip archive of one; a folder with documents, topics and
                 judgments of TREC; a folder of Markdown or text files; a file of documents (JSON
                 lines, CSV, TSV, TREC); ``ir_datasets:NAME``, ``hf:NAME``, ``mteb:NAME``; or a
@@ -234,13 +233,14 @@ class Collection:
             queries: Queries: the same; or a file of questions that names the relevant documents of
                 each, which gives the judgments, too.
             qrels: Judgments: anything that :meth:`Qrels.of` takes.
-            split: Which judgments, where there are several; ``test``, or the only ones.
-            broken: ``error`` stops at the first line or file that does not fit; ``skip`` passes
-                over it and counts it in ``faults``.
+            split: The split of the judgments, if there are several; default: ``test``, or the only
+                one.
+            broken: ``error`` raises for the first invalid line or file; ``skip`` skips it and
+                counts it in ``faults``.
 
         Raises:
             InputError: If there is no such collection.
-            FormatError: With the first line that does not fit, or for an id that occurs twice.
+            FormatError: With the first invalid line, or for an id that occurs twice.
             MissingExtra: If the library that has it is not installed.
 
         Example:
@@ -375,7 +375,7 @@ def read_documents(path: Source) -> dict[str, Document]:
             (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input.
 
     Raises:
-        FormatError: With the line that does not fit, or for an id that occurs twice.
+        FormatError: With the invalid line, or for an id that occurs twice.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -389,7 +389,7 @@ def read_queries(path: Source) -> dict[str, Query]:
     """Read queries from a file, of the same kinds as documents; other keys become fields.
 
     Raises:
-        FormatError: With the line that does not fit, or for an id that occurs twice.
+        FormatError: With the invalid line, or for an id that occurs twice.
 
     Example:
         >>> from rankgauge.sample import sample_path

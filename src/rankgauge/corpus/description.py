@@ -24,7 +24,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
-from rankgauge.corpus.loading.folders import file_set, other_splits
+from rankgauge.corpus.loading import file_set, other_splits
 from rankgauge.corpus.scan import Scan, folded, scan
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -75,7 +75,7 @@ UNJUDGED_QUERY = FindingKind(
 
 @dataclass(frozen=True)
 class Spread:
-    """How numbers spread: the least, the median, the mean, the 95th percentile, the most."""
+    """A distribution of numbers: minimum, median, mean, 95th percentile, and maximum."""
 
     least: float
     median: float
@@ -85,7 +85,7 @@ class Spread:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> Spread | None:
-        """That of these numbers; None of none."""
+        """Return the distribution of numbers; None if there are none."""
         values = np.array(list(numbers) if not isinstance(numbers, np.ndarray) else numbers)
         if not len(values):
             return None
@@ -95,19 +95,19 @@ class Spread:
 
 @dataclass(frozen=True)
 class CollectionInfo(Result):
-    """What a collection contains.
+    """Description of the content of a collection.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         documents: Number of documents.
-        queries: How many queries.
-        judgments: How many judgments; None without any.
-        grades: Each grade, and how many judgments have it.
-        judged_documents: How many documents of the collection are judged for any query.
-        spreads: By name, how lengths and the numbers of relevant documents spread.
-        findings: What affects numbers made with it.
+        queries: Number of queries.
+        judgments: Number of judgments; None without any.
+        grades: Number of judgments of each grade.
+        judged_documents: Number of documents judged for any query.
+        spreads: Distributions of lengths and of numbers of relevant documents, by name.
+        findings: Findings that affect evaluations.
         notes: Notes of the reader.
-        fingerprint: The fingerprint of documents and queries, if it was asked for.
+        fingerprint: The fingerprint of documents and queries, if requested.
     """
 
     name: str
@@ -127,7 +127,7 @@ class CollectionInfo(Result):
         return self.judged_documents / self.documents if self.documents else 0.0
 
     def table(self) -> Table:
-        """One line for each number and for each finding."""
+        """Return a row for each number and for each finding."""
         counts = (("documents", self.documents), ("queries", self.queries))
         found = ((one.message, one.evidence.count) for one in self.findings)
         return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
@@ -160,7 +160,7 @@ def describe_collection(
 ) -> CollectionInfo:
     """Describe the content of a collection, with findings that affect numbers made with it.
 
-    Documents are gone through once, one at a time (twice, if some are repeated). A text is inside
+    Documents are read once, one at a time (twice, if some are repeated). A text is inside
     another if its words are, in sequence, ignoring case and punctuation; only queries of at least
     four words are looked for.
 

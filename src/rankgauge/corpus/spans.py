@@ -89,7 +89,7 @@ class QuerySpans:
 class SpanScores(Result):
     """Precision, recall and IoU of spans, by query and as means.
 
-    Made by :func:`span_scores`. Shows itself as a table in a notebook.
+    Returned by :func:`span_scores`. Notebooks display it as a table.
 
     Attributes:
         queries: One for each query that has a relevant span.
@@ -111,7 +111,7 @@ class SpanScores(Result):
         }
 
     def table(self) -> Table:
-        """One line for each query, the mean below."""
+        """Return a row for each query, the mean below."""
         rows = [
             (q.query_id, q.precision, q.recall, q.iou, q.relevant, q.retrieved, q.common)
             for q in self.queries
@@ -152,9 +152,9 @@ def span_scores(
         precision = |E and T| / |T|    recall = |E and T| / |E|
         IoU = |E and T| / (|E| + |T| - |E and T|)
 
-    A token counts once in the intersection and in E. In T one that several chunks hold counts as
-    often as it was retrieved, so that overlap has its price; ``repeats="once"`` makes T a set.
-    Ranks of spans do not matter: give those that are passed on.
+    A token counts once in the intersection and in E. In T, a token in several chunks counts as
+    often as it was retrieved, so that overlap lowers precision; with ``repeats="once"``, it counts
+    once. Ranks of spans do not matter: pass those that are used.
 
     Args:
         retrieved: Query id to retrieved spans or chunks.
@@ -207,7 +207,7 @@ def read_spans(path: Source) -> dict[str, list[Span]]:
     """Read spans from a file of JSON lines with ``query_id``, ``doc_id``, ``start``, ``end``.
 
     Raises:
-        FormatError: With the line that does not fit.
+        FormatError: With the invalid line.
 
     Example:
         >>> import pathlib, tempfile

@@ -204,11 +204,10 @@ class Joined:
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     """Join a run with judgments and rank its judged documents.
 
-    The cost depends on the run, not on how many judgments there are: what is prepared of them is
+    The cost depends on the run, not on the number of judgments: what is prepared of them is
     kept with them, so a run may come in many small blocks.
     """
-    known = qrels.query_index
-    of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
+    of_run = _judged_numbers(qrels, run)
     retrieved = np.diff(table.offsets)
     ranks: Sequence[IntArray]
     if native.core is not None and qrels.judged is not None:
@@ -231,8 +230,18 @@ def numbered(qrels: Qrels) -> Qrels:
     return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
 
 
+def match(qrels: Qrels, run: Run) -> tuple[IntArray, IntArray]:
+    """The rows of a run that are judged, and the rows of their judgments."""
+    return _match(qrels, run.table, _judged_numbers(qrels, run))
+
+
+def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
+    """The number in the judgments of each query of the run, -1 for unknown ones."""
+    known = qrels.query_index
+    return np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
+
+
 def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of the run that are judged, and the rows of their judgments."""
     keys, judgments = qrels.index
     hashes = table.docs.hashes()
     # Most documents are judged for no query at all: those are not processed further.

@@ -94,7 +94,7 @@ class Cached:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun(Cached):
-    """A run seen through judgments.
+    """A run joined with judgments: the input of measures.
 
     Row q is a query; column j is the j-th document that it retrieved and that is in the
     judgments, best rank first. There is always at least one column, and a row is padded at its end.
@@ -275,7 +275,7 @@ class JudgedRun(Cached):
         """(Q,) the sum of each row, added one after the other from the left.
 
         The only way a kernel adds numbers: other sums of NumPy add in an order that depends on the
-        padding, and the last bit of a value would depend on its neighbours.
+        padding, and the last bit of a value would depend on its neighbors.
         """
         if len(values) < _TALL:
             result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
@@ -292,7 +292,7 @@ class JudgedRun(Cached):
         return self.retrieved if k is None else np.minimum(self.retrieved, k)
 
     def judged_only(self) -> JudgedRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> JudgedRun:
@@ -385,7 +385,7 @@ def _sums(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _group_bound(groups: IntArray, rank: IntArray) -> IntArray:
-    """The rank at which each group of equal neighbours starts, read from the left."""
+    """The rank at which each group of equal neighbors starts, read from the left."""
     starts = np.ones(groups.shape, dtype=bool)
     starts[:, 1:] = groups[:, 1:] != groups[:, :-1]
     columns = np.where(starts, np.arange(groups.shape[1]), 0)

@@ -89,7 +89,6 @@ class PreferenceQrels(SpecialQrels):
             "group": ("group_id", "group", "judgment_group", "jg", "assessor", "assessor_id"),
             "subgroup": ("subgroup_id", "subgroup", "sub_group", "judgment_sub_group", "jsg"),
         },
-        numbers=frozenset(),
         example="q1 ann 1 d1 2",
         mapping=_MAPPING,
         rows_of=_rows_of,
@@ -126,7 +125,7 @@ class PreferenceQrels(SpecialQrels):
         only = Ids.of([_ONLY]).take(np.zeros(len(table), dtype=np.int64))
         rows = WideRows(
             table.queries.take(query), table.docs, table.values,
-            {"group": only, "subgroup": only}, {}, table.source or "judgments", table.lines,
+            {"group": only, "subgroup": only}, table.source or "judgments", table.lines,
         )  # fmt: skip
         note = f"{rows.source}: {_ORDINARY}"
         return cls._made(rows, query, table.queries, *table.notes, note)
@@ -265,8 +264,8 @@ class _Ranked(NamedTuple):
 class PreferenceRun(Cached):
     """A run joined with preferences: the input of measures of preferences.
 
-    A preference is *kept* by a run that has the preferred document above the other, or retrieved it
-    alone.
+    A run *satisfies* a preference if the preferred document is above the other one, or only the
+    preferred one was retrieved.
 
     Attributes:
         ranked: (Q,) the groups of each query, with the ranks of their documents.
@@ -395,13 +394,13 @@ def read_preference_qrels(path: Source, *, format: str | None = None) -> Prefere
     Args:
         path: A file in the format ``prefs`` of trec_eval (``query group subgroup document grade``),
             CSV, TSV or JSON lines with a header or keys (``query_id, group_id, subgroup_id, doc_id,
-            relevance``), or JSON (query to group to document to grade); packed too; ``-`` for
+            relevance``), or JSON (query to group to document to grade); compressed, too; ``-`` for
             standard input; or ordinary judgments, whose grades say what is preferred.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
-        FormatError: With path and line, if a line does not fit.
+        FormatError: With path and line, if a line is invalid.
         InputError: If there is no such file, or a group contradicts itself.
     """
     return PreferenceQrels.read(path, format)

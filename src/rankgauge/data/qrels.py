@@ -28,9 +28,9 @@ _NO_TEXT = "\0"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Qrels(Pairs):
-    """Judgments: query id to document id to grade. Immutable; prepared once, used for many runs.
+    """Judgments: query id to document id to grade. Immutable; prepared once for many runs.
 
-    Make it with :meth:`of` (mappings, data frames, files, rows), :meth:`from_columns` or
+    Create it with :meth:`of` (mappings, data frames, files, rows), :meth:`from_columns` or
     :meth:`from_rankings`. It is a mapping: ``qrels["q1"]["d1"]`` is a grade.
 
     Grades are numbers. A document is relevant if its grade reaches the relevance level ``rel`` of
@@ -80,7 +80,8 @@ class Qrels(Pairs):
                 ``(query, document, grade)``; or judgments, which are returned as they are.
 
         Raises:
-            InputError: If it is none of these, a grade is not a finite number, a pair occurs twice.
+            InputError: If the source is not supported, a grade is not a finite number, or a pair
+                occurs twice.
 
         Example:
             >>> Qrels.of({"q1": {"d3"}})["q1"]
@@ -89,7 +90,7 @@ class Qrels(Pairs):
         if isinstance(source, Qrels):
             return source
         if isinstance(getattr(type(source), "reads", None), str):
-            # Special judgments (`data.special_judgments`) contain ordinary ones.
+            # Special judgments (`data.special_qrels`) contain ordinary ones.
             return cls.of(source.qrels)
         if isinstance(source, Pairs):  # a run, which this module does not know
             raise InputError(
@@ -111,7 +112,7 @@ class Qrels(Pairs):
 
     @classmethod
     def from_rankings(cls, rankings: Mapping[Any, Iterable[Any]]) -> Qrels:
-        """Ordered ground truth, best document first: of n documents the first gets grade n.
+        """Create judgments from rankings: the first of n documents gets grade n.
 
         Example:
             >>> Qrels.from_rankings({"q1": ["d2", "d1"]})["q1"]
@@ -224,18 +225,19 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
             or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
-            Arrow; packed (gzip, bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes,
-            name and first line decide which. Or a folder or a zip archive as BEIR lays it out, or
-            with ``questions.csv``; that file alone (``question``, ``relevant``); a zip archive with
-            one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
-        format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
+            Arrow; also compressed (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input. The
+            format is detected by the first bytes, the name, and the first line. Or a folder or a
+            zip archive in BEIR layout, or with ``questions.csv``; that file alone (``question``,
+            ``relevant``); a zip archive with one file, ``archive.zip!member``, ``ir_datasets:NAME``
+            or ``hf:NAME``.
+        format: One of `QRELS_FORMATS`, if detection fails: ``trec``, ``csv``, ``tsv``, ``json``,
             ``jsonl``, ``smart``, ``npl`` or ``letor``.
-        split: Which judgments of a collection; ``test``, or the only ones, if left out.
+        split: The split of the judgments of a collection; default: ``test``, or the only one.
 
     Raises:
-        FormatError: With path, line and column, if a line does not fit.
+        FormatError: With path, line and column, if a line is invalid.
         InputError: If there is no such file, or a pair is judged twice.
-        MissingExtra: If it takes a library that is not installed.
+        MissingExtra: If a required library is not installed.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -246,7 +248,7 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
 
 
 def write_qrels(qrels: Any, path: Source) -> None:
-    r"""Write judgments: all of the file or, if it fails, nothing.
+    r"""Write judgments to a file, completely or not at all.
 
     Args:
         qrels: Anything that :meth:`Qrels.of` takes.

@@ -55,13 +55,13 @@ def by_grade(
 def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     """The same run with the documents of each query in the order of their ranks.
 
-    Evaluation does not need it: it ranks judged documents only. It is for code that shows a ranking
-    or makes another run of it.
+    An evaluation does not need it, since it ranks only judged documents. Use it to print rankings
+    or to create other runs.
 
     Args:
         run: The run.
         ties: Order of documents with equal scores.
-        depth: How many documents of each query are kept; all of them if left out.
+        depth: How many documents of each query are kept; all of them if omitted.
 
     Raises:
         InputError: If a document occurs twice in a ranking.

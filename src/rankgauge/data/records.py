@@ -25,10 +25,10 @@ from rankgauge.formats.records import Record, RecordRows, read_records
 
 @dataclass(frozen=True)
 class Records:
-    """Records, split into judgments and a run. Make them with :meth:`of`.
+    """Records, split into judgments and a run. Create them with :meth:`of`.
 
-    A record is what many scripts keep for a query: the retrieved documents, the relevant ones, and
-    perhaps grades and the retriever's scores.
+    A record contains the retrieved and the relevant documents of a query, and optionally grades and
+    scores of the retriever.
 
     Attributes:
         qrels: The judgments for measures that only ask whether a document is relevant.
@@ -59,10 +59,9 @@ class Records:
         ``relevant_ids``, ``relevant_doc_ids``, ``relevant_docs``; ``relevance_grades``; ``scores``.
         Without ids the queries are numbered from 1.
 
-        Where a relevant document has no grade of at least 1, or one with such a grade is not among
-        the relevant, measures that ask only "relevant or not" use ``relevant``, those that read
-        gains use the grades, and a note says so. Where the order of the list and the retriever's
-        scores disagree, the scores rule, and a note says so.
+        If ``relevant`` and the grades disagree, binary measures use ``relevant``, and measures of
+        gains use the grades, with a note. If the order of the list and the retriever's scores
+        disagree, the scores determine the ranking, with a note.
 
         Args:
             source: A list (or any iterable) of mappings, of tuples ``(retrieved, relevant)`` or
@@ -74,7 +73,7 @@ class Records:
         Raises:
             InputError: If something is missing, occurs twice or does not fit together; the message
                 names the record, or the line of the file.
-            UnknownName: If a key is a misspelt one of these.
+            UnknownName: If a key is a misspelled one of these.
 
         Example:
             >>> Records.of([(["d2", "d1"], {"d1"}), (["d3"], {"d4"})]).run.query_ids

@@ -31,12 +31,12 @@ _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 class Run(Pairs):
     """Documents with scores that a retriever returned, by query id; immutable.
 
-    Ranking happens when it meets judgments, by the tie policy. Make it with :meth:`of` or
+    It is ranked when joined with judgments, by the tie policy. Create it with :meth:`of` or
     :meth:`from_columns`. It is a mapping: ``run["q1"]["d1"]`` is a score.
 
     Attributes:
-        name: What the run is called in tables.
-        settings: What made it, for the record; any mapping of text to plain values.
+        name: The name of the run in tables.
+        settings: The settings that produced it; any mapping of text to plain values.
 
     Example:
         >>> run = Run.of({"q1": ["d2", "d1"]}, name="bm25")
@@ -83,7 +83,7 @@ class Run(Pairs):
                 best first, or to a list of pairs ``(document id, score)``; a data frame with
                 columns ``query_id, doc_id, score``; a path (see :func:`read_run`); rows ``(query,
                 document, score)``; or a run.
-            name: What it is called in tables.
+            name: Its name in tables.
             settings: What made it.
 
         Raises:
@@ -162,18 +162,18 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
 
     Args:
         path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV or JSON lines
-            with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip, bzip2, xz, zstd,
-            lz4) too; ``-`` for standard input; a zip archive with one file, or
+            with a header or keys, a JSON mapping, Parquet or Arrow; also compressed (gzip, bzip2,
+            xz, zstd, lz4); ``-`` for standard input; a zip archive with one file, or
             ``archive.zip!member``.
-        format: One of `RUN_FORMATS`, where name and first line do not say it: ``trec``, ``csv``,
-            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3``
-            (query, document, score).
-        name: What the run is called; the name of the file, without its endings, if left out.
+        format: One of `RUN_FORMATS`, if name and first line are ambiguous: ``trec``, ``csv``,
+            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3`` (query,
+            document, score).
+        name: The name of the run; default: the file name without extensions.
 
     Raises:
-        FormatError: With path, line and column, if a line does not fit.
+        FormatError: With path, line and column, if a line is invalid.
         InputError: If there is no such file.
-        MissingExtra: If it takes a library that is not installed.
+        MissingExtra: If a required library is not installed.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -302,7 +302,7 @@ def name_of(source: Any) -> str:
 
 
 def run_name(path: Source) -> str:
-    """What a run of this file is called: its name without endings."""
+    """Return the name of a run from its file name, without extensions."""
     path = path.path if isinstance(path, InFormat) else path
     # A folder may end with a separator. "-" and bytes are no Path.
     base = os.path.basename(os.path.normpath(os.fspath(path)))  # noqa: PTH119
@@ -337,7 +337,7 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
 
 
 def write_run(run: Any, path: Source) -> None:
-    r"""Write a run: all of the file or, if it fails, nothing.
+    r"""Write a run to a file, completely or not at all.
 
     Args:
         run: Anything that :meth:`Run.of` takes; its name becomes the tag.

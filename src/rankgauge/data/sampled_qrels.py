@@ -33,11 +33,11 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 class SampledQrels(SpecialQrels):
     """Judgments of a sample: query id to stratum to document to grade. Immutable.
 
-    The pool of a query was parted into *strata*, and of each some documents were drawn at random
-    and judged; the others are in the pool with a negative grade. Measures that read samples
-    (``infNDCG``, ``xinfAP``) estimate what they would be if all had been judged. Make it with
-    :meth:`of`. It is a mapping: ``judgments["q1"]["2"]["d1"]`` is a grade. Columns and rows are
-    ``query_id, doc_id, stratum, relevance``.
+    The pool of a query was divided into *strata*, and a random sample of each was judged; the other
+    documents of the pool have a negative grade. Measures of samples (``infNDCG``, ``xinfAP``)
+    estimate their value as if all had been judged. Make it with :meth:`of`. It is a mapping:
+    ``judgments["q1"]["2"]["d1"]`` is a grade. Columns and rows are ``query_id, doc_id, stratum,
+    relevance``.
 
     Example:
         >>> judged = SampledQrels.of({"q1": {"top": {"d1": 1}, "deep": {"d2": 0, "d3": -1}}})
@@ -54,7 +54,6 @@ class SampledQrels(SpecialQrels):
         words="judgments of a sample",
         fields=("query", "-iteration", "document", "stratum", "grade"),
         columns={"stratum": ("stratum", "stratum_id", "strata")},
-        numbers=frozenset(),
         example="q1 0 d1 2 -1",
         mapping=_MAPPING,
         rows_of=_rows_of,
@@ -98,7 +97,7 @@ class SampledQrels(SpecialQrels):
 
 @dataclass(frozen=True, eq=False)
 class SampledRun:
-    """A run seen through judgments of a sample: what measures of samples read.
+    """A run joined with judgments of a sample: the input of measures of samples.
 
     Row q is a query; column j is the j-th document that it retrieved and that is in the pool,
     best rank first.
@@ -140,12 +139,12 @@ def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQre
         path: A file as sample_eval.pl of NIST takes it (``query 0 document stratum grade``, -1 for
             what is in the stratum and was not drawn), CSV, TSV or JSON lines with a header or keys
             (``query_id, doc_id, stratum, relevance``), or JSON (query to stratum to document to
-            grade); packed too; ``-`` for standard input.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+            grade); compressed, too; ``-`` for standard input.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
-        FormatError: With path and line, if a line does not fit.
+        FormatError: With path and line, if a line is invalid.
         InputError: If there is no such file, or it has a document of a query twice.
     """
     return SampledQrels.read(path, format)

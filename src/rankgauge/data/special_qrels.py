@@ -151,10 +151,9 @@ class SpecialQrels(Mapping[str, Any]):
             InputError: If the format cannot hold an identifier, or the file cannot be written.
         """
         rows = list(self.rows())
-        fields = [field for field in self.layout.fields if not field.startswith("-")]
         nested: dict[str, Any] = {}
         for row in rows:
-            cells = dict(zip(fields, row, strict=True))
+            cells = dict(zip(self.layout.parts, row, strict=True))
             inside = nested.setdefault(cells["query"], {})
             for level in self.nesting[:-1]:
                 inside = inside.setdefault(cells[level], {})
@@ -175,8 +174,7 @@ class SpecialQrels(Mapping[str, Any]):
         }
         for name, labels in zip(self.layout.columns, self.labels, strict=True):
             cells[name] = id_texts(labels)
-        fields = [field for field in self.layout.fields if not field.startswith("-")]
-        yield from zip(*(cells[field] for field in fields), strict=True)
+        yield from zip(*(cells[field] for field in self.layout.parts), strict=True)
 
     def __len__(self) -> int:
         return len(self.qrels)

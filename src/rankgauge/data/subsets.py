@@ -30,13 +30,13 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
 
     Args:
         run: Anything that :meth:`Run.of` takes.
-        k: How many ranks are kept.
-        ties: Order of documents with equal scores, which decides who is among the first k.
+        k: Number of ranks to keep.
+        ties: Order of documents with equal scores.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one,
             before ranks are counted.
 
     Raises:
-        UnknownName: If k is not a whole number from 1, or for a policy nobody knows.
+        UnknownName: If k is not a whole number from 1, or for an unknown policy.
         InputError: If a document occurs twice in a ranking, and none is to be kept.
 
     Example:
@@ -58,14 +58,14 @@ def sample_queries(
 ) -> tuple[str, ...]:
     """Draw n queries, the same for several runs and judgments.
 
-    Queries are put in an order that looks random and depends on the seed and on their ids alone
-    (SHA-256 of both), and the first n are taken. So the same queries are drawn on every machine
-    and from files in any order, and a larger sample contains the smaller one.
+    Queries are sorted by a SHA-256 of seed and id, and the first n are taken. The same queries are
+    therefore drawn on every machine and from files in any order, and a larger sample contains the
+    smaller one.
 
     Args:
         sources: Judgments, a run, or several of them.
         n: How many.
-        seed: Any whole number.
+        seed: The seed.
         among: ``intersection`` draws from the queries that all sources have, ``union`` from those
             that any has. A query for which a run found nothing is missing from its file: to keep
             such queries in the sample of several runs, choose ``union``.
@@ -121,7 +121,7 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
 
     Args:
         source: Judgments or a run.
-        queries: Their ids, or the path of a file with one id a line. One that the source does not
+        queries: Their ids, or the path of a file with one id per line. One that the source does not
             have is passed over.
 
     Raises:

@@ -42,8 +42,8 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 class SubtopicQrels(SpecialQrels):
     """Judgments by subtopic: query id to document id to subtopic to grade. Immutable.
 
-    A query may mean several things, or a question have several sides: its *subtopics*. Measures of
-    diversity (``alpha_nDCG``, ``ERR_IA``, ...) ask which of them a ranking covers. Make it with
+    A query may have several meanings or aspects, its *subtopics*. Measures of diversity
+    (``alpha_nDCG``, ``ERR_IA``, ...) measure how many of them a ranking covers. Make it with
     :meth:`of`. It is a mapping: ``judgments["q1"]["d1"]["2"]`` is the grade of the document for
     subtopic 2 of the query; a list of subtopics stands for grade 1 each. Columns and rows are
     ``query_id, subtopic_id, doc_id, relevance``.
@@ -68,7 +68,6 @@ class SubtopicQrels(SpecialQrels):
                 "aspect", "nugget_id", "nugget", "iteration",
             )
         },
-        numbers=frozenset(),
         example="q1 2 d1 1",
         mapping=_MAPPING,
         rows_of=_rows_of,
@@ -207,7 +206,7 @@ class SubtopicRun(Cached):
         return JudgedRun.total(values)
 
     def judged_only(self) -> SubtopicRun:
-        """The same run without the documents that have no grade >= 0, ranked anew."""
+        """Return the run without documents that have no grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:
@@ -231,11 +230,11 @@ def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQ
             grade``), CSV, TSV or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
             relevance``), or JSON (query to document to subtopic to grade); packed too; ``-`` for
             standard input; or ``ir_datasets:NAME``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            ambiguous.
 
     Raises:
-        FormatError: With path and line, if a line does not fit.
+        FormatError: With path and line, if a line is invalid.
         InputError: If there is no such file, or it has a grade twice.
     """
     return SubtopicQrels.read(path, format)

@@ -40,7 +40,7 @@ class Cause:
     """A kind of failure.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         of: Whether it is found for each missed document or for a query.
         reads: What it is decided from.
         rule: The condition.

@@ -12,7 +12,7 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run, readable_again
+from rankgauge.data.run import name_of, readable_again
 from rankgauge.diagnosis.causes import (
     CAUSES,
     SUSPICIOUS,
@@ -24,12 +24,20 @@ from rankgauge.diagnosis.causes import (
     totals,
 )
 from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
-from rankgauge.diagnosis.gains import CutOff, PotentialGain, Simulation, Sweep
+from rankgauge.diagnosis.gains import (
+    DEEPER,
+    CutOff,
+    PotentialGain,
+    Simulation,
+    Sweep,
+    shared_fields,
+)
 from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.diagnosis.ranked_queries import (
     RankedQuery,
     Rankings,
+    judgments_of,
     ranked_queries,
     rankings_of,
 )
@@ -39,6 +47,7 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
+from rankgauge.fusion.alignment import map_query_blocks
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -48,13 +57,15 @@ __all__ = ["Diagnosis", "diagnose"]
 _SCHEMA = "rankgauge/diagnosis/1"
 # Nearer than this to the best value is the best value.
 _SAME = 1e-9
+# First documents of each query that are looked up in the collection.
+_CHECKED = 10
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """Why a run is as good or bad as it is: bands, likely causes, and potential gains.
+    """Diagnosis of a run: bands, likely causes, and potential gains.
 
-    Made by :func:`diagnose`.
+    Returned by :func:`diagnose`.
 
     Attributes:
         run_name: Name of the run.
@@ -74,7 +85,7 @@ class Diagnosis(Result):
         cutoffs: Precision, recall and success at several cut-offs.
         sweep: Thresholds over the score.
         fixes: Suggested fixes in their usual order, each with its evidence.
-        difficulty: How the queries spread.
+        difficulty: Distribution of the values over queries.
         slices: Means by group, length of the query, number of relevant documents.
         not_checked: Causes that cannot be decided from the inputs, and why.
         notes: Notes on interpretation.
@@ -135,7 +146,7 @@ class Diagnosis(Result):
         return next((found for found in self.diagnoses if found.query_id == query_id), None)
 
     def summary(self) -> str:
-        """Return one sentence: how many queries fail, their most frequent first cause, its fix.
+        """Return the number of failing queries, their primary cause, and its fix in one sentence.
 
         Drift of the evaluation set is named after it.
         """
@@ -159,7 +170,7 @@ class Diagnosis(Result):
         )
 
     def table(self) -> Table:
-        """One line a measure: its mean, and its band."""
+        """Return a row for each measure: its mean, and its band."""
         return Table(
             ("measure", "mean", "band"),
             tuple((str(one.measure), one.mean, one.level) for one in self.qualities),
@@ -195,7 +206,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     also: Any = None,
     drift: Any = None,
 ) -> Diagnosis:
-    """Find likely causes of a run's values, query by query, from data alone.
+    """Find likely causes of missed documents of a run, query by query.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -209,18 +220,18 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         depth: How many documents a reranker is given.
         bands: Bounds in the place of the default ones: anything that :meth:`Bands.of` takes.
         group_by: A field of the queries, such as ``type``, by which means are given.
-        also: Another run, to measure what both together could reach. If it is cut no deeper than
-            this one, the depth is not named as a cause: it explains no difference.
+        also: Another run, to measure the potential of both together. If it is not deeper than this
+            one, depth is not a cause, because it explains no difference.
         drift: A `Finding` about drift of the evaluation set, or a result that has one as
-            ``finding``, such as :class:`rankgauge.production.DriftReport`. Where it warns, it is
-            named as the third failure mode, next to low recall and low precision.
+            ``finding``, such as :class:`rankgauge.production.DriftReport`. A warning is reported as
+            a failure mode next to low recall and low precision.
 
     Returns:
-        Bands, causes with their evidence, what each fix could gain, and how queries spread.
+        Bands, causes with evidence, potential gains of fixes, and distributions over queries.
 
     Raises:
         InputError: If no query has a relevant document, or a choice is not possible.
-        UnknownName: For an unknown measure, or one that is not better the higher it is.
+        UnknownName: For an unknown measure, or one for which higher is not better.
         MismatchError: If judgments and run have no query in common.
 
     Example:
@@ -238,30 +249,43 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     measures = tuple(dict.fromkeys([by, precision, recall, *wanted.measures]))
     given, source = Qrels.of(qrels), readable_again(run)
     texts = Texts(_collection(collection, group_by))
-    # Without texts and another run nobody asks what a document below is that is not judged.
-    named = k if also is None and not texts.collection.documents else None
-    evaluation, parts = evaluate_blocks(
-        given, source, measures, lambda block: rankings_of(block, given, named)
+    filters = shared_fields(texts.collection)
+    # Only a filter asks which unjudged documents are further below.
+    heads = max(DEEPER * k, _CHECKED) if texts.collection.documents else k
+    named = None if filters else heads
+    second = None if also is None else readable_again(also)
+    if second is None:
+        evaluation, parts = evaluate_blocks(
+            given, source, measures, lambda block: rankings_of([block], given, named)
+        )
+    else:
+        evaluation = evaluate(given, source, measures)
+        parts = map_query_blocks(
+            [source, second], lambda blocks: [rankings_of(runs, given, named) for runs in blocks]
+        )
+    rankings, *of_second = (
+        dict(chain.from_iterable(part.items() for part in column))
+        for column in zip(*parts, strict=True)
     )
-    rankings = dict(chain.from_iterable(part.items() for part in parts))
     # By ids as they are shown: the rankings that are made here have no others.
-    truth = Qrels.of({query: given[query] for query in given.query_ids})
-    queries = _ranked_queries(truth, rankings, rel)
-    other = None if also is None else Run.of(also)
-    others = {} if other is None else _others(truth, given, other, rel)
+    judgments = judgments_of(given)
+    truth = Qrels.of(judgments)
+    queries = _ranked_queries(judgments, rankings, rel)
+    other_name = "" if second is None else name_of(second)
+    others = _others(judgments, of_second[0], rel, other_name) if of_second else {}
     last_read = _last_read(by, k, depth, others)
     patterns = find_patterns(queries, texts, k, depth, last_read=last_read)
     examiner = Examiner(texts, k, queries, patterns)
     diagnoses = _diagnoses(examiner, evaluation, by, truth)
-    simulation = Simulation(truth, queries, measures, k, depth, rel, texts)
+    simulation = Simulation(truth, queries, evaluation, k, depth, rel, texts, filters)
     gains = tuple(simulation.gains(diagnoses))
-    if other is not None:
+    if others:
         gains += tuple(simulation.with_other(others))
     advice = Advice(
         measure=by, examiner=examiner, depth=depth, diagnoses=diagnoses,
         qualities=qualities(evaluation.mean(), simulation.attainable(), wanted),
         gains=gains, cutoffs=tuple(simulation.cutoffs()), sweep=simulation.sweep(),
-        now=evaluation.mean(), others=others, other_name="" if other is None else other.name,
+        now=evaluation.mean(), others=others, other_name=other_name,
     )  # fmt: skip
     values = _values(evaluation, by)
     made = Diagnosis(
@@ -322,7 +346,7 @@ def _input_findings(
     """What is wrong with the input, the collection included."""
     known = texts.collection.documents
     found = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
-    docs = (doc for ranking in found for doc in ranking[:10])
+    docs = (doc for ranking in found for doc in ranking[:_CHECKED])
     return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 
@@ -368,8 +392,10 @@ def _collection(given: Any, group_by: str | None) -> Collection:
     return found
 
 
-def _ranked_queries(truth: Qrels, rankings: Rankings, rel: float) -> tuple[RankedQuery, ...]:
-    found = ranked_queries(truth, rankings, rel)
+def _ranked_queries(
+    judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float
+) -> tuple[RankedQuery, ...]:
+    found = ranked_queries(judgments, rankings, rel)
     if not any(query.relevant for query in found):
         raise InputError(
             f"no document has grade {rel:g} or more", where="judgments",
@@ -378,14 +404,13 @@ def _ranked_queries(truth: Qrels, rankings: Rankings, rel: float) -> tuple[Ranke
     return found
 
 
-def _others(truth: Qrels, given: Qrels, run: Run, rel: float) -> dict[str, RankedQuery]:
-    queries = ranked_queries(truth, rankings_of(run, given), rel)
-    found = {one.query_id: one for one in queries if one.docs}
+def _others(
+    judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float, name: str
+) -> dict[str, RankedQuery]:
+    found = {one.query_id: one for one in ranked_queries(judgments, rankings, rel) if one.docs}
     if not found:
         raise MismatchError(
-            f"no query of {run.name!r} is judged",
-            where="also",
-            fix="give a run of the same queries",
+            f"no query of {name!r} is judged", where="also", fix="give a run of the same queries"
         )
     return found
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from rankgauge.core.text import many
-from rankgauge.corpus.collection import Document, Query
+from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.run import Run
 from rankgauge.diagnosis.causes import (
     ABSENT,
     CUT,
@@ -27,17 +26,20 @@ from rankgauge.diagnosis.causes import (
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = [
     "BOTH",
     "CUTOFFS",
+    "DEEPER",
     "CutOff",
     "PotentialGain",
     "Simulation",
     "Sweep",
     "Threshold",
     "field_values",
+    "shared_fields",
 ]
 
 Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
@@ -48,8 +50,8 @@ BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
-# Duplicates and filters are searched in this many times k documents.
-_DEEPER = 4
+#: Duplicates are searched in this many times k documents.
+DEEPER = 4
 # Queries whose changed rankings are in memory at a time.
 _BLOCK = 500
 
@@ -133,20 +135,22 @@ class Simulation:
     Attributes:
         qrels: The judgments.
         queries: Every query.
-        measures: What is evaluated.
+        evaluation: The evaluation of the run as it is.
         k: The cut-off.
         depth: How many documents a reranker is given.
         rel: The grade from which a document is relevant.
         texts: The texts of the collection.
+        filters: The fields that both queries and documents have: see `shared_fields`.
     """
 
     qrels: Qrels
     queries: tuple[RankedQuery, ...]
-    measures: tuple[Measure, ...]
+    evaluation: Evaluation
     k: int
     depth: int
     rel: float
     texts: Texts
+    filters: Sequence[str] = ()
 
     def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
         """Yield what each fix could gain; one without evidence is left out."""
@@ -165,7 +169,7 @@ class Simulation:
             if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
                 yield self._gain("reranking", what, _reranked(depth), "at most")
-        deeper = _DEEPER * self.k
+        deeper = DEEPER * self.k
         repeats = self._chosen(
             lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper]))
         )
@@ -199,7 +203,8 @@ class Simulation:
 
     def attainable(self) -> dict[str, float]:
         """Return the means of the best rankings that the judgments allow."""
-        return self._means(RankedQuery.ideal, self.measures)
+        best = {query.query_id: query.ideal() for query in self.queries}
+        return self._evaluated(best, self.evaluation.measures).mean()
 
     def cutoffs(self) -> Iterator[CutOff]:
         """Yield precision, recall and success at several cut-offs, no deeper than the run."""
@@ -207,7 +212,8 @@ class Simulation:
         chosen = sorted({k for k in (*CUTOFFS, self.depth) if k <= deepest} | {self.k})
         names = ("P", "R", "Success")
         measures = [Measure(name)(k=k, rel=self.rel) for k in chosen for name in names]
-        means = list(self._means(lambda query: query.docs[: chosen[-1]], measures).values())
+        heads = {query.query_id: query.docs[: chosen[-1]] for query in self.queries}
+        means = list(self._evaluated(heads, measures).mean().values())
         for k, *row in zip(chosen, means[::3], means[1::3], means[2::3], strict=True):
             yield CutOff(k, *row)
 
@@ -236,22 +242,17 @@ class Simulation:
 
     def _threshold(self, score: float) -> Threshold:
         kept = {
-            query.query_id: [
-                doc
-                for doc, own in zip(query.docs[: self.k], query.scores[: self.k], strict=True)
-                if own >= score
-            ]
+            query.query_id: query.docs[: sum(own >= score for own in query.scores[: self.k])]
             for query in self.queries
         }
-        run = Run.of(kept)
-        precision, *others = (Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF"))
-        (shown,) = evaluate(self.qrels, run, precision, undefined="skip").mean().values()
-        recall, f = evaluate(self.qrels, run, others).mean().values()
+        measures = [Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF")]
+        found = self._evaluated(kept, measures)
+        _, recall, f = found.mean().values()
         empty = [query for query in self.queries if not kept[query.query_id]]
         return Threshold(
             score=score,
             shown=sum(map(len, kept.values())) / len(self.queries),
-            precision=shown,
+            precision=measures[0].mean(found.per_query[:, 0], skip_undefined=True),
             recall=recall,
             f=f,
             empty=len(empty),
@@ -260,10 +261,7 @@ class Simulation:
 
     def _filtered(self) -> Iterator[PotentialGain]:
         """Rankings without documents whose field has other values than that of the query."""
-        collection = self.texts.collection
-        of_queries = {name for query in collection.queries.values() for name in field_values(query)}
-        of_docs = {name for doc in collection.documents.values() for name in field_values(doc)}
-        for name in sorted(of_queries & of_docs):
+        for name in self.filters:
             removed = self._chosen(partial(self._otherwise, name))
             if removed:
                 relevant = sum(
@@ -287,23 +285,35 @@ class Simulation:
         return {query: docs for query, docs in found.items() if docs}
 
     def _gain(self, fix: str, what: str, change: _Change, kind: Kind) -> PotentialGain:
-        return PotentialGain(fix, what, kind, self._means(change, self.measures))
+        return PotentialGain(fix, what, kind, self._means(change))
 
-    def _means(self, change: _Change, measures: Iterable[Measure]) -> dict[str, float]:
-        return evaluate(self.qrels, self._changed(change), measures).mean()
+    def _means(self, change: _Change) -> dict[str, float]:
+        """The means after a change; queries that it leaves as they are keep their values."""
+        changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
+        moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
+        if not moved:
+            return self.evaluation.mean()
+        found = self._evaluated(moved, self.evaluation.measures)
+        rows = dict(zip(found.query_ids, found.per_query, strict=True))
+        kept = zip(self.evaluation.query_ids, self.evaluation.per_query, strict=True)
+        values = np.array([rows[query] if query in moved else row for query, row in kept])
+        return replace(self.evaluation, per_query=values).mean()
 
-    def _changed(self, change: _Change) -> Iterator[dict[str, dict[str, int]]]:
-        """The changed rankings, some queries at a time, so that they are not all in memory."""
-        scores: list[int] = []
-        for start in range(0, len(self.queries), _BLOCK):
-            block = {}
-            for query in self.queries[start : start + _BLOCK]:
-                docs = change(query)
-                if len(docs) > len(scores):
-                    scores = list(range(len(docs), 0, -1))
-                first = len(scores) - len(docs)
-                block[query.query_id] = dict(zip(docs, scores[first:], strict=True))
-            yield block
+    def _evaluated(
+        self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]
+    ) -> Evaluation:
+        """Evaluate rankings, some at a time, so that their scores are not all in memory."""
+
+        def blocks() -> Iterator[dict[str, dict[str, int]]]:
+            falling = list(range(max(map(len, rankings.values())), 0, -1))
+            rows = iter(rankings.items())
+            while some := [*itertools.islice(rows, _BLOCK)]:
+                yield {
+                    query: dict(zip(docs, falling[len(falling) - len(docs) :], strict=True))
+                    for query, docs in some
+                }
+
+        return evaluate(self.qrels, blocks(), measures)
 
 
 def _count(found: _Docs) -> int:
@@ -322,6 +332,15 @@ def field_values(item: Document | Query | None) -> dict[str, set[str]]:
             if plain:
                 found[name] = plain
     return found
+
+
+def shared_fields(collection: Collection) -> list[str]:
+    """The fields that have values both in queries and in documents: documents can be filtered."""
+    of_queries = {name for query in collection.queries.values() for name in field_values(query)}
+    if not of_queries:
+        return []
+    of_docs = {name for doc in collection.documents.values() for name in field_values(doc)}
+    return sorted(of_queries & of_docs)
 
 
 def _lifted(found: _Docs) -> _Change:
@@ -351,16 +370,20 @@ def _lifted(found: _Docs) -> _Change:
 
 
 def _reranked(depth: int) -> _Change:
-    return lambda query: [*query.best_first(query.docs[:depth]), *query.docs[depth:]]
+    def change(query: RankedQuery) -> Sequence[str]:
+        best = query.best_first(query.docs[:depth])
+        return query.docs if best == [*query.docs[:depth]] else [*best, *query.docs[depth:]]
+
+    return change
 
 
 def _judged_only(query: RankedQuery) -> list[str]:
-    return [doc for doc in query.docs if doc in query.grades]
+    return list(query.ranks)
 
 
 def _without(removed: _Docs) -> _Change:
-    def change(query: RankedQuery) -> list[str]:
-        gone = removed.get(query.query_id, frozenset())
-        return [doc for doc in query.docs if doc not in gone]
+    def change(query: RankedQuery) -> Sequence[str]:
+        gone = removed.get(query.query_id)
+        return query.docs if gone is None else [doc for doc in query.docs if doc not in gone]
 
     return change

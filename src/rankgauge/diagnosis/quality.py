@@ -34,7 +34,7 @@ _TABLE = '[bands] and "P@5" = [0.3, 0.5, 0.7]'
 
 @dataclass(frozen=True)
 class Band:
-    """From which mean on a measure is Acceptable, Good and Excellent; below the first it is Poor.
+    """Lower bounds of the bands Acceptable, Good, and Excellent of a measure; below them is Poor.
 
     Attributes:
         measure: The measure.
@@ -88,7 +88,7 @@ class Bands:
 
         Raises:
             InputError: If there is no such file or table, or bounds are not three rising numbers.
-            UnknownName: For an unknown measure, or one that is not better the higher it is.
+            UnknownName: For an unknown measure, or one for which higher is not better.
 
         Example:
             >>> [str(band.measure) for band in Bands.of(k=10).bands]
@@ -110,7 +110,7 @@ class Bands:
 
 @dataclass(frozen=True)
 class Quality:
-    """A mean, its band, and what could be reached at all.
+    """A mean, its band, and its attainable value.
 
     Attributes:
         measure: The measure.

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from itertools import pairwise, repeat
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from rankgauge.core.pair_table import ranges_of
+from rankgauge.core.ids import IntArray
 from rankgauge.data.join import join
+from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run
+from rankgauge.fusion.alignment import Alignment, align
 
-__all__ = ["RankedQuery", "Rankings", "ranked_queries", "rankings_of"]
+__all__ = ["RankedQuery", "Rankings", "judgments_of", "ranked_queries", "rankings_of"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,11 @@ class RankedQuery:
         found = [doc for doc, grade in self.grades.items() if grade >= self.rel]
         last = len(self.docs) + 1
         return tuple(sorted(found, key=lambda d: (-self.grades[d], self.ranks.get(d, last), d)))
+
+    @cached_property
+    def _good(self) -> frozenset[str]:
+        """The documents that have a grade above 0."""
+        return frozenset(doc for doc, grade in self.grades.items() if grade > 0)
 
     def grade(self, doc: str) -> float:
         """Return the grade of a document; 0 without one."""
@@ -77,61 +85,102 @@ class RankedQuery:
 
     def ideal(self) -> list[str]:
         """Return the best ranking that the judgments allow."""
-        good = [doc for doc, grade in self.grades.items() if grade > 0]
-        return sorted(good, key=lambda doc: (-self.grades[doc], doc))
+        return sorted(self._good, key=lambda doc: (-self.grades[doc], doc))
 
-    def best_first(self, docs: Iterable[str]) -> list[str]:
+    def best_first(self, docs: Collection[str]) -> list[str]:
         """Return documents by grade, highest first; those of one grade stay in their order."""
-        return sorted(docs, key=self.grade, reverse=True)
+        found = [doc for doc in docs if doc in self._good]
+        rest = [doc for doc in docs if doc not in self._good]
+        return sorted(found, key=self.grade, reverse=True) + rest
 
 
 # By query: documents, scores, and the ranks of those that are judged.
 Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float], Mapping[str, int]]]
 
 
-def rankings_of(run: Run, qrels: Qrels, named: int | None = None) -> Rankings:
-    """Return documents, scores and judged ranks of the judged queries of a run, best first.
+def rankings_of(
+    runs: Sequence[Run], qrels: Qrels, named: int | None = None
+) -> tuple[Rankings, ...]:
+    """Return documents, scores and judged ranks of the judged queries of runs, best first.
 
-    With `named` only so many first documents have their ids, and those below that are judged: the
-    others get an id that says their rank, and that no document can have.
+    With `named` only so many first documents have their ids, and those below that are judged for
+    any query: the others get an id that no document can have, in all runs the same.
     """
-    table = ranked(run).table
+    best = [ranked(run) for run in runs]
+    numbers = [run.table.query_numbers() for run in best]
+    rows = [np.arange(len(run.table)) for run in best]
+    places = [at - run.table.offsets[n] for run, n, at in zip(best, numbers, rows, strict=True)]
+    if named is not None:
+        judged = [qrels.judged_docs.likely(run.table.docs.hashes()) for run in best]
+        wanted = [at < named for at in places]
+        for own, found in zip(wanted, judged, strict=True):
+            own[found] = True
+        if len(best) > 1:
+            places = _common_names(align(best), wanted)
+        rows = [np.flatnonzero(own) for own in wanted]
+    return tuple(map(_rankings, best, repeat(qrels), places, rows))
+
+
+def _common_names(aligned: Alignment, wanted: Sequence[BoolArray]) -> list[IntArray]:
+    """A number for each row, the same for a document in all runs; wanted in one, wanted in all."""
+    sizes = np.diff(aligned.offsets)
+    number = np.arange(len(aligned.rows)) - np.repeat(aligned.offsets[:-1], sizes)
+    found = aligned.rows >= 0
+    several = np.zeros(len(number), dtype=bool)
+    for column, own in enumerate(wanted):
+        several[found[:, column]] |= own[aligned.rows[found[:, column], column]]
+    names = []
+    for column, own in enumerate(wanted):
+        rows = aligned.rows[found[:, column], column]
+        own[rows] = several[found[:, column]]
+        names.append(np.empty(len(own), dtype=np.int64))
+        names[-1][rows] = number[found[:, column]]
+    return names
+
+
+def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Rankings:
+    """The rankings of a ranked run: these rows have their ids, others names by these numbers."""
+    table = run.table
+    docs = _unnamed(int(places.max(initial=-1)) + 1)[places]
+    docs[rows] = np.array(table.docs.take(rows).shown(), dtype=object)
     ends = table.offsets.tolist()
-    sizes = np.diff(table.offsets)
-    most = int(sizes.max(initial=0)) if named is None else named
-    heads = ranges_of(table.offsets[:-1], np.minimum(sizes, most))
-    names = iter(table.docs.take(heads).shown())
-    rest = _unnamed(int(sizes.max(initial=0)))
-    docs = [
-        [*islice(names, min(stop - start, most)), *rest[most : stop - start]]
-        for start, stop in pairwise(ends)
-    ]
-    joined = join(qrels, run, ties="trec", table=run.without_repeats("error"))
+    joined = join(qrels, run, ties="trec", table=table)
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
     queries, found = table.queries.shown(), {}
     for n, (first, last) in zip(
         joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True
     ):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
-        for doc, rank in known.items():
-            docs[n][rank - 1] = doc
-        scores = array("d", table.values[ends[n] : ends[n + 1]].tobytes())
-        found[queries[n]] = tuple(docs[n]), scores, known
+        here = slice(ends[n], ends[n + 1])
+        found[queries[n]] = tuple(docs[here]), array("d", table.values[here].tobytes()), known
     return found
 
 
 @lru_cache(maxsize=1)
-def _unnamed(count: int) -> tuple[str, ...]:
-    """Ids for each rank; a control character is never in an id as it is shown."""
-    return tuple(f"\x1funjudged {rank}" for rank in range(1, count + 1))
+def _unnamed(count: int) -> npt.NDArray[np.object_]:
+    """So many ids that differ; a control character is never in an id as it is shown."""
+    return np.array([f"\x1funjudged {number}" for number in range(1, count + 1)], dtype=object)
 
 
-def ranked_queries(qrels: Qrels, rankings: Rankings, rel: float) -> tuple[RankedQuery, ...]:
+def judgments_of(qrels: Qrels) -> dict[str, dict[str, float]]:
+    """Return the grades of each judged query, by ids as they are shown."""
+    docs, grades = qrels.table.docs.shown(), qrels.table.values.tolist()
+    return {
+        query: dict(zip(docs[first:last], grades[first:last], strict=True))
+        for query, (first, last) in zip(
+            qrels.query_ids, pairwise(qrels.table.offsets.tolist()), strict=True
+        )
+    }
+
+
+def ranked_queries(
+    judgments: Mapping[str, Mapping[str, float]], rankings: Rankings, rel: float
+) -> tuple[RankedQuery, ...]:
     """Return each judged query, in the order of the judgments."""
     found = []
-    for query in qrels.query_ids:
+    for query, known in judgments.items():
         docs, scores, judged = rankings.get(query, ((), (), {}))
-        grades = {doc: grade for doc, grade in qrels[query].items() if grade >= 0}
+        grades = {doc: grade for doc, grade in known.items() if grade >= 0}
         ranks = {doc: rank for doc, rank in judged.items() if doc in grades}
         found.append(RankedQuery(query, docs, scores, ranks, grades, rel))
     return tuple(found)

@@ -24,7 +24,7 @@ _RELEVANT = ((1, "1"), (2, "2–3"), (4, "4–9"), (10, "10 and more"))
 
 @dataclass(frozen=True)
 class Difficulty:
-    """How the queries spread.
+    """Distribution of the values over queries.
 
     Attributes:
         counts: Queries with a value in each tenth from 0 to 1, the last one closed; empty for a
@@ -42,11 +42,11 @@ class Difficulty:
 
 @dataclass(frozen=True)
 class Slice:
-    """The queries that have something in common.
+    """A group of queries with a common property.
 
     Attributes:
-        by: What they are cut by.
-        label: What these have in common.
+        by: The property.
+        label: Its value.
         queries: How many have a value.
         mean: Mean of their values.
         low: Lower end of its 95% interval (t); None for too few queries.

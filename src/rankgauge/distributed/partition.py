@@ -1,6 +1,6 @@
 """What one worker does: measure the queries of a partition, and add up values exactly.
 
-Rows come as Arrow batches in which all rows of a query are neighbours. Nothing here depends on the
+Rows come as Arrow batches in which all rows of a query are neighbors. Nothing here depends on the
 engine, on how rows were split into partitions and batches, on a clock or on chance, so that a task
 that is repeated gives the same rows.
 """
@@ -105,9 +105,12 @@ def _check_order(batch: Any, last: str) -> None:
 
     ids = batch["query_id"]
     if ids.null_count:
-        judged = bool(batch["judged"][pc.index(ids.is_null(), True).as_py()].as_py())
+        place = "values"
+        if "judged" in batch.schema.names:
+            judged = batch["judged"][pc.index(ids.is_null(), True).as_py()].as_py()
+            place = "judgments" if judged else "run"
         raise InputError(
-            f"a query id is missing in the {'judgments' if judged else 'run'}",
+            f"a query id is missing in the {place}",
             where="query_id", fix="filter out rows without a query id",
         )  # fmt: skip
     if ids[0].as_py() < last or pc.any(pc.less(ids[1:], ids[:-1])).as_py():
@@ -125,6 +128,8 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
     if not judgments.num_rows:
         return
     rows = table.filter(pc.invert(table["judged"]))
+    if rows["run"].null_count:
+        raise InputError("a row has no run name", where="run", fix="filter out rows without one")
     plan = make_plan(job.measures)
     # Not `Qrels.of`, which takes narwhals: workers may lack it.
     try:

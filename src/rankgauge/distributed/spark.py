@@ -10,6 +10,7 @@ import hashlib
 import os
 import pickle
 import re
+import socket
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,8 +19,13 @@ from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any, Literal
 
+from rankgauge.comparison.differences import Design, Pairing
+from rankgauge.core.arguments import option
 from rankgauge.core.libraries import library
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.core.text import many
+from rankgauge.distributed.comparison import DistributedComparison, compare_sums, spread_job
+from rankgauge.distributed.pairs import PairJob, read_spreads, read_sums
 from rankgauge.distributed.partition import Job, Sum, mean_of
 from rankgauge.distributed.sql import column_names
 from rankgauge.errors import InputError, UnknownName
@@ -27,6 +33,7 @@ from rankgauge.evaluation import Evaluation
 from rankgauge.evaluation.evaluation import make_plan
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
+from rankgauge.stats.arrays import check_draws
 
 _ROLES = ("query_id", "doc_id", "score", "grade", "run")
 # What workers need of this package.
@@ -34,6 +41,27 @@ _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures",
              "rendering", "stats")  # fmt: skip
 # An error of this package at the end of the traceback of a task.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
+# Errors of Spark whose first line does not say what to do.
+_KNOWN_ERRORS = (
+    (
+        r"No module named '(?P<name>numpy|pyarrow)|\[PACKAGE_NOT_INSTALLED\] (?P<other>\w+)",
+        "the Python of Spark's workers lacks {name}{other}",
+        "install numpy and pyarrow there, or name a Python that has them: PYSPARK_PYTHON=PATH",
+    ),
+    (
+        r"JAVA_GATEWAY_EXITED",
+        "Java does not start",
+        "install Java 17 and set JAVA_HOME",
+    ),
+    (
+        r"\[PATH_ALREADY_EXISTS\] Path (?P<path>\S+) already exists",
+        "{path} already exists",
+        "write to a new folder, or delete this one",
+    ),
+)
+_SECONDS = 5  # to connect to a master
+_WHOLE = re.compile(r"(string|varchar.*|char.*|tinyint|smallint|int|bigint|decimal\(\d+,0\))")
+_NUMBER = re.compile(r"(string|tinyint|smallint|int|bigint|decimal.*|float|double|boolean)")
 _TEXT_ENDINGS = (".txt", ".run", ".qrels", ".trec")
 
 
@@ -64,6 +92,7 @@ def open_session(master: str) -> Iterator[Any]:
         # Spark's default is python3, which may be another one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     connect = master.startswith("sc://")
+    _check_reachable(master)
     builder = builder.appName("rankgauge")
     if connect:
         builder = builder.remote(master)
@@ -83,8 +112,34 @@ def open_session(master: str) -> Iterator[Any]:
         raise _readable(str(error), master) from None
 
 
+def _check_reachable(master: str) -> None:
+    """Refuse a master that no connection can be made to: Spark would try for minutes."""
+    scheme, _, rest = master.partition("://")
+    if scheme not in {"spark", "sc"}:
+        return
+    reasons = []
+    # A master of Spark may have several addresses, of which one is active.
+    for address in rest.partition("/")[0].split(","):
+        host, _, port = address.rpartition(":") if ":" in address else (address, "", "15002")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
+        except (OSError, ValueError) as error:
+            reasons.append(f"{address}: {error}")
+        else:
+            return
+    raise InputError(
+        f"no Spark answers at {'; '.join(reasons)}", where="master",
+        fix=f"start it, or correct the URL: {scheme}://HOST:PORT",
+    )  # fmt: skip
+
+
 def _readable(text: str, master: str) -> InputError:
     """The error of a task of this package, or else the first sentence of Spark's."""
+    for pattern, what, fix in _KNOWN_ERRORS:
+        found = re.search(pattern, text)
+        if found:
+            names = {name: value or "" for name, value in found.groupdict().items()}
+            return InputError(what.format(**names), where=f"Spark ({master})", fix=fix)
     own = list(_OWN_ERROR.finditer(text))
     if own:
         return InputError(own[-1]["what"], fix=own[-1]["fix"])
@@ -208,22 +263,23 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     """Evaluate runs in Spark: the value of each measure for each judged query.
 
     Judgments and runs are shuffled once, by query. Values are equal to those of
-    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. Below about 10 million rows
-    a single machine is done before a Spark session has started.
+    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. For less than about 10 million
+    rows, a single machine finishes before a Spark session has started.
 
     Args:
         run: A Spark DataFrame with the columns query_id, doc_id, score; and run, the name of the
             run, if there are several.
         qrels: A Spark DataFrame with the columns query_id, doc_id, grade.
-        measures: As of :func:`rankgauge.evaluate`; those that read more than grades are refused.
+        measures: As of :func:`rankgauge.evaluate`; measures that read more than grades are an
+            error.
         columns: Names of columns that differ: ``{"grade": "relevance"}``.
-        runs: The names of the runs, if there are several. If left out they are looked up, which
-            takes a pass over the run.
+        runs: The names of the runs, if there are several. By default, they are determined by a pass
+            over the run.
         ties: As of :func:`rankgauge.evaluate`, without ``input``: rows have no order in Spark.
         queries: ``all`` that are judged, or the ``intersection`` with each run.
         duplicates: A document twice in a ranking is an ``error``; ``best`` keeps the highest score.
         unjudged: As of :func:`rankgauge.evaluate`.
-        partitions: How many partitions the rows are shuffled into; Spark's default if left out.
+        partitions: Number of shuffle partitions; default: that of Spark.
         ship: ``value`` sends the code to the workers, which need NumPy and PyArrow only;
             ``installed`` uses the package that is installed there, with its compiled core.
 
@@ -232,9 +288,9 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         it is undefined. Write it with its own writer.
 
     Raises:
-        InputError: For a column that is not there, or ids that are numbers with a fraction. When
-            the result is used, Spark reports duplicates and missing values of the input.
-        UnknownName: For a measure or a choice nobody knows.
+        InputError: For a missing column, or ids that are decimal numbers. When the result is used,
+            Spark reports duplicates and missing values of the input.
+        UnknownName: For an unknown measure or choice.
         MissingExtra: If pyspark or pyarrow is not installed.
 
     Example:
@@ -274,8 +330,39 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     job = Job(tuple(map(str, plan.measures)), found, policies)
     doubles = "".join(f", `{measure}` double" for measure in job.measures)
     return sorted_rows.mapInArrow(
-        _on_worker("measure_batches", job, ship), f"run string, query_id string{doubles}"
+        _on_worker("partition.measure_batches", job, ship), f"run string, query_id string{doubles}"
     )
+
+
+def check_queries(run: Any, qrels: Any, *, columns: Mapping[str, str] | None = None) -> None:
+    """Refuse a run that has no query of the judgments: all of its values would be 0.
+
+    A pass over the run that `evaluate` does not make; means that are all 0 are a reason for it.
+
+    Args:
+        run: As of `evaluate`.
+        qrels: As of `evaluate`.
+        columns: As of `evaluate`.
+
+    Raises:
+        InputError: If they have no query in common; with an example of both sides.
+
+    Example:
+        >>> check_queries(run_df, qrels_df)  # doctest: +SKIP
+    """
+    functions = library("pyspark.sql.functions", extra="spark", of="Spark")
+    names = column_names(columns, _ROLES)
+    queries = [
+        _rows(functions, frame, names, value=value, run=None).select("query_id")
+        for frame, value in ((run, "score"), (qrels, "grade"))
+    ]
+    if queries[0].join(queries[1], "query_id", "left_semi").head(1):
+        return
+    ours, theirs = (repr(row[0]) for frame in queries for row in frame.head(1) or [("nothing",)])
+    raise InputError(
+        f"the run and the judgments have no query in common: the run has {ours}, the judgments "
+        f"{theirs}", where="query_id", fix="use the same query ids in both",
+    )  # fmt: skip
 
 
 def summarize(
@@ -285,7 +372,7 @@ def summarize(
 
     Args:
         values: What `evaluate` returned, or the same columns read from storage.
-        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
         ship: As of `evaluate`.
 
     Returns:
@@ -297,11 +384,11 @@ def summarize(
     Policies(undefined=undefined)
     measures = _measures_of(values)
     parts = values.mapInArrow(
-        _on_worker("sum_batches", measures, ship),
+        _on_worker("partition.sum_batches", measures, ship),
         "run string, measure string, whole string, defined long, queries long",
     )
     sums: dict[str, dict[str, Sum]] = {}
-    for row in parts.toLocalIterator():
+    for row in parts.collect():
         of_run = sums.setdefault(row["run"], {})
         part = Sum(int(row["whole"], 16), row["defined"], row["queries"])
         of_run[row["measure"]] = of_run.get(row["measure"], Sum(0, 0, 0)) + part
@@ -312,6 +399,86 @@ def summarize(
         }
         for run, of_run in sorted(sums.items())
     }
+
+
+def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
+    values: Any,
+    *,
+    runs: Iterable[str] | None = None,
+    baseline: str | None = None,
+    pairs: Pairing = "baseline",
+    tested: str | Measure | Iterable[str | Measure] | None = None,
+    correction: Literal["holm", "bonferroni", "benjamini-hochberg"] = "holm",
+    interval: Literal["t", "percentile"] = "t",
+    draws: int = 1000,
+    seed: int = 0,
+    undefined: Undefined = "zero",
+    ship: Literal["value", "installed"] = "value",
+) -> DistributedComparison:
+    """Compare runs by the paired t test, without bringing the values of queries to this machine.
+
+    Means, differences, standard deviations, t intervals, p-values and verdicts are equal to those
+    of :func:`rankgauge.compare` with ``test="t", interval="t"``, bit by bit, for any partitioning
+    (of a geometric mean but for the last digit). Values are shuffled by query and read twice:
+    write them to storage first. For up to some millions of queries use `to_evaluations` and
+    :func:`rankgauge.compare`, whose tests do not assume that means are normally distributed.
+
+    Args:
+        values: What `evaluate` returned for all runs in one call, or the same columns read from
+            storage.
+        runs: The names of the runs; all, in the order of the alphabet, if omitted, which takes a
+            pass over the values.
+        baseline: As of :func:`rankgauge.compare`.
+        pairs: As of :func:`rankgauge.compare`.
+        tested: The measures whose differences are tested; the first if omitted.
+        correction: As of :func:`rankgauge.compare`.
+        interval: ``t``, or ``percentile``:
+            :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend on seed and query
+            ids only.
+        draws: Draws of the bootstrap; 1,000 for 10^8 queries take about 15 minutes of a core.
+        seed: Seed of the draws.
+        undefined: As of `summarize`.
+        ship: As of `evaluate`.
+
+    Raises:
+        InputError: If there are fewer than two runs or queries, or the columns are not those of
+            `evaluate`. Spark reports a run without a row for a query, or with two of them.
+        UnknownName: For an unknown run, measure or choice.
+
+    Example:
+        >>> values = session.read.parquet("s3://logs/values")  # doctest: +SKIP
+        >>> print(compare(values, baseline="bm25"))  # doctest: +SKIP
+    """
+    Policies(undefined=undefined)
+    measures = _measures_of(values)
+    names = _names_of(values, "run", runs)
+    if len(names) < 2:
+        raise InputError(
+            f"got {many(len(names), 'run')}, wanted two or more", where="values",
+            fix="evaluate several runs, named by a column run",
+        )  # fmt: skip
+    for name in [] if baseline is None else [baseline]:
+        if name not in names:
+            raise UnknownName(f"no run is called {name!r}", fix=f"runs are: {', '.join(names)}")
+    option("interval", interval, ("t", "percentile"))
+    check_draws(draws, seed, "compare")
+    given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
+    design = Design(
+        tuple(map(parse, given)), baseline or names[0], pairs, "t", correction, interval,
+        draws, seed,
+    )  # fmt: skip
+    for measure in design.tested:
+        if str(measure) not in measures:
+            raise UnknownName.of("measure", str(measure), measures)
+    shown = tuple(dict.fromkeys([*map(str, design.tested), *measures]))
+    job = PairJob(shown, names, tuple(design.pairs_of(names)), undefined == "skip")
+    by_query = values.repartition("query_id").sortWithinPartitions("query_id")
+    first = by_query.mapInArrow(_on_worker("pairs.sum_pairs", job, ship), "sums string")
+    found, sums = read_sums(row["sums"] for row in first.collect())
+    around = spread_job(job, sums, design)
+    second = by_query.mapInArrow(_on_worker("pairs.sum_spreads", around, ship), "sums string")
+    spreads = read_spreads(row["sums"] for row in second.collect()) if around.centers else {}
+    return compare_sums(names, design, found, sums, spreads, skip_undefined=job.skip_undefined)
 
 
 def to_evaluations(values: Any) -> dict[str, Evaluation]:
@@ -371,10 +538,16 @@ def _rows(
                 f"the {what} have no column {names[role]!r}: they have {', '.join(types)}",
                 where=what, fix=f"name it: columns={{{role!r}: ...}}",
             )  # fmt: skip
-        if role != value and types[names[role]] in {"double", "float"}:
+        kind = types[names[role]]
+        if role != value and not _WHOLE.fullmatch(kind):
             raise InputError(
-                f"column {names[role]!r} has numbers with a fraction ({types[names[role]]}), which "
-                "cannot be ids", where=what, fix="cast it to a whole number or to text",
+                f"column {names[role]!r} has values of type {kind}, which cannot be ids",
+                where=what, fix="cast it to a whole number or to text",
+            )  # fmt: skip
+        if role == value and not _NUMBER.fullmatch(kind):
+            raise InputError(
+                f"column {names[role]!r} has values of type {kind}, which are no numbers",
+                where=what, fix=f"cast it, or name another one: columns={{{role!r}: ...}}",
             )  # fmt: skip
     column = functions.col
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
@@ -411,6 +584,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
     if ship not in {"value", "installed"}:
         raise UnknownName(f"ship={ship!r} is not possible", fix="choose value or installed")
     packed = pickle.dumps(settings)
+    module, _, function = name.partition(".")
     sources, digest = _sources() if ship == "value" else (b"", "")
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
@@ -448,8 +622,8 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
                     return str(texts[fullname][0])
 
             sys.meta_path.insert(0, Sources())
-        module = importlib.import_module("rankgauge.distributed.partition")
-        yield from getattr(module, name)(batches, pickle.loads(packed))  # noqa: S301 - made above
+        home = importlib.import_module(f"rankgauge.distributed.{module}")
+        yield from getattr(home, function)(batches, pickle.loads(packed))  # noqa: S301 - made above
 
     return work
 

@@ -25,6 +25,7 @@ from rankgauge.evaluation.partial import (
     finish,
     make_context,
     measure_block,
+    measure_file,
     merge,
 )
 from rankgauge.evaluation.plan import Plan
@@ -91,9 +92,10 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             or ``mean``, the mean of the values over all orders.
         queries: The queries to average: ``all`` judged ones (a query missing from the run has an
             empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
-            file with one id a line.
-        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
-        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+            file with one id per line.
+        duplicates: Duplicate documents in a ranking are an ``error``; ``first`` or ``best`` keeps
+            one.
+        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
         unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
             the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one. Or the
@@ -107,13 +109,13 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         draws: With ``ties="mean"``: number of random orders for a measure whose mean over all
             orders has no closed form; without it, such measures are refused.
         seed: Seed of the draws.
-        profile: Compute as another tool does: one of `PROFILES`, such as ``ranx``. It decides ties
-            and queries; a measure that the tool defines differently is printed under its actual
-            name.
+        profile: Compute values as another tool does: one of `PROFILES`, such as ``ranx``. It
+            determines ties and queries; a measure that the tool defines differently is printed
+            under its actual name.
         memory: A limit such as ``"512MB"``, for files that do not fit in memory: they are read in
-            parts, and what is not in the order of its queries goes through temporary files. The
-            values are the same, bit by bit. The values of all queries, and all documents of the
-            largest query, are in memory at once.
+            parts, with temporary files if the rows of a query are not adjacent. The values are the
+            same, bit by bit. The values of all queries, and all documents of the largest query, are
+            in memory at once.
 
     Returns:
         Values per query, means, policies and notes.
@@ -121,7 +123,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     Raises:
         UnknownName: For an unknown measure or choice.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input is not usable; the message names the location. If some questions are
+        InputError: If an input is not valid; the message names the location. If some questions are
             generated and others are not.
         StorageError: If temporary files cannot be written.
 
@@ -284,9 +286,15 @@ def _refuse_many_values(context: Context, memory: int) -> None:
 def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
     if not reads:
         return Qrels.of(source)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
+    return _special_qrels(reads).of(source)
 
-    return SPECIAL_QRELS[reads].of(source)
+
+def _special_qrels(reads: str) -> type[SpecialQrels]:
+    """The class of judgments that measures read, loaded only where one asks for them."""
+    from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
+
+    kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
+    return next(kind for kind in kinds if kind.reads == reads)
 
 
 def _fitting_judgments(source: Any, reads: str, memory: int) -> Qrels | SpecialQrels | StoredQrels:
@@ -324,7 +332,8 @@ def _read_records(
 def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[Partial]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
-        return map_blocks(run, lambda block: measure_block(block, context), memory=memory)
+        found = measure_file(run, context) if memory is None else None
+        return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
     return [measure_block(block, context) for block in _blocks_of(run)]
 
 
@@ -411,7 +420,7 @@ def read_judgments(
     Args:
         path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
         measures: Names (``"alpha_nDCG@10"``) or measures.
-        format: The format, where name and first line do not say it.
+        format: The format, if name and first line are ambiguous.
         memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk, and evaluate
             any number of runs with the same `memory`.
 
@@ -434,6 +443,4 @@ def read_judgments(
         return _fitting_judgments(source, "", memory_size(memory))
     if not reads:
         return read_qrels(path, format=format)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
-
-    return SPECIAL_QRELS[reads].read(path, format)
+    return _special_qrels(reads).read(path, format)

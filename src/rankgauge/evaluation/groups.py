@@ -54,6 +54,8 @@ class GroupMeans(Result):
         means: By measure, then by group; first all queries, with weights and without.
     """
 
+    _attributes = "*"
+
     run_name: str
     means: tuple[GroupMean, ...]
 
@@ -89,9 +91,6 @@ class GroupMeans(Result):
         """Return the number of groups."""
         groups = {each.group for each in self.means} - {"all"}
         return f"{self.run_name}: {many(len(groups), 'group')} of queries"
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def group_means(evaluation: Any, most: int | None = None) -> GroupMeans:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.data.dict_runs import JoinedDicts
+from rankgauge.data.file_runs import JoinedLines
 from rankgauge.data.join import Joined
 from rankgauge.data.run import Run
 
@@ -81,6 +82,19 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
         InputCounts(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
         first_ids(unknown),
         found.first_documents(RANKINGS, DOCUMENTS),
+    )
+
+
+def summarize_lines(found: JoinedLines, source: str) -> InputSummary:
+    """Collect the summary of a part of a run in a file."""
+    (longer, uneven), (rising, varied) = found.spread, found.rising
+    return InputSummary(
+        found.joined.numbers,
+        _ends(found.joined),
+        InputCounts(found.documents, 0, len(found.unknown), rising, varied, longer, uneven, 1),
+        first_ids(found.unknown),
+        found.first_documents,
+        source,
     )
 
 

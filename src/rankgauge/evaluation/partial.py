@@ -21,10 +21,11 @@ from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.core.text import SHOWN, many, some
 from rankgauge.data.dict_runs import join_dicts, scored
+from rankgauge.data.file_runs import JoinedLines, join_file
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values, discount_table
 from rankgauge.data.qrels import Qrels, judged_number
-from rankgauge.data.run import Run
+from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
 from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
@@ -36,10 +37,12 @@ from rankgauge.evaluation.input_summary import (
     first_ids,
     merge_summaries,
     summarize_dicts,
+    summarize_lines,
     summarize_table,
 )
 from rankgauge.evaluation.plan import JUDGED_AT, Plan
 from rankgauge.evaluation.result import Evaluation, describe_later
+from rankgauge.formats.lines import Source, source_name
 from rankgauge.measures.counts import judged_shares
 from rankgauge.measures.measure import Measure
 
@@ -176,6 +179,25 @@ def measure_block(block: Any, context: Context) -> Partial:
     summary = summarize_table(run, table, joined)
     measured, tied = _measure_joined(joined, graded, context)
     return Partial(measured, tied, summary, run.name, dict(run.settings))
+
+
+def measure_file(path: Source, context: Context) -> list[Partial] | None:
+    """Join a run in a TREC file with the judgments, and measure it; None if the core cannot."""
+    if context.stored is not None or context.graded is not context.qrels:
+        return None
+    source, name = source_name(path), run_name(path)
+
+    def measure(part: JoinedLines) -> Partial:
+        summary = summarize_lines(part, source)
+        return Partial(*_measure_joined(part.joined, part.joined, context), summary, name)
+
+    try:
+        return join_file(
+            context.qrels, path, measure, ties=context.policies.ties, heads=(RANKINGS, DOCUMENTS)
+        )
+    except InputError:
+        # The reader that numbers lines reports it.
+        return None
 
 
 def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> Partial:
@@ -533,7 +555,7 @@ def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any)
     ids = [number[query] for query in evaluation.query_ids]
     found, shares = evaluation.findings, None
     if weights is not None:
-        from rankgauge.stats.weighted_means import effective_size
+        from rankgauge.stats.intervals import effective_size
 
         shares = _weights(weights, ids)
         found += (

@@ -40,7 +40,7 @@ class AppliedProfile:
     Attributes:
         name: The name of the profile.
         tool: The tool, and the versions that the profile was verified against.
-        asked: For each measure, in their order, the name that it was asked for by.
+        asked: For each measure, in their order, the name as given.
         deviations: For each measure the names of its deviations.
     """
 
@@ -73,7 +73,7 @@ class AppliedProfile:
 class Evaluation(Result):
     """The values of a run: one for each query and measure, with the policies used.
 
-    Made by :func:`evaluate`. Shows itself as a table in a notebook.
+    Returned by :func:`evaluate`. Notebooks display it as a table.
 
     Attributes:
         run_name: What the run is called.
@@ -81,20 +81,19 @@ class Evaluation(Result):
         measures: (M,) the measures.
         per_query: (Q, M) float64, NaN where a value is undefined.
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
-        policies: What was decided where definitions are silent.
-        counts: Numbers of queries by what happened to them (see `notes`);
-            empty where the values were not made by :func:`evaluate`.
+        policies: The policies used.
+        counts: Numbers of queries, documents, and ties (see `notes`); empty if the values were not
+            computed by :func:`evaluate`.
         coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
             Judged@k. Empty if nothing was retrieved.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
-        profile: The other tool's way in which they were measured, or None. `policies` are then what
-            all measures share; where they differ ours is there, and the notes say the rest.
-        left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
-            not average all of them over the same queries; None where every query counts.
-        findings: What matters for the interpretation of the values: faults of the input, the worst
-            first, then notes. One of severity ``error`` explains the numbers: no verdict is drawn
-            from them.
+        profile: The profile of another tool, or None. `policies` then has the policies that all
+            measures share, and the defaults for the others; the notes have the differences.
+        left_out: (Q, M) bool, True if a query does not count for a measure, since the tool averages
+            measures over different queries; None if every query counts.
+        findings: Findings about the input, worst first, then notes. A finding of severity ``error``
+            explains the numbers, so verdicts are withheld.
 
     Example:
         >>> from rankgauge import evaluate
@@ -155,15 +154,15 @@ class Evaluation(Result):
         *,
         settings: Mapping[str, Any] | None = None,
     ) -> Evaluation:
-        """Make an evaluation of values that were computed elsewhere.
+        """Create an evaluation from values that were computed elsewhere.
 
-        It can be compared, gated, saved and reported like one made by :func:`evaluate`.
+        It can be compared, gated, saved, and reported like a result of :func:`evaluate`.
 
         Args:
             run_name: What the run is called.
             query_ids: The queries.
-            values: For each measure one value a query; NaN where it is undefined.
-            settings: What made the run.
+            values: For each measure, one value per query; NaN if undefined.
+            settings: The settings of the run.
 
         Raises:
             InputError: If the number of values is not that of the queries, a query occurs twice,
@@ -222,9 +221,9 @@ class Evaluation(Result):
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries, by its name.
 
-        Arithmetic, or as the measure says: geometric (GMAP), the sum (counts). Undefined values
-        count 0, or are left out where the policy or the measure says ``skip``. With weights the
-        mean is ``fsum(w * v) / fsum(w)``. NaN if no query is left.
+        It is arithmetic, or as the measure declares: geometric (GMAP) or a sum (counts). Undefined
+        values count as 0, or are excluded if the policy or the measure is ``skip``. With weights,
+        the mean is ``fsum(w * v) / fsum(w)``. NaN if no query remains.
         """
         return self._means(None)
 
@@ -291,7 +290,7 @@ class Evaluation(Result):
         return {query: row for row, query in enumerate(self.query_ids)}
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Columns ``query_id`` and one for each measure, as any data frame library takes them.
+        """Return the column ``query_id`` and one for each measure, for any data frame library.
 
         Example:
             >>> from rankgauge import evaluate
@@ -308,7 +307,7 @@ class Evaluation(Result):
         return columns
 
     def to_frame(self) -> Any:
-        """The values as a pandas data frame, one row a query; NaN where undefined.
+        """Return the values as a pandas data frame, one row per query; NaN if undefined.
 
         For another library: ``polars.DataFrame(evaluation.to_columns())``.
 
@@ -361,10 +360,10 @@ class Evaluation(Result):
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
-        """An evaluation from its JSON.
+        """Create an evaluation from its JSON.
 
         Raises:
-            InputError: If it is not valid JSON, or not by the schema this version knows.
+            InputError: If it is not valid JSON, or has an unsupported schema.
 
         Example:
             >>> from rankgauge import evaluate
@@ -434,11 +433,11 @@ class Evaluation(Result):
         )
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
-        """A plot of the values, which shows itself in a notebook (needs ``rankgauge[plots]``).
+        """Return a plot of the values, which notebooks display (needs ``rankgauge[plots]``).
 
         Args:
             kind: One of `PLOTS`; see :func:`rankgauge.plot`, which also takes several runs.
-            measure: The measure of a heat map; the first if left out.
+            measure: The measure of a heat map; the first if omitted.
 
         Raises:
             InputError: If measures that the kind needs were not evaluated, or not over the same

@@ -76,12 +76,12 @@ class RankedQuery:
         return self.documents[:k]
 
     def missed(self) -> tuple[tuple[str, float], ...]:
-        """What has a grade above 0 and was not retrieved."""
+        """Documents with a grade above 0 that were not retrieved."""
         found = {one.document for one in self.documents}
         return tuple((name, g) for name, g in self.judgments if g > 0 and name not in found)
 
     def judged_only(self) -> RankedQuery:
-        """The same without the documents that have no grade, ranked anew."""
+        """The same without unjudged documents, ranked again."""
         return replace(self, documents=ranked([one for one in self.documents if one.judged]))
 
 
@@ -102,7 +102,7 @@ class Step(NamedTuple):
     Attributes:
         ranked: The document.
         terms: A number or a word for each column of the calculation; None where it has none.
-        counts: Whether it adds anything to the value.
+        counts: Whether it contributes to the value.
     """
 
     ranked: RankedDocument
@@ -124,7 +124,7 @@ class Calculation:
     """A value calculated step by step.
 
     Attributes:
-        columns: The heads of the terms of each document.
+        columns: The column names of the terms of each document.
         rows: The documents that the measure uses, best first.
         steps: The formula with the numbers inserted, one line each.
         value: The result; NaN where it is undefined.

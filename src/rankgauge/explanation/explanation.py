@@ -60,9 +60,9 @@ class RelatedQuery:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Result):
-    """The value of a query with all that it is made of.
+    """The value of a query with its calculation.
 
-    Made by :func:`explain`. Printed, it is a table.
+    Returned by :func:`explain`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.
@@ -72,12 +72,12 @@ class Explanation(Result):
         kernel: The value by `evaluate`; NaN where undefined. A note reports if the
             step-by-step calculation gives another value.
         mean: The mean over the queries.
-        queries: How many these are.
-        by_hand: Whether there is a calculation; without one its value is that of `evaluate`.
-        calculation: The documents with what each contributes, the ideal ranking, and the formula
-            with the numbers put in.
+        queries: The number of queries.
+        by_hand: Whether there is a calculation; otherwise its value is that of `evaluate`.
+        calculation: The documents with their contributions, the ideal ranking, and the formula with
+            numbers.
         ranking: The whole ranking and all judgments of the query.
-        policies: What was decided where definitions are silent.
+        policies: The policies used.
         others: Other queries of interest.
         notes: Further notes, one sentence each.
 
@@ -125,11 +125,11 @@ class Explanation(Result):
         return alike(self.value, self.kernel)
 
     def table(self) -> Table:
-        """The ranking with what each document contributes."""
+        """Return the ranking with the contribution of each document."""
         return self.tables()[0]
 
     def tables(self, *, full: bool = True) -> tuple[Table, ...]:
-        """The ranking with what each document contributes, and the ideal ranking if it has one.
+        """Return the ranking with the contribution of each document, and the ideal ranking.
 
         Args:
             full: Whether the first ranks are shown even if they contribute nothing.
@@ -181,7 +181,7 @@ def explain(
 ) -> Explanation:
     """Explain the value of one query step by step: the contribution of each document, and the sum.
 
-    The calculation follows the definition in its own loops, and is verified against `evaluate`.
+    The calculation is an independent implementation of the definition, compared with `evaluate`.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -192,12 +192,12 @@ def explain(
         ties: As for :func:`evaluate`, as are the other policies.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
-        undefined: What an undefined value does in the mean.
-        unjudged: What documents without a judgment count as.
+        undefined: How undefined values count in the mean.
+        unjudged: How unjudged documents count.
 
     Raises:
         UnknownName: For an unknown measure or policy.
-        InputError: If the query is not judged, or an input cannot be worked with.
+        InputError: If the query is not judged, or an input is not valid.
 
     Example:
         >>> print(*explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR").steps, sep="; ")

@@ -40,7 +40,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class GivenValues:
-    """Values that were given: of each query, or the mean alone.
+    """Given values: of each query, or only the mean.
 
     Attributes:
         source: Where they are from.
@@ -77,7 +77,7 @@ class GivenValues:
 
         Raises:
             InputError: If it is none of these, or the measure is not among them.
-            FormatError: With path and line, if a line does not fit.
+            FormatError: With path and line, if a line is invalid.
         """
         wanted = parse(measure)
         if isinstance(source, GivenValues):

@@ -26,17 +26,17 @@ _LEFT = "left over"
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one deviation does to a mean.
+    """The effect of one deviation on a mean.
 
     Attributes:
         name: The deviation: ``32-bit scores``.
         why: What it is, in one sentence.
-        of: What it changes: the run, the judgments, a policy or the measure.
+        of: The part that it changes: the run, the judgments, a policy, or the measure.
         mean: The mean with this deviation and those before it.
-        change: What it adds to the mean.
+        change: The change of the mean.
         touched: The queries whose value it changes.
-        left: The queries that it takes out of the mean.
-        entered: The queries that it brings in.
+        left: The queries that it removes from the mean.
+        entered: The queries that it adds to the mean.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Contribution:
 
 @dataclass(frozen=True)
 class QueryChange:
-    """A query that has another value there.
+    """A query with a different value on the other side.
 
     Attributes:
         query: Its id, as text.
-        ours: Our value; None if it is not in the mean.
+        ours: The value of rankgauge; None if it is not in the mean.
         theirs: The other value; None if it is not in the mean.
-        by: (deviation, change) of those that moved it, in their order; NaN where one of them took
-            it out of the mean or brought it in.
+        by: (deviation, change) for the deviations that changed it, in order; NaN if a deviation
+            removed it from the mean or added it.
     """
 
     query: str
@@ -68,7 +68,7 @@ class QueryChange:
 
     @property
     def change(self) -> float:
-        """How far it moved; NaN where it is left out on one side."""
+        """The change of the value; NaN if it is missing on one side."""
         if self.ours is None or self.theirs is None:
             return math.nan
         return self.theirs - self.ours
@@ -79,11 +79,11 @@ class Target:
     """The source of the other number, and the number if it was given.
 
     Attributes:
-        name: What to call it: a profile, a file.
+        name: Its name: a profile or a file.
         mean: The given mean; None if the deviations produce it.
         values: The values that were given, by query; None without.
         slack: Rounding error of the given number.
-        digits: The decimals that a tool rounds its mean to; None where it does not.
+        digits: The decimals to which the tool rounds its mean; None if it does not.
     """
 
     name: str
@@ -97,22 +97,22 @@ class Target:
 class Reconciliation(Result):
     """Why two means of one run differ: the contribution of each deviation to the difference.
 
-    Made by :func:`reconcile`. Printed, it is a table.
+    Returned by :func:`reconcile`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.
-        measure: The measure, as we take it.
+        measure: The measure as defined in rankgauge.
         target: The source of the other number.
-        ours: Our mean.
-        theirs: The other.
-        queries: How many queries are averaged, here and there.
+        ours: The mean of rankgauge.
+        theirs: The other mean.
+        queries: Numbers of queries averaged on both sides.
         contributions: The deviations, one after the other.
         rest: The unexplained remainder: 0 if the deviations produce the other number.
-        moved: The queries whose value differs, those that moved most first; then those that are
-            left out on one side.
-        sides: One of them worked out, ours and theirs; None where no query differs.
-        policies: What was decided on our side.
-        notes: What else a reader has to know, a sentence each.
+        moved: The queries whose value differs, largest change first; then those that are missing on
+            one side.
+        sides: The calculation of one of them on both sides; None if no query differs.
+        policies: The policies of the rankgauge side.
+        notes: Further notes, one sentence each.
 
     Example:
         >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
@@ -144,7 +144,7 @@ class Reconciliation(Result):
         return self.theirs - self.ours
 
     def table(self) -> Table:
-        """The way from our mean to the other."""
+        """Return the steps from the mean of rankgauge to the other one."""
         rows: list[tuple[Any, ...]] = [("rankgauge", self.ours, None, None)]
         rows += [(one.name, one.mean, one.change, one.touched) for one in self.contributions]
         if self.rest:
@@ -162,7 +162,7 @@ class Reconciliation(Result):
         return "rounding" if abs(self.rest) <= slack else _LEFT
 
     def title(self) -> str:
-        """The two numbers in a line."""
+        """The two numbers in one line."""
         return (
             f"{self.measure} of {self.run_name}: {number(self.ours)} here, {number(self.theirs)} "
             f"by {self.target.name}"
@@ -219,10 +219,10 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     undefined: Undefined = "zero",
     unjudged: Unjudged = "not relevant",
 ) -> Reconciliation:
-    """Why another tool's number of the same run differs from ours.
+    """Explain why the value of another tool for the same run differs.
 
-    What the tool does otherwise is taken over one deviation after the other, and each time
-    everything is evaluated again: what each adds to the mean sums up to the difference.
+    The deviations of the tool are applied one after the other, with an evaluation after each: the
+    changes of the mean add up to the difference.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -230,15 +230,15 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
         measure: The measure.
         against: A profile or its name: see `PROFILES`.
         query: The query to calculate on both sides; by default the one with the largest change.
-        ties: As for :func:`evaluate`, like the other policies; they apply to our side.
+        ties: As for :func:`evaluate`, like the other policies; they apply to the rankgauge side.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
-        undefined: What an undefined value does in the mean.
-        unjudged: What documents without a judgment count as.
+        undefined: How undefined values count in the mean.
+        unjudged: How unjudged documents count.
 
     Raises:
         UnknownName: For an unknown profile, or a measure that the tool does not have.
-        InputError: If an input cannot be worked with.
+        InputError: If an input is not valid.
     """
     profile = profile_of(against)
     case = case_of(

@@ -48,18 +48,18 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Fit:
-    """A way of computing, and how well its numbers fit the given ones.
+    """An explanation, and how well it reproduces the given values.
 
     Attributes:
-        name: The deviations that are taken together, or the profile of a tool.
+        name: The combined deviations, or the profile of a tool.
         deviations: Their names.
         profile: Whether it is that of a tool.
         mean: The mean that it gives.
         reproduced: The queries whose value it reproduces, to the digits given.
         missed: The queries whose value it does not.
-        same: Other ways that give the same values here: these data cannot distinguish them.
-            Those of tools come first.
-        ours: Whether it gives our values.
+        same: Other explanations with the same values, which these data cannot distinguish; tools
+            first.
+        ours: Whether it gives the values of rankgauge.
     """
 
     name: str
@@ -74,22 +74,22 @@ class Fit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(Result):
-    """Which way of computing reproduces given numbers, and how certain that is.
+    """The explanation that reproduces given numbers, and its confidence.
 
-    Made by :func:`reproduce`. Printed, it is a table.
+    Returned by :func:`reproduce`. Printed, it is a table.
 
     Attributes:
-        measure: The measure, by our definition.
-        given: The numbers.
-        fits: The ways that fit best, the best first; ours is among them.
-        tried: Number of ways tried.
-        sure: How sure the best one is: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses
-            some queries) or ``not found``.
-        why: Why that is so, in one sentence.
-        tied: Of the values that the best way misses: how many lie within what some order of equal
-            scores can make, so that a sort that keeps no rule (an unstable one) explains them.
-        reconciliation: The steps from our mean to the given one, by the best way; what it does not
-            explain is its rest.
+        measure: The measure as defined in rankgauge.
+        given: The given values.
+        fits: The best explanations, best first, including that of rankgauge.
+        tried: Number of explanations tried.
+        sure: The confidence: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses some
+            queries), or ``not found``.
+        why: The reason, in one sentence.
+        tied: Number of values missed by the best explanation that another order of tied documents
+            can produce, as by an unstable sort.
+        reconciliation: The steps from the mean of rankgauge to the given one by the best
+            explanation, with the unexplained rest.
     """
 
     _schema = _SCHEMA
@@ -105,11 +105,11 @@ class Reproduction(Result):
 
     @property
     def best(self) -> Fit:
-        """The way that fits best."""
+        """The best explanation."""
         return self.fits[0]
 
     def table(self) -> Table:
-        """The ways that fit best."""
+        """Return the best explanations."""
         whole = bool(self.given.values)
         rows = tuple(
             (fit.name, *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
@@ -120,7 +120,7 @@ class Reproduction(Result):
         return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
     def title(self) -> str:
-        """What was looked for, in a line."""
+        """The given numbers in one line."""
         what = many(len(self.given.values), "value") if self.given.values else "one mean"
         return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
 
@@ -163,23 +163,23 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 ) -> Reproduction:
     """Find out how numbers from another source were computed.
 
-    The ways of other tools (`PROFILES`) and up to three known deviations at once are tried: the
-    order of equal scores, the ideal ranking, gains, denominators, levels, cut-offs, and which
-    queries are averaged. The way that reproduces most values is the answer, with how sure it is:
-    only queries for which ways differ speak for one of them.
+    The profiles of other tools (`PROFILES`) and combinations of up to three known deviations are
+    tried: tie breaking, the ideal ranking, gains, denominators, levels, cut-offs, and the averaged
+    queries. The result is the explanation that reproduces most values, with its confidence: only
+    queries for which explanations differ are evidence.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
         measure: The measure.
-        values: What was given: anything that :meth:`GivenValues.of` takes; values of each query
-            are far more informative than a mean.
+        values: The given values: anything that :meth:`GivenValues.of` takes; values per query are
+            far more informative than a mean.
         query: The query to calculate on both sides; by default the one with the largest change.
-        ties: As for :func:`evaluate`, like the other policies; they apply to our side.
+        ties: As for :func:`evaluate`, like the other policies; they apply to the rankgauge side.
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
-        undefined: What an undefined value does in the mean.
-        unjudged: What documents without a judgment count as.
+        undefined: How undefined values count in the mean.
+        unjudged: How unjudged documents count.
 
     Raises:
         UnknownName: For an unknown measure or policy.
@@ -269,7 +269,7 @@ class _Trials:
 
     def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
         """A way, by its values and the queries that are averaged."""
-        mean = measure.mean(values[kept].tolist())
+        mean = measure.mean(values[kept])
         if self.given.values:
             have = ~np.isnan(self.values)
             matched = int(np.count_nonzero(self.close(values, kept)))

@@ -25,16 +25,13 @@ _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 
 
-def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
-    """Read a table with a header; the separator is the usual one, or detected from the header."""
-    (table,) = _pieces(lines, rows, usual)
-    return table
-
-
 def _pieces(  # noqa: C901 - one kind of row after another
     lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str
 ) -> Iterator[PairTable]:
-    """Read as :func:`_read`, one table each time that the rows are full."""
+    """Read a table with a header, one `PairTable` each time that the rows are full.
+
+    The separator is the usual one, or detected from the header.
+    """
     name = rows.name
     start = list(itertools.islice(lines, 1))
     first = "".join(decoded_line(line, name, number) for number, line in start)
@@ -78,8 +75,6 @@ def _pieces(  # noqa: C901 - one kind of row after another
     yield last
 
 
-read_csv = partial(_read, usual=",")
-read_tsv = partial(_read, usual="\t")
 csv_pieces = partial(_pieces, usual=",")
 tsv_pieces = partial(_pieces, usual="\t")
 

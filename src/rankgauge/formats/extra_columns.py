@@ -55,18 +55,21 @@ class Wide(NamedTuple):
     fields: tuple[str, ...]
     # Of each further column the names it may have in a table, best first.
     columns: Mapping[str, tuple[str, ...]]
-    numbers: frozenset[str]  # those of them that hold numbers
     example: str  # a line in TREC format
     mapping: str  # a small mapping that would do, for messages
     # The rows of such a mapping, in the order of the fields.
     rows_of: Callable[[Mapping[Any, Any]], Iterable[tuple[Any, ...]]]
 
     @property
+    def parts(self) -> list[str]:
+        """The fields that are read."""
+        return [field for field in self.fields if not field.startswith("-")]
+
+    @property
     def written(self) -> tuple[str, ...]:
         """The columns of a table, as we would write them."""
         own = dict(zip(_OWN, JUDGMENTS.columns, strict=True))
-        fields = [field for field in self.fields if not field.startswith("-")]
-        return tuple(own.get(field) or self.columns[field][0] for field in fields)
+        return tuple(own.get(field) or self.columns[field][0] for field in self.parts)
 
 
 class WideRows(NamedTuple):
@@ -75,8 +78,7 @@ class WideRows(NamedTuple):
     queries: Ids  # the query of each row
     docs: Ids  # its document
     grades: FloatArray  # its grade
-    labels: Mapping[str, Ids]  # each further column of names
-    numbers: Mapping[str, FloatArray]  # each further column of numbers
+    labels: Mapping[str, Ids]  # each further column
     source: str  # where they came from
     lines: IntArray | None  # the line of each row, if it has one
 
@@ -126,13 +128,11 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
             return InputError(what, where=f"{name}, row {row + 1}", fix=fix)
         return FormatError(what, path=name, line=lines[row], fix=fix)
 
-    labels = {key: key for key in wide.columns if key not in wide.numbers}
     return WideRows(
         queries=Ids.of(cells["query"], "query id", blame),
         docs=Ids.of(cells["document"], "document id", blame),
         grades=_numbers(cells["grade"], blame),
-        labels={key: Ids.of(cells[key], f"{key} id", blame) for key in labels},
-        numbers={key: _numbers(cells[key], blame) for key in wide.numbers},
+        labels={key: Ids.of(cells[key], f"{key} id", blame) for key in wide.columns},
         source=name,
         lines=None if lines is None else np.array(lines, dtype=np.int64),
     )
@@ -210,7 +210,7 @@ def _library_rows(source: str) -> Iterator[Any]:
 
 def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
     """Rows by position or by name."""
-    wanted = [field for field in wide.fields if not field.startswith("-")]
+    wanted = wide.parts
     cells: dict[str, list[Any]] = {key: [] for key in wanted}
     kind, pick = None, None
     for place, row in enumerate(rows, start=1):
@@ -230,7 +230,7 @@ def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
 
 def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | None:
     """What takes the cells out of rows like this, in the order of the fields."""
-    wanted = [field for field in wide.fields if not field.startswith("-")]
+    wanted = wide.parts
     if isinstance(row, Mapping):
         names = _names(row, wide)
         if names is None:
@@ -330,8 +330,7 @@ def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str
         for key, place in places.items():
             cells[key].append(row[place])
         numbers.append(number)
-    for key in ("grade", *wide.numbers):
-        cells[key] = [_number(cell.encode()) for cell in cells[key]]
+    cells["grade"] = [_number(cell.encode()) for cell in cells["grade"]]
     return cells, numbers
 
 

@@ -11,9 +11,9 @@ fields, both edges of every field are looked for.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ _LOOK = 1 << 12
 _ASCII = 128
 _WORD = 8
 _SPARE = 1 << 10
+_SPARE_BYTES = 16
 _SHORT = 1 << 16
 _KEPT = 31 << 20
 # This many words of a query are looked at in every row: the buffer has room for them after the
@@ -66,6 +67,34 @@ def quick_table(
     finally:
         data[stop] = kept
     return _named(rows.table(data, line, rows.count), rows, name) if taken else None
+
+
+def packed_table(
+    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int, size: int
+) -> PairTable | None:
+    """Read the rest of a file of this size as :func:`quick_table`, and keep no more than its ids.
+
+    None without the compiled core, too.
+    """
+    if native.core is None:
+        return None
+    data = np.zeros(len(start) + 2 * _PIECE + 2 * AROUND, dtype=np.uint8)
+    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
+    # Memory that is not written to is not taken.
+    packed = np.empty(size + AROUND, dtype=np.uint8)
+    lines, rows = _Lines(data, layout), _Rows(size, ranks=False)
+    end, ended = AROUND + len(start), False
+    while not ended:
+        end, rest, ended = _filled(stream, lines, end, rows)
+        if end < 0 or not rows.pack(data, packed):
+            return None
+        data[AROUND : AROUND + end - rest] = data[rest:end].copy()
+        end += AROUND - rest
+    if not rows.count:
+        return None
+    stop = rows.used + _SPARE_BYTES
+    packed[rows.used : stop] = 0
+    return _named(rows.table(packed[:stop], line, rows.count), rows, name)
 
 
 class UnevenLinesError(Exception):
@@ -109,6 +138,60 @@ def quick_pieces(
         data[AROUND : AROUND + end - rest] = data[rest:end].copy()
         end += AROUND - rest
         rows.clear()
+
+
+class LinesPiece(NamedTuple):
+    """Whole lines of a text."""
+
+    data: _Bytes  # with at least `AROUND` - 1 bytes after the lines
+    start: int  # where the first one begins
+    stop: int  # after the line feed of the last one
+    fields: tuple[int, int, int, int, int]  # fields of a line; query, document, number, rank (-1)
+    last: bool  # whether no line follows
+
+
+def pass_lines(
+    stream: BinaryIO, start: bytes, layout: Layout, read: Callable[[LinesPiece], int | None]
+) -> bool:
+    """Pass the lines of a text to a function, a piece at a time; false if they are declined.
+
+    The function returns where the last query begins, whose lines it gets again with those that
+    follow; None if it declines.
+    """
+    data = np.zeros(len(start) + _PIECE + 2 * AROUND, dtype=np.uint8)
+    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
+    end, shape, ended = AROUND + len(start), None, False
+    while not ended:
+        check_stopped()
+        room = len(data) - AROUND
+        size = read_into(stream, data[end:room])
+        if size is None:
+            return False
+        end += size
+        ended = end < room
+        stop = _text_end(data, AROUND, end if ended else _last_line(data, AROUND, end))
+        if stop < 0:
+            return False
+        if ended:
+            data[stop] = _LINE
+        stop = _next_line(data, stop)
+        if shape is None:
+            shape = _Shape.of(_first_line(data, AROUND, stop), layout)
+        if shape is None:
+            return False
+        fields = (shape.width, shape.query, shape.doc, shape.number, -1)
+        taken = read(LinesPiece(data, AROUND, stop, fields, ended))
+        if taken is None:
+            return False
+        if taken == AROUND:
+            # One query needs more room.
+            if len(data) > _BLOCK:
+                return False
+            data = np.concatenate([data, np.zeros_like(data)])
+        else:
+            data[AROUND : AROUND + end - taken] = data[taken:end].copy()
+            end += AROUND - taken
+    return True
 
 
 class _Lines:
@@ -246,11 +329,12 @@ class _Rows:
         queries: The queries of the rows, numbered in order of appearance.
         grouped: Whether the rows of each query are consecutive.
         ranked: Whether every row has a rank that is a number.
+        used: Bytes of the ids that were packed.
     """
 
     def __init__(self, size: int, *, ranks: bool) -> None:
         self._size = size
-        self._core = native.core
+        self._core: Any = native.core
         self._numbers = np.empty(0, dtype=np.int32)
         self._starts = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int64)
@@ -263,7 +347,7 @@ class _Rows:
         self.clear()
 
     def clear(self) -> None:
-        self.count = self._read = 0
+        self.count = self._read = self.used = self._packed = 0
         self.queries = Numbering()
         self._names = None if self._core is None else self._core.numbering()
         self.grouped = True
@@ -330,6 +414,13 @@ class _Rows:
         self.grouped &= grouped
         self.ascii &= plain
         return True
+
+    def pack(self, data: _Bytes, packed: _Bytes) -> bool:
+        """Move the ids of new rows to another array; false if it is too small."""
+        places = (self._starts, self._lengths, self._packed, self.count)
+        self.used = self._core.pack_ids(data, *places, packed, self.used)
+        self._packed = self.count
+        return self.used >= 0
 
     def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
         read = None

@@ -38,16 +38,13 @@ _PAIR = 2
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
-    """Read one JSON object a line, with a query, a document and a number in each."""
-    (table,) = json_line_pieces(lines, rows)
-    return table
-
-
 def json_line_pieces(  # noqa: C901 - one shape of an object after another
     lines: Lines, rows: Rows
 ) -> Iterator[PairTable]:
-    """Read as :func:`read_json_lines`, one table each time that the rows are full."""
+    """Read one JSON object a line, with a query, a document and a number in each.
+
+    Yield a table each time that the rows are full.
+    """
     columns: Columns | None = None
     nested: Nested | None = None
 

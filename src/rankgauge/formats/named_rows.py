@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from typing import Any, BinaryIO, TypeAlias
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, rows_of
+from rankgauge.formats.delimited import DELIMITERS, check_header, check_width, named_cells, rows_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
     Source,
     is_columnar,
+    is_content,
     numbered_lines,
+    opened,
     opened_bytes,
     refuse,
     source_name,
@@ -55,6 +58,25 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
             f"got {type(source).__name__}, wanted records", where=name,
             fix="give a path, a data frame, or a list of mappings",
         )  # fmt: skip
+
+
+def row_cells(
+    source: Source, *, key: Callable[[str], str] = str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line and the cells by column of each row of CSV, TSV or JSON lines.
+
+    Which of them it is follows from the first line; `key` makes keys of the columns of a table.
+    """
+    name = source_name(source)
+    with opened(source) as stream:
+        lines = numbered_lines(stream, name)
+        first = next(((at, line) for at, line in lines if is_content(line)), (0, b""))
+        everything = itertools.chain([first] if first[0] else [], lines)
+        if first[1].lstrip().startswith(b"{"):
+            yield from objects(everything, name)
+            return
+        by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
+        yield from named_cells(everything, name, by, key=key)
 
 
 def parts_of(row: Any, place: str) -> Mapping[str, Any]:

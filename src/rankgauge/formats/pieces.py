@@ -10,8 +10,9 @@ import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
-from rankgauge.formats.fast_trec import UnevenLinesError, quick_pieces
+from rankgauge.formats.fast_trec import LinesPiece, UnevenLinesError, pass_lines, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
@@ -61,7 +62,7 @@ class Pieces:
     complete only with :meth:`whole`.
 
     Args:
-        source: The file; with its format, where name and first line do not say it.
+        source: The file; with its format, if name and first line are ambiguous.
         layout: Whether it holds judgments or a run.
         limit: Bytes of memory that all may take.
     """
@@ -210,6 +211,45 @@ def read_blocks(
     Then `read_table` reads it, or reports the error. A table is valid until the next is
     asked for.
     """
+    with _opened_lines(source, layout) as text:
+        if text is None:
+            yield from [None] if ranks else _columnar_blocks(source, layout)
+            return
+        line = text.number if ranks else None
+        pieces = quick_pieces(text.stream, text.start, text.name, layout, line=line)
+        try:
+            for block in whole_queries(pieces):
+                yield (
+                    read_third_column(block, text.name, text.third)
+                    if text.three and layout is RUN
+                    else block
+                )
+        except (ScatteredQueriesError, UnevenLinesError, FormatError):
+            yield None
+
+
+def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece], int | None]) -> bool:
+    """Pass the lines of a TREC file to a function as `pass_lines`; false for any other file."""
+    with _opened_lines(source, layout) as text:
+        if text is None or text.three:
+            return False
+        return pass_lines(text.stream, text.start, layout, read)
+
+
+class _LinesText(NamedTuple):
+    """A file of lines of fields, open."""
+
+    name: str
+    stream: BinaryIO  # at the second line
+    start: bytes  # the first line
+    number: int  # its number
+    three: bool  # whether it has three fields
+    third: str | None  # the format that says what the third is, if given
+
+
+@contextmanager
+def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]:
+    """Open a file of lines of fields; None for any other source."""
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
@@ -218,9 +258,6 @@ def read_blocks(
         return
     with opened_bytes(source) as stream:
         begin = start_of(stream)
-        if is_columnar(begin, name) and not ranks:
-            yield from _columnar_blocks(stream, name, layout)
-            return
         if is_zip(begin) or is_columnar(begin, name):
             yield None
             return
@@ -239,27 +276,32 @@ def read_blocks(
             yield None
             return
         third = None if given == "trec" else given
-        pieces = quick_pieces(stream, start, name, layout, line=number if ranks else None)
-        try:
-            for block in whole_queries(pieces):
-                yield read_third_column(block, name, third) if three and layout is RUN else block
-        except (ScatteredQueriesError, UnevenLinesError, FormatError):
-            yield None
+        yield _LinesText(name, stream, start, number, three, third)
 
 
-def _columnar_blocks(stream: BinaryIO, name: str, layout: Layout) -> Iterator[PairTable | None]:
+def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     """Read a large file of columns as :func:`read_blocks`."""
-    large = is_plain_file(stream) and os.path.getsize(name) > _LEAST  # noqa: PTH202
-    if not large or importlib.util.find_spec("pyarrow") is None:
+    source, _ = readers.path_and_format(source, layout, None)
+    name = source_name(source)
+    if (
+        source == "-"
+        or not os.path.isfile(source)  # noqa: PTH113
+        or os.path.getsize(source) <= _LEAST  # noqa: PTH202
+        or importlib.util.find_spec("pyarrow") is None
+    ):
         yield None
         return
-    from rankgauge.formats.parquet import columnar_pieces
+    with opened_bytes(source) as stream:
+        if not is_plain_file(stream) or not is_columnar(start_of(stream), name):
+            yield None
+            return
+        from rankgauge.formats.parquet import columnar_pieces
 
-    rows = columnar_pieces(stream, name, layout, _MOST // _ROW)
-    try:
-        yield from whole_queries((table, False) for table in rows)
-    except (ScatteredQueriesError, InputError):
-        yield None
+        rows = columnar_pieces(stream, name, layout, _MOST // _ROW)
+        try:
+            yield from whole_queries((table, False) for table in rows)
+        except (ScatteredQueriesError, InputError):
+            yield None
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:

@@ -16,7 +16,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, has_header, refuse_lookalike
-from rankgauge.formats.fast_trec import quick_table
+from rankgauge.formats.fast_trec import packed_table, quick_table
 from rankgauge.formats.lines import (
     AROUND,
     Source,
@@ -24,6 +24,7 @@ from rankgauge.formats.lines import (
     archive_of,
     is_columnar,
     is_content,
+    is_plain_file,
     is_zip,
     numbered_lines,
     opened,
@@ -280,7 +281,12 @@ def _read_named(
         if may_be_questions(source):
             _, grades = read_questions(source, {})
             return from_mapping(grades or {}, JUDGMENTS, rows.name)
-    table: PairTable = load(format_named(form).reader)(iter(lines), rows)
+    declared = format_named(form)
+    table: PairTable
+    if declared.pieces:
+        (table,) = load(declared.pieces)(iter(lines), rows)
+    else:
+        table = load(declared.reader)(iter(lines), rows)
     return table
 
 
@@ -301,6 +307,15 @@ def _read_quickly(
     head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
     """Read fields as whole arrays if all lines have the same fields, else line by line."""
+    again = is_plain_file(stream) and stream.seekable()
+    if head and again and separator is None and not rows.with_ranks:
+        place, (number, start) = stream.tell(), head[-1]
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(place)
+        found = packed_table(stream, start, rows.name, rows.layout, line=number, size=size)
+        if found is not None:
+            return found
+        stream.seek(place)
     text = rest_of_stream(stream, b"".join(line for _, line in head))
     found = None
     if head and text.fault is None:

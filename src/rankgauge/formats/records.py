@@ -256,7 +256,7 @@ def _of_object(raw: object) -> dict[str, Any]:
 
 
 def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
-    """An unknown key: an error if it is a misspelt one, else recorded for a note."""
+    """An unknown key: an error if it is a misspelled one, else recorded for a note."""
     if key in _BESIDE or str(key) in unread:
         return
     near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)

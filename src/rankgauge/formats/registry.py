@@ -40,7 +40,8 @@ class Format:
     reads: tuple[Content, ...] = ()  # kinds of content read from it
     writes: tuple[Content, ...] = ()  # kinds of content written in it
     suffixes: tuple[str, ...] = ()  # the endings of its files
-    reader: str = ""  # reads its lines; empty where the general readers of TREC and columns do
+    # Reads its lines; empty where `pieces` does, or the general readers of TREC and columns.
+    reader: str = ""
     pieces: str = ""  # reads its lines a part at a time, where that is possible
     writer: str = ""  # writes judgments or a run; empty where the general writer of columns does
     begins: str = ""  # whether a file with this first line is one, where the name does not say it
@@ -66,13 +67,13 @@ FORMATS = (
     Format(
         "csv", example="a header and cells between commas (also `;` and `\\|`)",
         known_by="`.csv`, or the header", reads=_ALL, writes=_ALL, suffixes=(".csv",),
-        reader="delimited:read_csv", pieces="delimited:csv_pieces", writer="delimited:csv_lines",
+        pieces="delimited:csv_pieces", writer="delimited:csv_lines",
         columns=True,
     ),
     Format(
         "tsv", example="a header and cells between tabs; without a header, the fields of TREC",
         known_by="`.tsv`, or the header", reads=_ALL, writes=_ALL, suffixes=(".tsv",),
-        reader="delimited:read_tsv", pieces="delimited:tsv_pieces", writer="delimited:tsv_lines",
+        pieces="delimited:tsv_pieces", writer="delimited:tsv_lines",
         columns=True,
     ),
     Format(
@@ -84,8 +85,7 @@ FORMATS = (
     Format(
         "jsonl", example='`{"query_id": "q1", "doc_id": "d1", "score": 12.5}`, an object a line',
         known_by="`.jsonl`, `.ndjson`, or the first line", reads=_ALL, writes=_ALL,
-        suffixes=(".jsonl", ".ndjson"), reader="json_files:read_json_lines",
-        pieces="json_files:json_line_pieces",
+        suffixes=(".jsonl", ".ndjson"), pieces="json_files:json_line_pieces",
         writer="json_files:json_lines", columns=True,
     ),
     Format(
@@ -243,7 +243,7 @@ def format_of(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class InFormat(os.PathLike[str]):
-    """A file together with its format, accepted wherever a path is.
+    """A file and its format, accepted wherever a path is.
 
     Args:
         path: The file; ``-`` is standard input.

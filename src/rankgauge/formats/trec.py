@@ -247,19 +247,22 @@ def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> It
     tags = tag.encode("utf-8", "replace").split() or [b"run"]
     # Bytes as Latin-1 characters: joining text is faster.
     end = f" {b'_'.join(tags).decode('latin-1')}\n"
-    for order, table in enumerate(tables):
-        _refuse_queries(table.queries, first=not order)
+    for place, table in enumerate(tables):
+        _refuse_queries(table.queries, first=not place)
         for number, query in enumerate(table.queries.tolist()):
-            rows = np.arange(table.offsets[number], table.offsets[number + 1])
-            if layout is RUN:
-                rows = rows[np.argsort(-table.values[rows], kind="stable")]
+            start, stop = table.offsets[number : number + 2].tolist()
+            values, order = table.values[start:stop], None
+            if layout is RUN and (values[1:] > values[:-1]).any():
+                order = start + np.argsort(-values, kind="stable")
+            named = query.decode("latin-1")
             # A query with very many documents is written in parts, to save memory.
-            for first in range(0, len(rows), _AT_ONCE):
-                part, named = rows[first : first + _AT_ONCE], query.decode("latin-1")
+            for first in range(0, stop - start, _AT_ONCE):
+                last = min(first + _AT_ONCE, stop - start)
+                rows = slice(start + first, start + last) if order is None else order[first:last]
                 if layout is RUN:
-                    yield _run_lines(table, part, (f"{named} Q0 ", end), first + 1)
+                    yield _run_lines(table, rows, (f"{named} Q0 ", end), first + 1)
                 else:
-                    yield _judgment_lines(table, part, named)
+                    yield _judgment_lines(table, rows, named)
 
 
 def _refuse_queries(queries: Ids, *, first: bool) -> None:
@@ -273,7 +276,9 @@ def _refuse_queries(queries: Ids, *, first: bool) -> None:
         first = False
 
 
-def _run_lines(table: PairTable, rows: IntArray, around: tuple[str, str], first: int) -> bytes:
+def _run_lines(
+    table: PairTable, rows: slice | IntArray, around: tuple[str, str], first: int
+) -> bytes:
     start, end = around
     if start.isascii() and end.isascii():
         lines = score_lines(table, rows, (start, " ", end), first)
@@ -285,7 +290,7 @@ def _run_lines(table: PairTable, rows: IntArray, around: tuple[str, str], first:
     return text.encode("latin-1")
 
 
-def _judgment_lines(table: PairTable, rows: IntArray, query: str) -> bytes:
+def _judgment_lines(table: PairTable, rows: slice | IntArray, query: str) -> bytes:
     pairs = zip(_doc_texts(table, rows), table.values[rows].tolist(), strict=True)
     lines = [f"{query} 0 {doc} {number_text(value, JUDGMENTS)}\n" for doc, value in pairs]
     return "".join(lines).encode("latin-1")
@@ -315,7 +320,7 @@ def ranked_rows(table: PairTable) -> IntArray:
     return by_score[table.docs.descending(by_score, np.cumsum(new))]
 
 
-def _doc_texts(table: PairTable, rows: IntArray) -> list[str]:
+def _doc_texts(table: PairTable, rows: slice | IntArray) -> list[str]:
     """The documents of these rows, each byte as the character of its number."""
     given = table.docs.take(rows).tolist()
     joined = b"\n".join(given)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
-from rankgauge.data.run import Run, joined_run, sure_blocks
+from rankgauge.data.run import NotInBlocksError, Run, joined_run, sure_blocks
 from rankgauge.data.subsets import of_queries
+from rankgauge.errors import InputError
+
+_T = TypeVar("_T")
 
 # Rows of all runs that are aligned at once: small enough for the cache.
 _ROWS = 1 << 15
+# Rows of each run, documents of the pairs, pairs of each query, and places with the same document.
+_Aligned: TypeAlias = tuple[IntArray, IntArray, IntArray, tuple[IntArray, IntArray]]
 # A key holds the number of the query in its block above so many bits of the hash of a document.
 _HASH_BITS = 48
 _QUERIES = 1 << (64 - _HASH_BITS)
@@ -164,6 +170,14 @@ def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
                     one.read()
 
 
+def map_query_blocks(sources: Sequence[Any], function: Callable[[Iterator[list[Run]]], _T]) -> _T:
+    """Call a function with the blocks of runs; again with whole runs if one cannot be cut."""
+    with suppress(NotInBlocksError, InputError):
+        return function(query_blocks(sources))
+    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    return function(query_blocks([Run.of(source) for source in sources]))
+
+
 def align(runs: Sequence[Run]) -> Alignment:
     """Put runs side by side.
 
@@ -171,7 +185,7 @@ def align(runs: Sequence[Run]) -> Alignment:
         runs: Each in the order of its ranks (see `ranked`), every document once.
     """
     tables = tuple(run.table for run in runs)
-    codes, queries = Ids.joined([table.queries for table in tables]).unique()
+    codes, queries = Ids.joined([table.queries.compact() for table in tables]).unique()
     starts = np.zeros((len(queries), len(tables)), dtype=np.int64)
     sizes = np.zeros_like(starts)
     before = 0
@@ -182,14 +196,15 @@ def align(runs: Sequence[Run]) -> Alignment:
         sizes[own, number] = np.diff(table.offsets)
     docs = Ids.joined([table.docs for table in tables])
     bases = offsets_of([len(table) for table in tables])[:-1]
-    parts = [
-        _side_by_side(docs, bases, starts[first:stop].T, sizes[first:stop].T)
-        for first, stop in _cut(sizes.sum(axis=1))
-    ]
-    none = np.zeros(0, dtype=np.int64)
-    rows = [part[0] for part in parts] or [np.zeros((0, len(tables)), dtype=np.int64)]
-    heads = [part[1] for part in parts] or [none]
-    counts = [part[2] for part in parts] or [none]
+    cuts = [*_cut(sizes.sum(axis=1))] or [(0, 0)]
+    parts = [_side_by_side(docs, bases, starts[a:b].T, sizes[a:b].T) for a, b in cuts]
+    alike = np.concatenate([part[3] for part in parts], axis=1)
+    if not docs.same(alike[0], docs, alike[1]).all():
+        # Two different ids have one hash.
+        parts = [
+            _side_by_side(docs, bases, starts[a:b].T, sizes[a:b].T, by_id=True) for a, b in cuts
+        ]
+    rows, heads, counts = ([part[column] for part in parts] for column in range(3))
     return Alignment(
         tables=tables,
         queries=queries,
@@ -202,33 +217,32 @@ def align(runs: Sequence[Run]) -> Alignment:
 
 
 def _side_by_side(
-    docs: Ids, bases: IntArray, starts: IntArray, sizes: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """The rows of each pair, a row among all documents that has its id, and pairs of each query."""
+    docs: Ids, bases: IntArray, starts: IntArray, sizes: IntArray, *, by_id: bool = False
+) -> _Aligned:
+    """Align queries by the hashes of their documents, or by their ids."""
     runs, queries = starts.shape
     flat = sizes.ravel()
     local = ranges_of(starts.ravel(), flat)
     run = np.repeat(np.arange(runs), sizes.sum(axis=1))
     query = np.repeat(np.tile(np.arange(queries), runs), flat)
     place = bases[run] + local
-    keys = query.astype(np.uint64) << np.uint64(_HASH_BITS)
-    keys |= docs.take(place).hashes() >> np.uint64(64 - _HASH_BITS)
-    order = np.argsort(keys)
-    equal = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-    if docs.same(place[order[equal + 1]], docs, place[order[equal]]).all():
-        new = np.ones(len(order), dtype=bool)
-        new[equal + 1] = False
-    else:
-        # Two different ids of one hash: put the ids themselves in order.
+    new = np.ones(len(place), dtype=bool)
+    if by_id:
         order = docs.descending(place, query)
         at = place[order]
-        new = np.ones(len(order), dtype=bool)
         new[1:] = (np.diff(query[order]) != 0) | ~docs.same(at[1:], docs, at[:-1])
+    else:
+        keys = query.astype(np.uint64) << np.uint64(_HASH_BITS)
+        keys |= docs.hashes()[place] >> np.uint64(64 - _HASH_BITS)
+        order = np.argsort(keys)
+        at, keys = place[order], keys[order]
+        new[1:] = keys[1:] != keys[:-1]
     group = np.cumsum(new) - 1
-    heads = order[new]
-    rows = np.full((len(heads), runs), -1, dtype=np.int64)
+    rows = np.full((int(np.count_nonzero(new)), runs), -1, dtype=np.int64)
     rows[group, run[order]] = local[order]
-    return rows, place[heads], np.bincount(query[heads], minlength=queries)
+    alike = np.flatnonzero(~new)
+    counts = np.bincount(query[order[new]], minlength=queries)
+    return rows, at[new], counts, (at[alike], at[alike - 1])
 
 
 def _cut(width: IntArray) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -20,12 +19,12 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.data.ranking import ranked
-from rankgauge.data.run import NotInBlocksError, Run, named_runs, named_sources
+from rankgauge.data.run import Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.lines import Source
 from rankgauge.formats.writers import write_tables
-from rankgauge.fusion.alignment import Alignment, Block, align, query_blocks
+from rankgauge.fusion.alignment import Alignment, Block, align, map_query_blocks
 
 # Far above any scale, and sums of products of two are still numbers.
 _MOST = 1e100
@@ -39,7 +38,7 @@ _PAIRS = 1 << 18
 
 @dataclass(frozen=True)
 class Fusion:
-    """A method of fusion with its parameters; None for those it does not read.
+    """A method of fusion with its parameters; None for defaults, and for those it does not read.
 
     Attributes:
         method: One of `FUSION_METHODS`.
@@ -144,37 +143,34 @@ def fuse(
     ``wsum``      the sum of w s                               Vogt, Cottrell 1999
     ============= ============================================ ======================
 
-    *A document that a run has not retrieved* gets nothing from it, by every method and norm; it is
-    no number among those of ``combmin``, ``combanz``, ``combmed``. (So by ``z-score``, where 0 is
-    the average, it stands before what the run retrieved below its average.) Only ``borda`` and
-    ``condorcet`` place it: below all that the run retrieved. With n different documents in all
-    runs, ``borda`` gives the first of a run n points, the next n - 1, ..., and to each that it has
-    not retrieved the mean of the points that are left. By ``condorcet`` a document beats another
-    if the runs that place it higher outweigh those that place it lower; beaten minus lost
-    (Copeland) is the order of Condorcet wherever there is one, and keeps every set of documents
-    that beat all others above them; inside a cycle, equal counts are ties.
+    *Documents missing from a run* get no score from it, for every method and norm, and are ignored
+    by ``combmin``, ``combanz``, and ``combmed``. (With ``z-score``, where 0 is the average, they
+    rank above documents with a score below average.) ``borda`` and ``condorcet`` rank them below
+    all documents of the run. With n different documents in all runs, ``borda`` gives the first
+    document of a run n points, the next n - 1, ..., and each missing document the mean of the
+    remaining points. For ``condorcet``, a document beats another if the runs that rank it higher
+    outweigh those that rank it lower; its score is the number of documents that it beats minus the
+    number of those that beat it (Copeland).
 
-    *A query that a run does not have* is fused from the others. *Ties*: ranks in a run are those of
-    the policy `ties`; documents with equal fused scores are ties, written by document id
-    descending. Sums are rounded once, as if added exactly, and do not depend on the order of runs,
-    queries or documents; only ``rbc`` loses deep ranks in rounding (what is behind rank 160 of one
-    run adds nothing to a first place in another, with ``phi`` 0.8).
+    *Queries missing from a run* are fused from the others. *Ties*: ranks within a run follow the
+    policy `ties`; equal fused scores are written by document id, descending. Sums are rounded once,
+    and do not depend on the order of runs, queries, or documents.
 
     Args:
         runs: At least two: a mapping of name to run, or runs; each is anything that :meth:`Run.of`
             takes.
         method: One of `FUSION_METHODS`.
-        norm: What is done to the scores of each query in each run first, for the methods that read
+        norm: The normalization of the scores of each query in each run, for methods that use
             scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
-            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all
-            are equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``:
-            1 - (r - 1) / n. ``none``: scores as they are.
-        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
-            part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
-        k: The rank constant of ``rrf``, 60 if left out.
-        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if left out.
+            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all are
+            equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``: 1 - (r -
+            1) / n. ``none``: scores as they are.
+        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 is
+            ignored. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
+        k: The rank constant of ``rrf``, 60 if omitted.
+        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if omitted.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if left out.
+        name: The name of the fused run; default: the method.
 
     Raises:
         UnknownName: For an unknown method, norm or policy.
@@ -196,32 +192,24 @@ def fuse(
 def fuse_files(
     runs: Mapping[str, Any] | Iterable[Any],
     path: Source,
-    method: str = "rrf",
+    how: Fusion = Fusion("rrf"),
     *,
-    norm: str | None = None,
-    weights: Mapping[str, float] | Iterable[float] | None = None,
-    k: float | None = None,
-    phi: float | None = None,
     ties: Order = "trec",
     name: str | None = None,
 ) -> tuple[Fusion, int]:
-    """Fuse runs into a file, as :func:`fuse` and :func:`write_run`, some queries at a time.
+    """Fuse runs into a file, like :func:`fuse` and :func:`write_run`, in blocks of queries.
 
-    Neither the runs nor their fusion are then in memory as a whole.
+    Neither the runs nor the result are in memory as a whole.
 
     Args:
         runs: At least two, as for :func:`fuse`.
         path: The file to write, as for :func:`write_run`.
-        method: One of `FUSION_METHODS`.
-        norm: What is done to scores first.
-        weights: A number >= 0 for each run.
-        k: The rank constant of ``rrf``.
-        phi: The persistence of ``rbc``.
+        how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
-        name: What the fused run is called; the method if left out.
+        name: The name of the fused run; default: the method.
 
     Returns:
-        How they were fused, and the number of queries.
+        How they were fused, with the defaults, and the number of queries.
 
     Example:
         >>> import pathlib, tempfile
@@ -234,15 +222,16 @@ def fuse_files(
     order_of(ties)
     named = named_sources(runs)
     names = [one for one, _ in named]
-    how = Fusion.of(method, names, {"norm": norm, "weights": weights, "k": k, "phi": phi})
+    given = {word: getattr(how, word) for word in ("norm", "weights", "k", "phi")}
+    how = Fusion.of(how.method, names, given)
     called = how.method if name is None else name
 
-    def write(sources: Sequence[Any]) -> int:
+    def write(blocks: Iterator[list[Run]]) -> int:
         count = 0
 
         def tables() -> Iterator[PairTable]:
             nonlocal count
-            for parts in query_blocks(sources):
+            for parts in blocks:
                 best = [ranked(part, ties=ties) for part in parts]
                 made = fuse_aligned(align(best), how, name=called, runs=names)
                 count += len(made)
@@ -251,10 +240,7 @@ def fuse_files(
         write_tables(tables(), path, RUN, called)
         return count
 
-    with suppress(NotInBlocksError, InputError):
-        return how, write([source for _, source in named])
-    # What was refused of a block is refused of the whole, with the numbers of its lines.
-    return how, write([Run.of(source) for _, source in named])
+    return how, map_query_blocks([source for _, source in named], write)
 
 
 def find_method(method: Any) -> str:

@@ -54,8 +54,8 @@ class Fold:
         chosen: The parameters.
         train: The queries they were chosen on.
         test: The queries that were fused with them.
-        train_value: The mean over the first; chosen to be the best, so too optimistic.
-        test_value: The mean over the second.
+        train_value: The mean over `train`, which is too optimistic.
+        test_value: The mean over `test`.
     """
 
     chosen: Fusion
@@ -67,9 +67,9 @@ class Fold:
 
 @dataclass(frozen=True, repr=False)
 class TunedFusion(Result):
-    """A fused run in which no query saw parameters chosen on it.
+    """A fused run in which no query was fused with parameters chosen on it.
 
-    Made by :func:`tune_fusion`. Displays itself as a table in a notebook.
+    Returned by :func:`tune_fusion`. Notebooks display it as a table.
 
     Attributes:
         run: The fused run.
@@ -94,7 +94,7 @@ class TunedFusion(Result):
     warnings: tuple[str, ...]
 
     def table(self) -> Table:
-        """One line for each fold, with the sentences below."""
+        """Return a row for each fold, with the sentences below."""
         return Table(
             columns=("fold", "chosen on", "chosen", f"{self.measure} there", "used for", "there"),
             rows=tuple(
@@ -115,11 +115,11 @@ class TunedFusion(Result):
 
 
 def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
-    """Weights that add up to 1 in equal steps, the most equal ones first.
+    """Return weights that add up to 1, in equal steps, most uniform first.
 
     Args:
-        runs: How many runs.
-        step: How far apart; 1 divided by a whole number.
+        runs: Number of runs.
+        step: The step, 1 divided by an integer.
 
     Raises:
         InputError: If the step does not divide 1, or the grid would have more than 2,000 points.
@@ -166,33 +166,33 @@ def tune_fusion(
     seed: int = 0,
     ties: Order = "trec",
 ) -> TunedFusion:
-    """Fuse runs with parameters chosen by a measure, never on the queries they are used for.
+    """Fuse runs with parameters tuned on other queries.
 
-    By cross-validation: the judged queries are split into folds; each fold is fused with the
-    parameters that are best on the others. Or by a fixed list: parameters are chosen on `train`,
-    and the fused run holds the other queries only. Queries of the runs that are not judged are
-    fused with what is best on all that may be trained on.
+    With cross-validation, the judged queries are split into folds; each fold is fused with the
+    parameters that are best on the others. With `train`, parameters are chosen on these queries,
+    and the fused run contains only the others. Unjudged queries are fused with the parameters that
+    are best on all training queries.
 
-    The fold of a query depends on its id, the other ids and the seed (by SHA-256), not on the
-    order of anything. Of candidates with equal means the first in the grid is chosen.
+    Folds depend on the query ids and the seed (by SHA-256), not on the order of queries. Of
+    candidates with equal means, the first in the grid is chosen.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: At least two, as for :func:`fuse`.
-        measure: What is tuned for.
+        measure: The measure to optimize.
         method: One of `FUSION_METHODS`.
         grid: Parameter (``norm``, ``weights``, ``k``, ``phi``) to the values that are tried, in
-            every combination; one value fixes it. What is left out: for ``rrf`` k from 1 to 500,
-            for ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
+            every combination; one value fixes it. Defaults: for ``rrf`` k from 1 to 500, for
+            ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
             :func:`weight_grid`), for the other methods of scores all norms but ``none``.
-        folds: How many folds.
-        train: The ids of the queries to train on, or the path of a file with one id a line; no
+        folds: Number of folds.
+        train: The ids of the queries to train on, or the path of a file with one id per line; no
             cross-validation then.
-        seed: Any whole number.
+        seed: The seed.
         ties: Order of documents with equal scores.
 
     Raises:
-        InputError: If there is nothing to choose from, or too few queries for the folds.
+        InputError: If the grid is empty, or there are too few queries for the folds.
         MismatchError: If judgments and runs have no query in common.
         UnknownName: For an unknown method, measure or parameter.
 

@@ -27,8 +27,6 @@ from rankgauge.evaluation.result import Evaluation, of_answers
 from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["Baseline", "BaselineQuery", "Noise", "input_faults"]
-
 _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
 # Of a normal distribution, 95% lie within so many standard deviations.
@@ -61,8 +59,8 @@ class Noise:
 
     Attributes:
         runs: The number of runs.
-        bands: Measure to the difference of two means that 95% of pairs of runs stay within, if
-            many queries vary, each by itself.
+        bands: Measure to the noise band: 95% of pairs of runs differ by less, if many queries vary
+            independently.
         jitter: Query to measure to the largest value less the smallest.
     """
 
@@ -74,11 +72,10 @@ class Noise:
     def of(cls, evaluations: Sequence[Evaluation]) -> Noise:
         """Return the noise of the evaluations of repeated runs.
 
-        With s_q the standard deviation of a query's value over the runs, the means of two runs
-        differ by a normal variable of variance 2 sum(s_q^2) / Q^2, if queries jitter
-        independently: the band is 1.96 of its standard deviations. Where the observed means differ
-        by more (queries that jitter together), it is the 95% quantile of their differences: of few
-        runs less than two runs can differ by. The same holds if only a few queries jitter.
+        If queries vary independently, with standard deviation s_q over the runs, the difference of
+        two means has variance 2 sum(s_q^2) / Q^2, and the band is 1.96 standard deviations. If the
+        observed means differ by more (queries vary together), it is the 95% quantile of their
+        differences, which is too small with few runs, or if only a few queries vary.
 
         Raises:
             InputError: For fewer than two runs, or runs of different queries.
@@ -126,8 +123,8 @@ class BaselineQuery:
 
     Attributes:
         values: Measure to value; NaN where undefined.
-        top: The first documents, best first; None if the ranking was not at hand.
-        judgments: Fingerprint of its judgments; None if they were not at hand.
+        top: The first documents, best first; None if the ranking is unknown.
+        judgments: Fingerprint of its judgments; None if unknown.
     """
 
     values: Mapping[str, float]
@@ -137,7 +134,7 @@ class BaselineQuery:
 
 @dataclass(frozen=True, repr=False)
 class Baseline:
-    """The values of a run, with evidence that another run may be compared with it.
+    """The values of a run, with fingerprints that show whether another run is comparable.
 
     Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file next to
     the code, one line a query, sorted, so that its changes can be reviewed like code.
@@ -145,12 +142,12 @@ class Baseline:
     Attributes:
         run_name: The name of the run.
         version: Of rankgauge that made it.
-        depth: Length of its longest ranking; None if the rankings were not at hand.
+        depth: Length of its longest ranking; None if the rankings are unknown.
         measures: Measure to fingerprint of its definition.
         queries: Query to values, first documents and fingerprint of the judgments, sorted.
         noise: Differences between repeated runs of the same system; None if not measured.
-        settings: Of generated answers the versions of prompt, model, retrieval and judge; empty of
-            a run.
+        settings: For generated answers, the versions of prompt, model, retrieval, and judge; empty
+            for a run.
 
     Example:
         >>> made = Baseline.from_run({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]})
@@ -177,7 +174,7 @@ class Baseline:
             run: The run: anything that :meth:`Run.of` takes.
             rules: Anything that :meth:`GateRules.of` takes; they name the measures.
             noise: Repeated runs of the same system, two or more, to measure differences by chance.
-            top: The number of documents of each ranking that are kept, for people.
+            top: The number of documents of each ranking to store, for reports.
 
         Raises:
             InputError: If too many queries have no ranking, a fault of the input explains the
@@ -203,7 +200,7 @@ class Baseline:
         noise: Iterable[Evaluation] = (),
         max_failed: float = MAX_FAILED,
     ) -> Baseline:
-        """Make a baseline of values alone: judgments and rankings are then not compared.
+        """Create a baseline from values only: judgments and rankings are then not compared.
 
         Args:
             evaluation: The values, of any measures.
@@ -228,7 +225,7 @@ class Baseline:
         truth: Qrels | None = None,
         firsts: Sequence[FirstDocuments] = (),
     ) -> Baseline:
-        """Make a baseline without asking whether the run is fit to be one."""
+        """Create a baseline without checking the run."""
         plain = evaluation.policies.undefined == "zero" and evaluation.left_out is None
         if evaluation.weights is not None or not plain:
             raise InputError(
@@ -296,7 +293,7 @@ class Baseline:
         return wanted.mean([self.queries[query].values[str(wanted)] for query in chosen])
 
     def to_json(self) -> str:
-        """The file: JSON with one line a query; the same baseline gives the same bytes."""
+        """Return the file: JSON with one line per query; the same baseline gives the same bytes."""
         heads = {**self._heads(), "fingerprints": self._prints()}
         keys = [key for key in (*_KEYS[:-1], "settings") if key in heads]
         top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in keys)
@@ -338,7 +335,7 @@ class Baseline:
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file: the whole of it or, if something fails, nothing.
+        """Write the file, completely or not at all.
 
         Raises:
             InputError: If it cannot be written.
@@ -351,7 +348,7 @@ class Baseline:
         """Read the file.
 
         Raises:
-            FormatError: If it is damaged, edited by hand, or holds the marks of a merge conflict.
+            FormatError: If it is damaged, edited by hand, or contains merge conflict markers.
             InputError: If there is no such file, or a newer version of rankgauge wrote it.
         """
         name = str(path)

@@ -18,8 +18,6 @@ from rankgauge.core.text import many, some
 from rankgauge.errors import FormatError, InputError, MismatchError
 from rankgauge.gates.result import GateCheck
 
-__all__ = ["latency_checks"]
-
 _DRAWS = 10_000
 _CELLS = 1 << 21
 _LEVEL, _SURE = 0.95, 0.99

@@ -29,17 +29,6 @@ from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
 
-__all__ = [
-    "Decision",
-    "Reference",
-    "decide",
-    "loss_checks",
-    "queries_to_decide",
-    "refusal",
-    "testable_margin",
-    "untestable_margins",
-]
-
 LEVEL = 0.95
 ALPHA_FAIL = 0.01
 _POWER_80 = 0.8416212335729143
@@ -189,9 +178,9 @@ def _needed(spread: float, unseen: float, distance: float, level: float) -> int 
 
 
 def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
-    """Yield the margins of the rules that an unchanged run does not pass on so many queries.
+    """Yield the margins of the rules that even an unchanged run does not pass with these queries.
 
-    Queries that were not seen could still lose.
+    With few queries, an unobserved loss cannot be excluded.
     """
     for gated in rules.measures:
         name = str(gated.measure)

@@ -26,8 +26,6 @@ from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 
-__all__ = ["gate"]
-
 _FEW_QUERIES = 25
 _HOLES = 0.05
 
@@ -50,21 +48,21 @@ def gate(
     FAIL if its upper bound (99%, Holm over all measures and references) is below 0; otherwise
     INCONCLUSIVE, with the number of queries or the margin that would decide.
 
-    Before that the input is checked: where ids do not match the judgments, or scores look like
-    distances, the run is NOT COMPARABLE, and nothing else is checked.
+    The input is checked first: if ids do not match the judgments, or scores look like distances,
+    the run is NOT COMPARABLE, and nothing else is checked.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation`,
             whatever produced it, and no run: its values decide; the notes say what is not checked.
         run: The run: anything that :meth:`Run.of` takes.
         rules: Anything that :meth:`GateRules.of` takes; without, nDCG@10 with a margin of 0.02.
-        baseline: What the run is compared with, or its path. None checks contracts and floors only.
-        anchor: A second baseline that stays where it is, so that small losses cannot add up.
-        noise: Repeated runs (or evaluations of them) of the system of the baseline, two or more: a
-            margin within their differences is refused.
+        baseline: The baseline, or its path. None checks only contracts and floors.
+        anchor: A second, fixed baseline, so that small losses cannot add up.
+        noise: Two or more repeated runs (or their evaluations) of the baseline system: a margin
+            within their differences is an error.
         latency: Latencies of baseline and new run, measured in the same job (see the rules).
-        allow_uncalibrated: Whether to gate measures of answers by a judge that was not compared
-            with people (:func:`rankgauge.answers.calibrate`); otherwise they are refused.
+        allow_uncalibrated: Whether to gate measures of answers by an uncalibrated judge
+            (:func:`rankgauge.answers.calibrate`); otherwise they are an error.
 
     Raises:
         InputError: If a margin is within the noise, there is nothing to compare the run with, the

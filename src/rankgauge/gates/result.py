@@ -13,8 +13,6 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss", "shown_margin"]
-
 GateVerdict: TypeAlias = Literal["PASS", "IDENTICAL", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
 
 # From the best to the worst, each with its exit code.
@@ -33,13 +31,13 @@ _SHOWN = 9
 
 @dataclass(frozen=True)
 class QueryLoss:
-    """A query that lost.
+    """A query with a loss.
 
     Attributes:
         query: The query.
         before: Its value in the baseline.
         after: Its value now.
-        moved: The changed ranks of its relevant documents; empty where rankings are not at hand.
+        moved: The changed ranks of its relevant documents; empty if rankings are unknown.
     """
 
     query: str
@@ -52,7 +50,7 @@ class QueryLoss:
 class GateNumbers:
     """A run compared with a baseline by one measure.
 
-    Gains are positive where the run is better, also where lower values are.
+    Gains are positive if the run is better, even if lower values are better.
 
     Attributes:
         measure: The measure.
@@ -61,16 +59,17 @@ class GateNumbers:
         gain: The mean gain.
         lower: One-sided 95% bound: the true gain is above it.
         upper: One-sided bound of `upper_level`: the true gain is below it.
-        upper_level: 99%, or more where several measures are gated (Holm).
+        upper_level: 99%, or more if several measures are gated (Holm).
         margin: The loss that is accepted.
         p_worse: One-sided p-value of "there is no loss", corrected by Holm.
         queries: Number of compared queries.
         wins: Queries in which the run is better.
-        ties: Queries in which it is the same (within the jitter, if that is known).
+        ties: Queries with the same value (within the noise, if known).
         losses: Queries in which it is worse.
-        queries_needed: About how many queries would decide; None if decided, or above ten million.
-        testable_margin: The margin that a run without a loss would pass with 80% power, with
-            so many queries that differ as these do; None where no margin can be.
+        queries_needed: Approximate number of queries for a decision; None if decided, or above ten
+            million.
+        testable_margin: The smallest margin that a run without a true loss passes with 80% power,
+            given the number of queries and the spread of their differences; None if there is none.
         losers: The queries that lost most, the worst first.
     """
 
@@ -117,16 +116,16 @@ class GateCheck:
 
 @dataclass(frozen=True, repr=False)
 class GateResult(Result):
-    """The verdict of a gate, and every check that it follows from.
+    """The verdict of a gate, and its checks.
 
-    Made by :func:`gate`. Displays itself as tables in a notebook.
+    Returned by :func:`gate`. Notebooks display it as tables.
 
     Attributes:
         run_name: The run.
         checks: The checks, in order.
         notes: How it was decided, and notes on interpretation.
-        warnings: Reasons to doubt the verdict.
-        unit: What has a value: ``query``, or ``question`` of generated answers.
+        warnings: Warnings about the verdict.
+        unit: The unit of a value: ``query``, or ``question`` for generated answers.
     """
 
     _schema = _SCHEMA
@@ -139,7 +138,7 @@ class GateResult(Result):
 
     @property
     def verdict(self) -> GateVerdict:
-        """The worst of the checks; IDENTICAL is little evidence."""
+        """The worst verdict of the checks."""
         return max((check.verdict for check in self.checks), key=_SEVERITY.__getitem__)
 
     def exit_code(self, *, strict: bool = False) -> int:
@@ -156,7 +155,7 @@ class GateResult(Result):
         return "\n".join(map(for_terminal, lines))
 
     def limits(self) -> list[str]:
-        """Margins too small for so few queries: a sentence for each undecided check."""
+        """Sentences on margins that are too small for the number of queries."""
         return [
             f"{check.name}: {many(n.queries, self.unit)} can test a margin of "
             f"{shown_margin(n.testable_margin, n.margin)} or more (80% power); with your margin of "
@@ -179,7 +178,7 @@ class GateResult(Result):
         return found + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
 
     def next_step(self) -> str:
-        """What to do after this verdict."""
+        """The next step after this verdict."""
         update = "rankgauge gate ... --update-baseline"
         match self.verdict:
             case "FAIL":
@@ -205,7 +204,7 @@ class GateResult(Result):
                 return f"Release the run, and make it the baseline: {update}"
 
     def table(self) -> Table:
-        """One line for each check, with the reasons below."""
+        """Return a row for each check, with the reasons below."""
         return Table(
             columns=(
                 "check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L",

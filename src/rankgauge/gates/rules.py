@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rankgauge.core.files import read_text
-from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.core.files import read_toml
+from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import Measure, parse
-
-__all__ = ["Contract", "GateRules", "GatedMeasure"]
-
 
 _MARGIN = 0.02
 MAX_FAILED = 0.05
@@ -37,7 +32,7 @@ class GatedMeasure:
     Attributes:
         measure: The measure.
         margin: The loss of its mean that is accepted, in the units of the measure.
-        floor: What its mean must reach (or, where lower is better, not exceed); None without.
+        floor: The lowest accepted mean (the highest, if lower is better); None for no floor.
     """
 
     measure: Measure
@@ -66,11 +61,11 @@ class Contract:
 
 @dataclass(frozen=True)
 class GateRules:
-    """The rules of :func:`gate`. Made by :meth:`of`; written before looking at the data.
+    """The rules of :func:`gate`. Returned by :meth:`of`; written before looking at the data.
 
     Attributes:
         measures: The gated measures; without any given, nDCG@10 with a margin of 0.02.
-        contracts: Conditions on single queries.
+        contracts: Requirements for single queries.
         queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
             both are compared.
         depth: ``same``: rankings must be cut at the same depth; ``any``: their lengths may differ.
@@ -106,7 +101,7 @@ class GateRules:
 
         Raises:
             FormatError: If the file is not valid TOML.
-            InputError: If there is no such file or table, or a value is not possible.
+            InputError: If there is no such file or table, or a value is not valid.
             UnknownName: For an unknown key or measure, with the nearest ones.
         """
         if isinstance(source, GateRules):
@@ -149,17 +144,10 @@ class _Place:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    text = read_text(path, fix="check the path of the rules")
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(found[1]), int(found[2])) if found else (0, 0)
-        raise FormatError(
-            f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}",
-            path=str(path), line=line, column=column,
-            fix='fix the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
-        ) from None  # fmt: skip
+    return read_toml(
+        path, missing="check the path of the rules",
+        fix='fix the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
+    )  # fmt: skip
 
 
 def _inner(whole: Mapping[str, Any], path: Path) -> Any:

@@ -31,15 +31,15 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, repr=False)
 class HistoryComparison(Result):
-    """Two saved evaluations side by side. Made by :meth:`History.compare`.
+    """Two saved evaluations side by side. Returned by :meth:`History.compare`.
 
     Attributes:
         before: The first, the baseline of the differences.
         after: The second.
         differences: One for each measure, over the queries that both have; the first is tested, the
             others are described.
-        differs: Why the two are not comparable, in sentences; not empty only where the comparison
-            was asked for all the same.
+        differs: Why the two are not comparable, one sentence each; empty unless the comparison was
+            forced.
         notes: Notes on interpretation.
     """
 
@@ -64,7 +64,7 @@ class HistoryComparison(Result):
                 return f"{pair}: difference {spread}: cannot tell"
 
     def table(self) -> Table:
-        """One line a measure, with the sentences below."""
+        """Return a row for each measure, with the sentences below."""
         return Table(
             columns=(
                 "measure", str(self.before.id), str(self.after.id), "Δ",
@@ -92,7 +92,7 @@ class HistoryComparison(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """One line a measure, in plain numbers, for programs."""
+        """Return a row for each measure, in plain numbers, for programs."""
         ids, differs = (self.before.id, self.after.id), "; ".join(self.differs)
         return Table(
             columns=(

@@ -101,7 +101,7 @@ class HistoryEntry(Result):
         return "" if self.commit is None else self.commit[:8] + ("*" if self.dirty else "")
 
     def table(self) -> Table:
-        """One line a measure: its mean."""
+        """Return a row for each measure: its mean."""
         return Table(
             ("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes
         )

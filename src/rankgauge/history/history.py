@@ -80,11 +80,11 @@ SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations",
 
 
 class History(Store):
-    """A store of evaluations: keeps them, lists them, compares any two, follows a measure.
+    """A store of evaluations, to list and compare them and to follow measures over time.
 
-    A file of SQLite, or a database of PostgreSQL for several machines, created by the first
-    evaluation that is added. Evaluations are never changed, and come back exactly, to the last bit.
-    Needs the extra ``history`` (SQLAlchemy and Alembic).
+    It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
+    first evaluation is added. Saved evaluations never change, and are loaded exactly, to the last
+    bit. Needs the extra ``history`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -136,25 +136,25 @@ class History(Store):
         settings: Mapping[str, Any] | None = None,
         time: datetime | date | str | None = None,
     ) -> HistoryEntry:
-        """Keep an evaluation: all of it or, if anything fails, nothing.
+        """Save an evaluation, completely or not at all.
 
         Args:
             evaluation: An evaluation from any source.
             qrels: The judgments it was made with: anything that :meth:`Qrels.of` takes, or records.
-                Their fingerprint is kept; evaluations with different ones are not comparable.
-                Without, nobody checks that.
-            run: The run it was made of, whose fingerprint is kept, too.
+                Their fingerprint is saved; evaluations with different fingerprints are not
+                comparable. Without judgments, this is not checked.
+            run: The run, whose fingerprint is saved, too.
             label: A word for people, such as ``release 2.1``.
             settings: Other values to save: text, finite numbers, lists and mappings of them.
             time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
                 UTC), or either as ISO text. It is shown; the order is that of adding.
 
         Returns:
-            Its metadata, with the number by which it is found again.
+            Its metadata, with its number in the store.
 
         Raises:
             MismatchError: If a query of the evaluation is not in the judgments.
-            InputError: If it cannot be kept, or the store cannot be written to.
+            InputError: If it cannot be saved, or the store cannot be written.
         """
         if not isinstance(evaluation, Evaluation):
             raise InputError(
@@ -276,8 +276,8 @@ class History(Store):
             after: The second, compared with the first.
             measures: What is compared; the first is tested, the others are described. If left out
                 all that both have, nDCG@10 first if it is among them.
-            anyway: Compare also what was made with other judgments, policies or definitions; the
-                result then says what differs.
+            anyway: Compare even if judgments, policies, or definitions differ; the result then
+                reports the differences.
 
         Raises:
             MismatchError: If judgments, policies or definitions differ.
@@ -298,7 +298,7 @@ class History(Store):
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
         """Follow a measure over time, in the order in which evaluations were added.
 
-        A break is where judgments, policies or queries changed: nothing is compared across it. The
+        A break is a change of judgments, policies, or queries: nothing is compared across it. The
         latest evaluation is compared with the first and the best since the last break, query by
         query (paired t interval), so that a decline in many small steps is seen, too.
 

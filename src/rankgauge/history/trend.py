@@ -55,7 +55,7 @@ class TrendPoint:
 
 @dataclass(frozen=True, repr=False)
 class Trend(Result):
-    """A measure over time. Made by :meth:`History.trend`.
+    """A measure over time. Returned by :meth:`History.trend`.
 
     Attributes:
         measure: The measure.
@@ -95,10 +95,10 @@ class Trend(Result):
         return tuple(place for place, point in enumerate(self.points) if point.breaks)
 
     def table(self, last: int | None = None) -> Table:
-        """One line an evaluation, with a plot of the intervals, time going down.
+        """Return a row for each evaluation, with a plot of the intervals, in order of time.
 
         Args:
-            last: Show the latest so many; all if left out. What is said below is said of all.
+            last: Number of latest evaluations to show; default: all. The notes are about all.
         """
         shown = self.points if last is None else self.points[-last:]
         scale = _Scale.of(shown)
@@ -141,10 +141,10 @@ class Trend(Result):
     def plot(self, last: int | None = None) -> Plot:
         """The means and their intervals over time; the line is broken where the trend is.
 
-        Spaced by date where each date is later than the one before, otherwise evenly.
+        Points are spaced by date if dates ascend, otherwise evenly.
 
         Args:
-            last: Show the latest so many; all if left out.
+            last: Number of latest evaluations to show; default: all.
         """
         from rankgauge.rendering.plots import plot_history
 

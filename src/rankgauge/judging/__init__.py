@@ -9,7 +9,9 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.judging.agreement import (
         AgreementRow as AgreementRow,
+        DisputedSet as DisputedSet,
         JudgingAgreement as JudgingAgreement,
+        disputed_sets as disputed_sets,
         measure_agreement as measure_agreement,
     )
     from rankgauge.judging.answers import (
@@ -21,11 +23,6 @@ if TYPE_CHECKING:
         backup as backup,
         restore as restore,
         write_events as write_events,
-    )
-    from rankgauge.judging.demo import demo_project as demo_project
-    from rankgauge.judging.disagreements import (
-        DisputedSet as DisputedSet,
-        disputed_sets as disputed_sets,
     )
     from rankgauge.judging.events import (
         ROLES as ROLES,
@@ -63,6 +60,7 @@ if TYPE_CHECKING:
         PoolReport as PoolReport,
         PoolSource as PoolSource,
         build_pool as build_pool,
+        demo_project as demo_project,
         pool_warning as pool_warning,
     )
     from rankgauge.judging.project import (
@@ -115,18 +113,16 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "agreement": "AgreementRow JudgingAgreement measure_agreement",
+        "agreement": "AgreementRow DisputedSet JudgingAgreement disputed_sets measure_agreement",
         "answers": "Answer next_pair",
         "copies": "ProjectCopy backup restore write_events",
-        "demo": "demo_project",
-        "disagreements": "DisputedSet disputed_sets",
+        "pools": "PoolReport PoolSource build_pool demo_project pool_warning",
         "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
         " Settings Source judgments_of",
         "export": "JudgmentExport export_judgments",
         "imports": "JudgmentImport import_judgments",
         "models": "ModelJudging ModelRanking ask_model rank_documents",
         "planning": "JudgingPlan plan_judging",
-        "pools": "PoolReport PoolSource build_pool pool_warning",
         "project": "JudgingProject Progress QuestionProgress Task hash_secret",
         "questions": "load_gold load_questions questions_of write_question",
         "relevance": "DocumentRelevance Relevance measure_relevance",

@@ -28,7 +28,7 @@ class Answer:
         retrieval: The version of retrieval.
         prompt: The version of the prompt.
         model: The language model.
-        sources: Identifiers of the documents that it was made from.
+        sources: Identifiers of the documents that it was generated from.
     """
 
     id: str

@@ -29,7 +29,7 @@ _COUNTED = ("questions", "documents", "judges", "presentations", "choices")
 
 @dataclass(frozen=True)
 class ProjectCopy(Result):
-    """What was copied, and where to.
+    """A copy of a project.
 
     Attributes:
         source: What was read.

@@ -33,7 +33,7 @@ _REASONS = (("c", "correctness"), ("d", "information density"), ("m", "more deta
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a project judges. A change is a new version; presentations keep the mode they had.
+    """Settings of a judging project. A change is a new version; presentations keep their mode.
 
     Attributes:
         title: The name of the project, on every page.
@@ -55,7 +55,7 @@ class Settings:
         image: The field with the address of an image.
         link: The field with the address of the document.
         reasons: Key and name of each criterion that may have decided.
-        seed: What random draws begin with.
+        seed: Seed of random draws.
 
     Example:
         >>> Settings(mode="graded", grades=("off topic", "related", "answers it")).shown
@@ -129,7 +129,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that documents are judged for.
+    """A question for which documents are judged.
 
     Attributes:
         id: Its identifier.
@@ -156,7 +156,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is shown of a document: its fields by name, as text."""
+    """The fields of a document that are shown, by name, as text."""
 
     id: str
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -192,7 +192,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who judges: a person, a language model, or an application that collects votes.
+    """A judge: a person, a language model, or an application that collects votes.
 
     Attributes:
         id: The identifier.
@@ -338,7 +338,7 @@ class Judgment:
     Attributes:
         presentation: What was shown.
         choice: The choice that counts; None of an open task.
-        status: ``counted``, or why it is in no number: ``cannot tell``, ``open``, ``expired``,
+        status: ``counted``, or why it does not count: ``cannot tell``, ``open``, ``expired``,
             ``repeat``, ``gold``, ``model``, ``adjudicated`` (a final verdict on the same set
             replaced it) or ``vote`` (of answers, or of an application).
     """

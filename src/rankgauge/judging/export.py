@@ -56,7 +56,7 @@ _Grades: TypeAlias = dict[str, dict[str, int]]
 class JudgmentExport(Result):
     """Judgments of a project, with their provenance.
 
-    Made by :func:`export_judgments`.
+    Returned by :func:`export_judgments`.
 
     Attributes:
         judgments: The judgments; documents that were never shown are not in them.

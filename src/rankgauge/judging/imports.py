@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import uuid
@@ -18,9 +17,8 @@ from rankgauge.data.pair_mapping import table_of_input
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
-from rankgauge.formats.delimited import named_cells
-from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import is_content, numbered_lines, opened, source_name
+from rankgauge.formats.lines import source_name
+from rankgauge.formats.named_rows import row_cells
 from rankgauge.formats.numbers import read_number
 from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
@@ -66,7 +64,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgmentImport(Result):
-    """What was imported.
+    """Result of an import of judgments.
 
     Attributes:
         source: Where it was read from.
@@ -76,7 +74,7 @@ class JudgmentImport(Result):
         known: Judgments that were stored already.
         unjudged: Documents with a negative grade: pooled and not judged, not imported.
         questions: Questions that were added.
-        skipped: What is wrong with rows that were left out, one message each.
+        skipped: Messages on rows that were skipped.
     """
 
     source: str
@@ -119,23 +117,23 @@ def import_judgments(
     add_questions: bool = False,
     skip_bad: bool = False,
 ) -> JudgmentImport:
-    """Add judgments that were made elsewhere; all of them or, on an error, none.
+    """Add judgments that were made elsewhere, completely or not at all.
 
     A grade becomes a graded judgment of one document, a preference group a choice or a ranking.
-    Questions are found by identifier, else by text. A file may be imported again: what is stored
-    stays as it is, and a judgment that has another value now is corrected.
+    Questions are matched by identifier, or else by text. If a file is imported again, new judgments
+    are added, and changed ones are corrected.
 
     Args:
         project: The project.
-        source: Whatever :meth:`Qrels.of` reads (a file with its format as an :class:`InFormat`,
-            where name and first line mislead). With `columns` or a column of judges (``judge``,
-            ``rater``, ``annotator``, ``worker``, ...) a file of CSV, TSV or JSON lines.
-        judge: The name of the judge, where the file has no column of judges.
+        source: Anything that :meth:`Qrels.of` takes (an :class:`InFormat` sets the format of a
+            file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
+            ``worker``, ...), a CSV, TSV, or JSON lines file.
+        judge: The name of the judge, if the file has no column of judges.
         kind: Who judged: ``person``, ``model`` or ``application``.
-        preferences: Whether the source holds preferences (:meth:`PreferenceQrels.of`).
+        preferences: Whether the source contains preferences (:meth:`PreferenceQrels.of`).
         columns: Names of columns: of ``query``, ``document``, ``grade``; or of ``query``,
             ``left``, ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or
-            ``none``); and perhaps of ``judge`` and ``comment``.
+            ``none``); and optionally of ``judge`` and ``comment``.
         several: Whether a pair that occurs several times was judged by different people, whom the
             file does not name. The first judgment of a pair is by ``JUDGE 1``, the next by
             ``JUDGE 2``.
@@ -216,7 +214,7 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
         return None
     if (form or format_of(os.fspath(source))) not in {"csv", "tsv", "jsonl"}:
         return None
-    header = next(_cells(source), (0, {}))[1]
+    header = next(row_cells(source), (0, {}))[1]
     words = {column_word(each): each for each in reversed(list(header))}
     found = columns_of(header, JUDGMENTS)
     judge = next((words[word] for word in _JUDGES if word in words), None)
@@ -227,20 +225,6 @@ def _columns_of_judges(source: Any) -> dict[str, str] | None:
 
 def _is_file(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and Path(source).is_file()
-
-
-def _cells(source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The cells of each row by column, with the line of each."""
-    name = source_name(source)
-    with opened(source) as stream:
-        lines = numbered_lines(stream, name)
-        first = next(((at, line) for at, line in lines if is_content(line)), (0, b""))
-        everything = itertools.chain([first] if first[0] else [], lines)
-        if first[1].lstrip().startswith(b"{"):
-            yield from objects(everything, name)
-            return
-        by = "\t" if first[1].count(b"\t") > first[1].count(b",") else ","
-        yield from named_cells(everything, name, by, key=str)
 
 
 def _named_rows(
@@ -261,7 +245,7 @@ def _named_rows(
             "columns can be named for a file only", where=_name_of(source),
             fix="write CSV or JSON lines first",
         )  # fmt: skip
-    for line, cells in _cells(source):
+    for line, cells in row_cells(source):
         absent = [name for name in columns.values() if name not in cells]
         if absent:
             raise FormatError(

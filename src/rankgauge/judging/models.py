@@ -45,7 +45,7 @@ _TASKS = {
 
 @dataclass(frozen=True, slots=True)
 class ModelRanking:
-    """Documents in the order in which a language model put them.
+    """Documents as ranked by a language model.
 
     Attributes:
         ranked: The identifiers of the documents of each question, the best first.
@@ -66,8 +66,8 @@ def rank_documents(
     """Rank the candidates of each question with a language model.
 
     The model ranks 20 documents at once, in windows that slide by 10 from the end of the list to
-    its beginning (Sun et al. 2023, https://arxiv.org/abs/2304.09542). Numbers that a reply leaves
-    out keep their order behind the others. It sees up to 2,000 characters of each document.
+    its beginning (Sun et al. 2023, https://arxiv.org/abs/2304.09542). Documents that a reply omits
+    follow the others in their old order. It sees up to 2,000 characters of each document.
 
     Args:
         model: The model.
@@ -197,11 +197,11 @@ def ask_model(
 ) -> ModelJudging:
     """Give a language model the tasks that people have answered, and store its choices.
 
-    It sees the same documents, the same fields and the latest guideline, in a random order of its
-    own. Its judgments have the status ``model``: they are compared with those of people, count in
-    no number, and take nobody's task. A failed call is a missing judgment; asked again, only what
-    is missing is sent. Choices are stored after every 40 calls; a cache of the model keeps replies
-    in between.
+    It sees the same fields of the same documents, in another random order, and the latest
+    guideline. Its judgments have the status ``model``: they are compared with those of people, but
+    do not count in relevance, and replace no task. A failed call is a missing judgment; repeat the
+    call to request only missing judgments. Choices are stored after every 40 calls; a cache of the
+    model keeps replies in between.
 
     Args:
         project: The project.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
 
 from rankgauge.comparison.differences import paired_differences
 from rankgauge.core.arguments import integer, number
@@ -26,12 +25,12 @@ _USUAL = (20, 100)  # questions for a first look, and the usual target
 class JudgingPlan(Result):
     """How many questions and judgments are needed.
 
-    Made by :func:`plan_judging`.
+    Returned by :func:`plan_judging`.
 
     Attributes:
         difference: The difference of means to detect.
         sd: Standard deviation of the differences of two systems over the questions.
-        power: How often the difference is detected.
+        power: The probability of detecting the difference.
         alpha: Level of the test.
         questions: The number of questions needed.
         documents: Candidates of each question.
@@ -42,6 +41,8 @@ class JudgingPlan(Result):
         agreement: Half of the width of the interval of alpha that is wanted.
         hours: Hours of work, by the seconds that a task takes.
     """
+
+    _attributes = "*"
 
     difference: float
     sd: float
@@ -91,9 +92,6 @@ class JudgingPlan(Result):
             f"difference of {self.difference:g} with {self.power:.0%} power"
         )
 
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
-
     def _notes(self) -> Iterator[str]:
         if self.overlap < self.overlap_needed:
             yield f"too few sets are judged by several people ({self.overlap:,}): raise `overlap`"
@@ -119,10 +117,10 @@ def plan_judging(
 ) -> JudgingPlan:
     """Compute how many questions and judgments are needed to compare systems.
 
-    Questions: those with which the paired t test finds the difference
-    (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown, and
-    repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, if none is chosen in
-    40% of the tasks.
+    Questions: the number needed for the paired t test to detect the difference
+    (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown, plus
+    repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, if none is chosen in 40%
+    of the tasks.
 
     Args:
         difference: The difference of means to detect, such as 0.05 of nDCG@10.
@@ -131,7 +129,7 @@ def plan_judging(
         evaluations: Of different runs for the same queries.
         documents: Candidates of each question.
         settings: The settings of the project; defaults if None.
-        power: How often the difference is detected.
+        power: The probability of detecting the difference.
         alpha: Level of the test.
         agreement: Wanted half-width of the 95% interval of alpha.
         seconds: Seconds of one task.

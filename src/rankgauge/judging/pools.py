@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import random as randomness
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from rankgauge.core.arguments import integer
@@ -19,13 +21,14 @@ from rankgauge.data import Run, cut
 from rankgauge.data.id_spelling import matches, named, way_of
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.judging.events import Candidate, Document, Question, Source
+from rankgauge.judging.events import Candidate, Document, Question, Settings, Source
 from rankgauge.judging.models import ModelRanking, rank_documents
 from rankgauge.judging.project import JudgingProject
-from rankgauge.judging.questions import advice
+from rankgauge.judging.questions import advice, load_questions
 from rankgauge.llm import ChatModel
 from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
+from rankgauge.sample import sample_path
 
 _DEEPER = 3  # times k: how many documents of each ranking a language model ranks
 _AT_ONCE = 64  # questions that a retriever is asked at once
@@ -75,9 +78,11 @@ class PoolReport(Result):
             any.
         sources: The contribution of each source, including earlier calls.
         missing: Documents of rankings that the collection lacks; they are not in the pool.
-        drawn: Questions for which random documents were drawn before, so that none were drawn now.
+        drawn: Questions for which random documents had been drawn before.
         ranking: What the language model ranked and could not rank; None without a model.
     """
+
+    _attributes = "*"
 
     k: int
     questions: int
@@ -136,9 +141,6 @@ class PoolReport(Result):
         pooled = many(self.questions - len(self.empty), "question")
         return f"{many(self.new, 'new document')} to judge; {self.documents} in all for {pooled}"
 
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def pool_warning(kinds: Iterable[str]) -> str:
     """Return the note on pools made with the help of a language model; else empty.
@@ -177,11 +179,11 @@ def build_pool(
 ) -> PoolReport:
     """Add candidates to each question: the union of the top k of runs and searches.
 
-    Documents that a question names as answers are candidates, too. A language model ranks the top
-    3k of all runs and searches, and its top k are candidates: it decides only what is shown.
-    Random documents are drawn without replacement from those outside the pool of their question,
-    each with the recorded probability n / (documents outside): they estimate what the pool misses.
-    They are drawn once for each question. The same call again adds nothing.
+    Documents that a question names as answers are also candidates. A language model, if given,
+    ranks the top 3k of all runs and searches, and its top k are candidates. Random documents are
+    drawn once for each question, without replacement from outside the pool, with the recorded
+    probability n / (documents outside): they estimate the relevant documents that the pool misses.
+    Repeating the call adds nothing.
 
     Args:
         project: The project, which has questions.
@@ -463,3 +465,29 @@ def _report(
         missing=missing,
         drawn=drawn,
     )
+
+
+def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
+    """Create a project on the bundled sample, or open it if the file is there already.
+
+    It has the 30 questions of the sample; their candidates are the first five documents of both
+    runs and a random document outside of them.
+
+    Args:
+        where: The file.
+
+    Raises:
+        InputError: If the file is no judging project.
+
+    Example:
+        >>> import tempfile
+        >>> len(demo_project(tempfile.mkdtemp() + "/demo.db").questions)
+        30
+    """
+    if Path(where).exists():
+        return JudgingProject(where)
+    project = JudgingProject.create(where, Settings(title="Library help center"), author="demo")
+    project.add_questions(load_questions(sample_path("queries.jsonl"), author="sample"))
+    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
+    build_pool(project, sample_path("corpus.jsonl"), runs, k=5, random=1)
+    return project

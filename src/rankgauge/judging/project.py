@@ -46,7 +46,7 @@ _MOST_NAME = 100  # characters of the name of a judge
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a judge sees: a presentation with its texts. It has no rank, score or source."""
+    """A task as a judge sees it: a presentation with its texts, without rank, score, and source."""
 
     presentation: Presentation
     question: Question
@@ -58,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a judge and the project are.
+    """Progress of a judge and of the project.
 
     Attributes:
         own: Tasks that this judge finished.
@@ -81,7 +81,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class QuestionProgress:
-    """How far a question is.
+    """Progress of a question.
 
     Attributes:
         question: The question.
@@ -99,9 +99,9 @@ class QuestionProgress:
 class JudgingProject(JudgingStore):
     """A judging project: a file of SQLite, or a database of PostgreSQL by URL.
 
-    Experts see a question and two or three documents and choose the best, or none. Everything they
-    see and choose is an event that is never changed; relevance is computed from the events. Needs
-    the extra ``judging`` (SQLAlchemy and Alembic).
+    Experts see a question and two or three documents and choose the best, or none. Presentations
+    and choices are stored as events that never change; relevance is computed from them. Needs the
+    extra ``judging`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -150,7 +150,7 @@ class JudgingProject(JudgingStore):
 
         Args:
             where: As for the constructor.
-            settings: How to judge; the best of three documents if None.
+            settings: The settings; the best of three documents if None.
             guideline: Its text in Markdown; the shipped one of the mode if None.
             author: Who created it.
 
@@ -362,7 +362,7 @@ class JudgingProject(JudgingStore):
             return dict(state.judges)
 
     def revoke(self, judge: str) -> None:
-        """End the access of a judge. What this judge chose is kept."""
+        """End the access of a judge, whose choices are kept."""
         with self.writing() as stored:
             stored.add_judge(replace(self._known_judge(stored, judge), revoked=True))
             stored.end_sessions(judge)
@@ -381,9 +381,9 @@ class JudgingProject(JudgingStore):
     def next_task(self, judge: str, *, now: datetime | None = None) -> Task | None:
         """Return the open task of a judge, or reserve the next one; None if nothing is left.
 
-        Asked again it returns the same task until a choice is recorded or the lease ends. Several
-        processes may ask at once: no set of documents is given to more people than the settings
-        say, because the task is reserved in the only transaction that writes.
+        It returns the same task until a choice is recorded or the lease ends. Several processes may
+        call it at once: no set of documents is given to more people than the settings allow,
+        because tasks are reserved in a write transaction.
 
         Raises:
             InputError: If there is no such judge, or the access has ended.
@@ -422,11 +422,12 @@ class JudgingProject(JudgingStore):
     def record(self, choice: Choice) -> bool:
         """Store a choice; return whether it is new.
 
-        A choice that is stored already is not stored again, so that it may be sent twice. One that
-        comes after the lease ended is stored, too: the work was done.
+        A choice that is stored already is not stored again, so it may be sent twice. A choice that
+        arrives after the lease has ended is also stored.
 
         Raises:
-            InputError: If the task is unknown or somebody else's, or the choice is not possible.
+            InputError: If the task is unknown or belongs to somebody else, or the choice is not
+                valid.
         """
         with self._current(write=True) as (stored, state):
             shown = self._own(state, choice.presentation, choice.judge)
@@ -453,7 +454,7 @@ class JudgingProject(JudgingStore):
             return last
 
     def progress(self, judge: str) -> Progress:
-        """Return how far a judge and the project are."""
+        """Return the progress of a judge and of the project."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
             own = state.done[judge]
@@ -490,7 +491,7 @@ class JudgingProject(JudgingStore):
             return state.judgments(state.presentations.values(), datetime.now(UTC))
 
     def question_progress(self) -> list[QuestionProgress]:
-        """Return how far each question is, in the order in which they were added."""
+        """Return the progress of each question, in the order in which they were added."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
             found = []

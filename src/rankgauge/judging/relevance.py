@@ -75,7 +75,7 @@ class DocumentRelevance:
 class Relevance(Result):
     """Relevance of the documents of each question, by share and by fit.
 
-    Made by :func:`measure_relevance`.
+    Returned by :func:`measure_relevance`.
 
     Attributes:
         documents: By question; within it by share, then times shown, then identifier. Documents
@@ -89,6 +89,8 @@ class Relevance(Result):
         level: Confidence of the intervals.
         warning: Warning about the pool; see :func:`pool_warning`.
     """
+
+    _attributes = "documents resolved counted excluded none_rates level warning"
 
     documents: tuple[DocumentRelevance, ...]
     resolved: Mapping[str, bool]
@@ -171,15 +173,10 @@ class Relevance(Result):
 
     def _data(self) -> dict[str, Any]:
         return {
-            "documents": [asdict(each) for each in self.documents],
-            "resolved": dict(self.resolved),
-            "counted": self.counted,
-            "excluded": dict(self.excluded),
+            **super()._data(),
             "none_rates": [
                 asdict(each) | {"consistent": each.consistent} for each in self.none_rates
             ],
-            "level": self.level,
-            "warning": self.warning,
         }
 
     def _notes(self, more: int) -> Iterable[str]:
@@ -226,7 +223,7 @@ def measure_relevance(
         judgments: Of a project: :meth:`JudgingProject.judgments`.
         pools: The documents of each question; those that were shown, if None.
         level: Confidence of the intervals.
-        warning: What has to be said of the pool; see :func:`pool_warning`.
+        warning: Warning about the pool; see :func:`pool_warning`.
 
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation

@@ -21,7 +21,7 @@ _UNSURE, _VIEWS = (0.05, 0.95), 2
 
 @dataclass(frozen=True, slots=True)
 class QuestionState:
-    """What is known of one question when the next task is chosen.
+    """State of a question when the next task is chosen.
 
     Attributes:
         documents: The pool.
@@ -88,8 +88,8 @@ def next_documents(
     that are being made count as expected. A set is never shown to the same judge twice.
 
     Args:
-        state: What is known of the question.
-        shown: How many documents a task shows.
+        state: The state of the question.
+        shown: Number of documents a task shows.
         views: How often each document is shown before tasks are chosen by expected information.
         at_random: Whether to draw the documents at random: for an audit of the model, and overlap.
         rng: The source of all random draws.

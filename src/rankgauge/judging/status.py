@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
@@ -20,7 +19,7 @@ _JUDGES = 4  # that are listed, if there are more
 
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
-    """What one judge has done.
+    """Work of one judge.
 
     Attributes:
         id: The identifier.
@@ -43,7 +42,7 @@ class JudgeStatus:
 
 @dataclass(frozen=True)
 class ProjectStatus(Result):
-    """How far a judging project is.
+    """Status of a judging project.
 
     Attributes:
         where: The project.
@@ -58,10 +57,12 @@ class ProjectStatus(Result):
         complete: Questions with candidates and no tasks left: resolved, or at their budget.
         statuses: The number of presentations by the status of their judgment.
         seconds: The median time of a person for a task; None if no time is known.
-        judges: What each judge has done.
-        next_step: What to do next.
+        judges: The work of each judge.
+        next_step: The next step.
         warning: That a language model chose some of the documents, if so.
     """
+
+    _attributes = "*"
 
     where: str
     title: str
@@ -133,12 +134,9 @@ class ProjectStatus(Result):
             yield self.warning
         yield f"Next: {self.next_step}"
 
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def project_status(project: JudgingProject) -> ProjectStatus:
-    """Return how far a project is.
+    """Return the status of a project.
 
     Example:
         >>> import tempfile

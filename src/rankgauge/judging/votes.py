@@ -11,10 +11,8 @@ from typing import Any
 
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import DELIMITERS, named_cells
-from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
-from rankgauge.formats.registry import format_of
+from rankgauge.formats.lines import Source, source_name
+from rankgauge.formats.named_rows import row_cells
 from rankgauge.judging.answers import CHANGES, Answer
 from rankgauge.judging.events import Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
@@ -136,6 +134,8 @@ class VoteReport(Result):
         [('d1', 1, 1), ('d2', 0, 1)]
     """
 
+    _attributes = "pairs sides credits credited uncredited"
+
     pairs: tuple[PairVotes, ...]
     sides: tuple[SideVotes, ...]
     credits: tuple[DocumentCredit, ...]
@@ -177,14 +177,7 @@ class VoteReport(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        return {
-            "pairs": [asdict(each) for each in self.pairs],
-            "sides": [asdict(each) for each in self.sides],
-            "credits": [asdict(each) for each in self.credits],
-            "credited": self.credited,
-            "uncredited": dict(self.uncredited),
-            "notes": list(self._notes(0)),
-        }
+        return super()._data() | {"notes": list(self._notes(0))}
 
     def summary(self) -> str:
         """Return the number of votes and the first pair of systems whose interval excludes 0.5."""
@@ -337,7 +330,7 @@ def read_answers(source: Source) -> list[Answer]:
         FormatError: If a line is not an answer.
     """
     name, found = source_name(source), []
-    for number, row in _records(source):
+    for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
         sources = row.get("sources") or ()
         if isinstance(sources, str):
             sources = tuple(part.strip() for part in sources.split(";") if part.strip())
@@ -364,7 +357,7 @@ def read_votes(source: Source) -> list[VoteRow]:
         FormatError: If a line is not a vote.
     """
     name, found = source_name(source), []
-    for number, row in _records(source):
+    for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
         values = {key: str(row.get(key) or "").strip() for key in VoteRow.__slots__[:-1]}
         _needed(values, ("question", "left", "right", "winner"), name, number)
         values["winner"] = values["winner"].lower()
@@ -489,15 +482,3 @@ def _needed(values: Mapping[str, Any], names: Iterable[str], path: str, line: in
             line=line,
             fix=f"give {', '.join(names)} in every line",
         )
-
-
-def _records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row with its line, its cells by the names of their columns."""
-    name = source_name(source)
-    form = format_of(name)
-    with opened(source) as stream:
-        lines = numbered_lines(stream, name)
-        if form not in DELIMITERS:
-            yield from objects(lines, name)
-            return
-        yield from named_cells(lines, name, DELIMITERS[form], key=lambda cell: cell.strip().lower())

@@ -41,33 +41,33 @@ Wait = Callable[[float], None]
 
 
 class ChatModel:
-    """A language model behind an endpoint that follows the protocol of OpenAI.
+    """A language model behind an OpenAI-compatible endpoint.
 
     It can be used from several threads at once. Its settings do not change.
 
     Args:
         url: The URL without ``/chat/completions``: ``http://localhost:8000/v1``.
         model: The name of the model.
-        key_env: The environment variable that holds the key.
-        key_header: The header it is sent in.
-        headers: Sent with every request.
-        temperature: Sent unless it is None. Where the server refuses it, replies say so.
-        seed: The same; the number of the sample is added.
-        max_tokens: The limit of a response, reasoning included. Sent as
-            ``max_completion_tokens`` where the server wants that.
+        key_env: The environment variable with the key.
+        key_header: The header of the key.
+        headers: Headers of every request.
+        temperature: The temperature; None to omit it. If the server rejects it, replies report it.
+        seed: The same for the seed, to which the number of the sample is added.
+        max_tokens: The limit of a response, including reasoning; sent as ``max_completion_tokens``
+            if the server requires that.
         parameters: Further parameters, such as ``{"reasoning_effort": "low"}``.
-        timeout: Seconds that a response may take in all.
-        retries: How often a call is repeated where the server is busy or cannot be reached.
-        repairs: How often the model is asked to correct a reply that is not valid by the schema.
-        concurrency: How many calls may be under way at once.
+        timeout: Maximum seconds per response.
+        retries: Number of retries if the server is busy or cannot be reached.
+        repairs: How often the model is asked to correct a reply that violates the schema.
+        concurrency: Maximum number of concurrent calls.
         requests_per_minute: Limit of calls in any 60 seconds.
         tokens_per_minute: Limit of tokens in any 60 seconds, estimated before a call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
-        max_cost: No call is made that could cost more than what is left of this. A call is
-            estimated from the length of its messages, and `max_tokens` or the longest response
-            so far. Calls that end without a response are not counted.
-        cache: A file that keeps replies, made if there is none; only its owner may read it.
+        max_cost: No call is made that could exceed the remaining budget. A call is estimated from
+            the length of its messages, and `max_tokens` or the longest response so far. Calls that
+            end without a response are not counted.
+        cache: A file that stores replies, created if missing; only its owner can read it.
 
     Raises:
         MissingExtra: If httpx is not installed.
@@ -141,7 +141,7 @@ class ChatModel:
         return f"<ChatModel {self._model} at {self._endpoint.shown}>"
 
     def usage(self) -> Usage:
-        """What all calls so far have used."""
+        """The usage of all calls so far."""
         return self._meter.usage()
 
     def close(self) -> None:
@@ -161,8 +161,8 @@ class ChatModel:
         Args:
             messages: A text, or messages with ``role`` and ``content``.
             schema: The JSON schema of the reply; see ``ChatRequest``.
-            sample: Another number asks again for the same messages.
-            refresh: Ask the model even if the cache has the reply, and replace it.
+            sample: With another number, the same messages are sent again.
+            refresh: Send the request even if the cache has the reply, and replace it.
 
         Raises:
             ModelError: If there is no reply, or none that is valid.
@@ -198,7 +198,7 @@ class ChatModel:
 
         Args:
             requests: Requests, or messages of requests without a schema.
-            refresh: Ask the model even if the cache has the reply, and replace it.
+            refresh: Send the request even if the cache has the reply, and replace it.
             progress: Called with each result, as it comes.
 
         Raises:
@@ -222,7 +222,7 @@ class ChatModel:
 
         Args:
             requests: Requests, or messages of requests without a schema.
-            refresh: Ask the model even if the cache has the reply, and replace it.
+            refresh: Send the request even if the cache has the reply, and replace it.
             max_cost: Limit of the cost of these requests, besides that of the model.
 
         Raises:
@@ -257,7 +257,7 @@ class ChatModel:
     def estimate(self, requests: Iterable[ChatRequest], output_tokens: Iterable[int]) -> Usage:
         """Return the calls, tokens and cost of requests, estimated before anything is sent.
 
-        Requests that the cache has cost nothing. Retries and repairs are not foreseen.
+        Cached requests cost nothing. Retries and repairs are not included.
 
         Args:
             requests: The requests.

@@ -29,7 +29,7 @@ class ModelEndpoint:
         key_header: The header it is sent in.
         headers: Sent with every request.
         timeout: Seconds that a response may take in all.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if omitted.
 
     Raises:
         MissingExtra: If httpx is not installed.
@@ -128,18 +128,18 @@ class EmbeddingEndpoint(ModelEndpoint):
         self._identity = {name: self.settings.get(name) for name in parts}
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A row for each text; asked again, with longer and longer waits, if the server is busy.
+        """Return a row for each text; retried with increasing waits if the server is busy.
 
         Raises:
-            EndpointError: If the server does not answer, or not with a vector for each text.
+            EndpointError: If there is no response, or not a vector for each text.
         """
         return self._rows(texts, self._document_prompt, attempts=_ATTEMPTS)
 
     def encode_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A row for each text; several are sent again as documents are, a single one is not.
+        """Return a row for each text; a single query is not retried.
 
         Raises:
-            EndpointError: If the server does not answer, or not with a vector for each text.
+            EndpointError: If there is no response, or not a vector for each text.
         """
         return self._rows(texts, self._query_prompt, attempts=_ATTEMPTS if len(texts) > 1 else 1)
 

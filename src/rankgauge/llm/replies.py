@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -24,7 +25,7 @@ class Usage:
         output_tokens: Tokens of the responses, reasoning included.
         estimated: Calls whose tokens the server did not report; they are estimated.
         seconds: Time of the calls, summed over concurrent ones.
-        cost: Price of the tokens; None without prices. Discounts are not known.
+        cost: Price of the tokens, without discounts; None without prices.
 
     Example:
         >>> print(Usage(calls=2, cached=1, input_tokens=900, output_tokens=80, cost=0.0042))
@@ -76,8 +77,8 @@ class ChatRequest:
     Attributes:
         messages: A text (one message of the user), or messages with ``role`` and ``content``.
         schema: The JSON schema of the reply, an object without ``$ref``; None for plain text.
-        sample: Another number asks again for the same messages: the cache distinguishes samples,
-            and the number is added to the seed.
+        sample: With another number, the same messages are sent again: the cache distinguishes
+            samples, and the number is added to the seed.
 
     Raises:
         InputError: If these are no messages, or no schema of an object.
@@ -131,10 +132,10 @@ class Reply:
         text: What the model wrote, without its reasoning.
         data: The object in it, valid by the schema; None without a schema.
         model: The name of the model that the server reports.
-        usage: What the reply cost, repairs included; nothing if it came from the cache.
+        usage: The usage of the reply, including repairs; nothing if it came from the cache.
         cached: Whether it came from the cache.
         repairs: How often the model was asked to correct an invalid reply.
-        not_applied: What was requested and the server refuses: ``temperature``, ``seed``,
+        not_applied: Parameters that the server rejected: ``temperature``, ``seed``,
             ``json_schema``, ``json_object``.
     """
 
@@ -157,7 +158,7 @@ class ModelError(RankgaugeError):
             exceed ``max_cost``), or ``skipped`` (not sent, since the server or the cache failed).
         status: The HTTP status, if a response had one that is an error.
         text: What the model wrote, if anything.
-        usage: What the calls cost although the reply is missing.
+        usage: The usage of the calls, although the reply is missing.
     """
 
     def __init__(
@@ -175,3 +176,38 @@ class ModelError(RankgaugeError):
         self.status = status
         self.text = text
         self.usage = Usage(failed=1)
+
+
+def prompt_version(name: str, text: str) -> str:
+    """Return the name of a prompt and the hash of its text.
+
+    Example:
+        >>> prompt_version("question", "Write a question.")
+        'question-52c4478a'
+    """
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def fenced_messages(prompt: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
+    """Return the messages of a prompt and the texts that it is about, each between two marks.
+
+    The first text decides the mark, one that none of them has: no text can end its own data.
+
+    Args:
+        prompt: The message of the system; ``{mark}`` is replaced.
+        parts: The texts by title.
+        last: What follows the texts.
+    """
+    texts = "\n".join(parts.values()).casefold()
+    mark = next(iter(parts.values()))
+    while True:
+        mark = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        if mark not in texts:
+            break
+    fenced = [
+        f"{title}:\n<<<DATA {mark}>>>\n{text}\n<<<END {mark}>>>" for title, text in parts.items()
+    ]
+    return [
+        {"role": "system", "content": prompt.replace("{mark}", mark)},
+        {"role": "user", "content": "\n\n".join([*fenced, last])},
+    ]

@@ -10,219 +10,113 @@ from __future__ import annotations
 
 from rankgauge.measures.declaration import Declaration, register
 
-_LIKE = {"like": None}
+# Each measure from verdicts, with its definition.
+_VERDICTS = {
+    "ContextRelevance": "Contexts that are relevant to the question / contexts. Undefined without "
+    "contexts.",
+    "ContextPrecision": "Contexts that support a claim of the reference / contexts. Undefined "
+    "without contexts or without a reference. Ru et al. 2024 (RAGChecker).",
+    "ContextAP": "Average precision of the contexts, where those that support a claim of the "
+    "reference are relevant: the mean, over the ranks r of relevant contexts, of the share of "
+    "relevant contexts among the first r; 0 without any. With `like=ragas`, 1e-10 is added to the "
+    "denominator.",
+    "ContextRecall": "Claims of the reference that some context supports / claims of the "
+    "reference. With `like=ragas` or `like=deepeval` the denominator counts only claims that have "
+    "a verdict.",
+    "Faithfulness": "Groundedness: claims of the answer that some context supports / claims of "
+    "the answer. Without contexts no claim is supported. With `like=ragas` the denominator counts "
+    "only claims that have a verdict; with `like=deepeval` only contradicted claims count "
+    "against, and an answer without claims is 1; with `like=ragchecker` an answer without claims "
+    "is 0.",
+    "Contradicted": "Claims of the answer that a context contradicts and none supports / claims "
+    "of the answer. One of two parts of the hallucination rate.",
+    "NotStated": "Claims of the answer that no context supports or contradicts / claims of the "
+    "answer. The other part of the hallucination rate.",
+    "AnswerRelevance": "Claims of the answer that address the question / claims of the answer.",
+    "Completeness": "Claims of the reference that the answer supports / claims of the reference; "
+    "0 without an answer.",
+    "AnswerPrecision": "Claims of the answer that the reference supports / claims of the answer.",
+    "AnswerCorrectness": "The harmonic mean of `Completeness` and `AnswerPrecision`; 0 without an "
+    "answer and for an answer without claims, such as \"I don't know\".",
+    "NoiseFromUseful": "Noise sensitivity: claims of the answer that the reference does not "
+    "support and a context does that also supports a claim of the reference / claims of the "
+    "answer. Ru et al. 2024.",
+    "NoiseFromOthers": "Noise sensitivity: claims of the answer that the reference does not "
+    "support and that only contexts support that support no claim of the reference / claims of "
+    "the answer. Ru et al. 2024.",
+    "ContextUtilization": "Claims of the reference that a context and the answer support / claims "
+    "of the reference that a context supports. Undefined where the contexts support none. Ru et "
+    "al. 2024.",
+    "SelfKnowledge": "Claims of the answer that the reference supports and no context does / "
+    "claims of the answer. Ru et al. 2024.",
+    "Hallucination": "Claims of the answer that neither a context nor the reference supports / "
+    "claims of the answer: hallucination as RAGChecker computes it. Ru et al. 2024.",
+    "CitationPrecision": "Citations whose context supports the sentence that cites it / "
+    "citations. A citation of a context that does not exist counts against. Undefined without "
+    "citations.",
+    "CitationRecall": "Claims of the answer that a cited context supports / claims of the answer.",
+    "Nuggets": "The mean over all nuggets of 1 (the answer supports it), 0.5 (partly) or 0. "
+    "Pradeep et al. 2024 (AutoNuggetizer).",
+    "StrictNuggets": "Nuggets that the answer supports / nuggets; partly counts 0.",
+    "VitalNuggets": "`Nuggets` over the vital nuggets only.",
+    "StrictVitalNuggets": "`StrictNuggets` over the vital nuggets only.",
+    "Abstention": "Whether the system abstains: the mean is the rate of \"I don't know\".",
+    "WrongAbstention": "Whether the system abstains although the question can be answered; "
+    "undefined for others.",
+    "RightAbstention": "Whether the system abstains where the collection cannot answer; undefined "
+    "for others.",
+}  # fmt: skip
+_LIKE = {"ContextAP", "ContextRecall", "Faithfulness"}  # have the parameter `like`
+# Of these, lower is better.
+_LOWER = {
+    "Contradicted", "NotStated", "NoiseFromUseful", "NoiseFromOthers", "Hallucination",
+    "Abstention", "WrongAbstention",
+}  # fmt: skip
+# Each measure from the texts of answers.
+_TEXTS = {
+    "ExactMatch": "Whether the answer is a reference answer, but for blanks around it; 0 without "
+    "an answer.",
+    "NormalizedMatch": "Whether the answer is a reference answer in lower case, without "
+    "punctuation, articles and repeated blanks; 0 without an answer. Rajpurkar et al. 2016 "
+    "(SQuAD).",
+    "TokenF1": "The harmonic mean of the shares of common words in the answer and in the "
+    "reference, normalized as by `NormalizedMatch`; of several references the best; 0 without an "
+    "answer. Characters of Chinese and Japanese are words. Rajpurkar et al. 2016 (SQuAD).",
+    "RougeL": "The harmonic mean of the shares of the longest common subsequence in the words of "
+    "answer and reference, in lower case and unstemmed; of several references the best; 0 without "
+    "an answer. Lin 2004 (ROUGE-L, F).",
+    "KPrecision": "Words of the answer that occur in the contexts, normalized as by `TokenF1` / "
+    "words of the answer. A lexical form of `Faithfulness`. Adlakha et al. 2024.",
+    "QuotePrecision": "Quotations of three words or more in the answer that occur in a context, "
+    "but for case and punctuation / quotations. Undefined without quotations.",
+    "ContextIdPrecision": "Distinct contexts that are known to answer the question / distinct "
+    "contexts, by identifier.",
+    "ContextIdRecall": "Known contexts that were given to the model / contexts known to answer "
+    "the question, by identifier; 0 without contexts.",
+    "AnswerSimilarity": "The cosine of the embeddings of answer and reference; of several "
+    "references the best. Needs an encoder. A wrong answer in the words of the reference has a "
+    "high value.",
+    "QuestionSimilarity": "The cosine of the embeddings of answer and question. Needs an encoder.",
+    "ContextSimilarity": "The mean over the contexts of the cosine of the embeddings of context "
+    "and question. Needs an encoder.",
+}  # fmt: skip
+_COSINES = {"AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity"}  # from -1
 
-
-def _declare(name: str, doc: str, *, like: bool = False, lower: bool = False) -> None:
+for _name, _doc in _VERDICTS.items():
     register(
         Declaration(
-            name,
-            doc,
-            _LIKE if like else {},
-            better="lower" if lower else "higher",
-            undefined="skip",
-            reads="verdicts",
+            _name, _doc, {"like": None} if _name in _LIKE else {}, undefined="skip",
+            better="lower" if _name in _LOWER else "higher", reads="verdicts",
         )
-    )
-
-
-_declare(
-    "ContextRelevance",
-    "Contexts that are relevant to the question / contexts. Undefined without contexts.",
-)
-_declare(
-    "ContextPrecision",
-    "Contexts that support a claim of the reference / contexts. Undefined without contexts or "
-    "without a reference. Ru et al. 2024 (RAGChecker).",
-)
-_declare(
-    "ContextAP",
-    "Average precision of the contexts, where those that support a claim of the reference are "
-    "relevant: the mean, over the ranks r of relevant contexts, of the share of relevant contexts "
-    "among the first r; 0 without any. With `like=ragas`, 1e-10 is added to the denominator.",
-    like=True,
-)
-_declare(
-    "ContextRecall",
-    "Claims of the reference that some context supports / claims of the reference. With "
-    "`like=ragas` or `like=deepeval` the denominator counts only claims that have a verdict.",
-    like=True,
-)
-_declare(
-    "Faithfulness",
-    "Groundedness: claims of the answer that some context supports / claims of the answer. "
-    "Without contexts no claim is supported. With `like=ragas` the denominator counts only claims "
-    "that have a verdict; with `like=deepeval` only contradicted claims count against, and an "
-    "answer without claims is 1; with `like=ragchecker` an answer without claims is 0.",
-    like=True,
-)
-_declare(
-    "Contradicted",
-    "Claims of the answer that a context contradicts and none supports / claims of the answer. "
-    "One of two parts of the hallucination rate.",
-    lower=True,
-)
-_declare(
-    "NotStated",
-    "Claims of the answer that no context supports or contradicts / claims of the answer. The "
-    "other part of the hallucination rate.",
-    lower=True,
-)
-_declare(
-    "AnswerRelevance",
-    "Claims of the answer that address the question / claims of the answer.",
-)
-_declare(
-    "Completeness",
-    "Claims of the reference that the answer supports / claims of the reference; 0 without an "
-    "answer.",
-)
-_declare(
-    "AnswerPrecision",
-    "Claims of the answer that the reference supports / claims of the answer.",
-)
-_declare(
-    "AnswerCorrectness",
-    "The harmonic mean of `Completeness` and `AnswerPrecision`; 0 without an answer and for an "
-    'answer without claims, such as "I don\'t know".',
-)
-_declare(
-    "NoiseFromUseful",
-    "Noise sensitivity: claims of the answer that the reference does not support and a context "
-    "does that also supports a claim of the reference / claims of the answer. Ru et al. 2024.",
-    lower=True,
-)
-_declare(
-    "NoiseFromOthers",
-    "Noise sensitivity: claims of the answer that the reference does not support and that only "
-    "contexts support that support no claim of the reference / claims of the answer. Ru et al. "
-    "2024.",
-    lower=True,
-)
-_declare(
-    "ContextUtilization",
-    "Claims of the reference that a context and the answer support / claims of the reference that "
-    "a context supports. Undefined where the contexts support none. Ru et al. 2024.",
-)
-_declare(
-    "SelfKnowledge",
-    "Claims of the answer that the reference supports and no context does / claims of the answer. "
-    "Ru et al. 2024.",
-)
-_declare(
-    "Hallucination",
-    "Claims of the answer that neither a context nor the reference supports / claims of the "
-    "answer: hallucination as RAGChecker computes it. Ru et al. 2024.",
-    lower=True,
-)
-_declare(
-    "CitationPrecision",
-    "Citations whose context supports the sentence that cites it / citations. A citation of a "
-    "context that does not exist counts against. Undefined without citations.",
-)
-_declare(
-    "CitationRecall",
-    "Claims of the answer that a cited context supports / claims of the answer.",
-)
-_declare(
-    "Nuggets",
-    "The mean over all nuggets of 1 (the answer supports it), 0.5 (partly) or 0. Pradeep et al. "
-    "2024 (AutoNuggetizer).",
-)
-_declare("StrictNuggets", "Nuggets that the answer supports / nuggets; partly counts 0.")
-_declare("VitalNuggets", "`Nuggets` over the vital nuggets only.")
-_declare("StrictVitalNuggets", "`StrictNuggets` over the vital nuggets only.")
-_declare("Abstention", "Whether the system abstains: the mean is the rate of \"I don't know\".",
-         lower=True)  # fmt: skip
-_declare(
-    "WrongAbstention",
-    "Whether the system abstains although the question can be answered; undefined for others.",
-    lower=True,
-)
-_declare(
-    "RightAbstention",
-    "Whether the system abstains where the collection cannot answer; undefined for others.",
-)
+    )  # fmt: skip
 register(
     Declaration(
         "Criterion",
         "Whether the answer meets a criterion of the user, by its name: `Criterion(name=polite)`. "
         "Undefined without an answer.",
-        {},
-        required=("name",),
-        undefined="skip",
-        reads="verdicts",
+        {}, required=("name",), undefined="skip", reads="verdicts",
     )
-)
-
-
-def _overlap(name: str, doc: str, *, low: float = 0.0) -> None:
-    register(
-        Declaration(
-            name,
-            doc,
-            {},
-            bounds=(low, 1.0),
-            undefined="skip",
-            reads="answers",
-        )
-    )
-
-
-_overlap(
-    "ExactMatch",
-    "Whether the answer is a reference answer, but for blanks around it; 0 without an answer.",
-)
-_overlap(
-    "NormalizedMatch",
-    "Whether the answer is a reference answer in lower case, without punctuation, articles and "
-    "repeated blanks; 0 without an answer. Rajpurkar et al. 2016 (SQuAD).",
-)
-_overlap(
-    "TokenF1",
-    "The harmonic mean of the shares of common words in the answer and in the reference, "
-    "normalized as by `NormalizedMatch`; of several references the best; 0 without an answer. "
-    "Characters of Chinese and Japanese are words. Rajpurkar et al. 2016 (SQuAD).",
-)
-_overlap(
-    "RougeL",
-    "The harmonic mean of the shares of the longest common subsequence in the words of answer and "
-    "reference, in lower case and unstemmed; of several references the best; 0 without an answer. "
-    "Lin 2004 (ROUGE-L, F).",
-)
-_overlap(
-    "KPrecision",
-    "Words of the answer that occur in the contexts, normalized as by `TokenF1` / words of the "
-    "answer. A lexical form of `Faithfulness`. Adlakha et al. 2024.",
-)
-_overlap(
-    "QuotePrecision",
-    "Quotations of three words or more in the answer that occur in a context, but for case and "
-    "punctuation / quotations. Undefined without quotations.",
-)
-_overlap(
-    "ContextIdPrecision",
-    "Distinct contexts that are known to answer the question / distinct contexts, by identifier.",
-)
-_overlap(
-    "ContextIdRecall",
-    "Known contexts that were given to the model / contexts known to answer the question, by "
-    "identifier; 0 without contexts.",
-)
-_overlap(
-    "AnswerSimilarity",
-    "The cosine of the embeddings of answer and reference; of several references the best. Needs "
-    "an encoder. A wrong answer in the words of the reference has a high value.",
-    low=-1.0,
-)
-_overlap(
-    "QuestionSimilarity",
-    "The cosine of the embeddings of answer and question. Needs an encoder.",
-    low=-1.0,
-)
-_overlap(
-    "ContextSimilarity",
-    "The mean over the contexts of the cosine of the embeddings of context and question. Needs an "
-    "encoder.",
-    low=-1.0,
-)
+)  # fmt: skip
+for _name, _doc in _TEXTS.items():
+    _low = -1.0 if _name in _COSINES else 0.0
+    register(Declaration(_name, _doc, {}, bounds=(_low, 1.0), undefined="skip", reads="answers"))

@@ -1,4 +1,4 @@
-"""Measures that ask only whether a document is relevant."""
+"""Measures of binary relevance."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     $$ P@k = \frac{1}{k} \left| \{ i \le k : g_i \ge rel \} \right| $$
 
-    A ranking shorter than k is still divided by k.
+    The divisor is k even if the ranking is shorter.
 
     Use: the documents on one page matter, and every query has at least k relevant documents.
-    Beware: with R relevant documents it cannot pass R/k; it does not see order within the first k.
+    Beware: with R relevant documents, it is at most R/k; it ignores order within the first k.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
@@ -45,10 +45,8 @@ def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     Undefined without a relevant document.
 
-    Use: a later step (a reranker, a language model) reads the first k, and missing documents are
-    lost.
-    Beware: it cannot reach 1 where k < R; it ignores order; it trusts the judgments to
-    be complete.
+    Use: a later stage (a reranker, a language model) reads only the first k documents.
+    Beware: it cannot reach 1 if k < R; it ignores order; it assumes complete judgments.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
@@ -57,16 +55,14 @@ def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
 @measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"), tie_mean="linear")
 def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
-    r"""Relative precision: precision at k as a share of the best that it can be; capped recall.
+    r"""Relative precision: precision at k divided by its highest possible value; capped recall.
 
     $$ RelP@k = \frac{| \{ i \le k : g_i \ge rel \} |}{\min(k, R)} $$
 
     Undefined without a relevant document.
 
-    Use: queries differ in R: 1 can be reached whether there are fewer than k relevant documents or
-    more.
-    Beware: the divisor differs between queries: precision where R is above k, recall
-    where it is below.
+    Use: queries differ in R, and 1 should be attainable for each of them.
+    Beware: it is precision for queries with R above k, and recall for the others.
     Source: trec_eval, measure relative_P; as R_cap in Thakur et al. (2021), BEIR, NeurIPS.
     """
     return run.found(rel, k) / np.minimum(run.divisor(rel), k)
@@ -85,8 +81,8 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
 
     0 where nothing relevant is in the first k; undefined without a relevant document.
 
-    Use: one number for a fixed window where both false hits and misses cost.
-    Beware: at a fixed k its best possible value depends on R; prefer P and R side by side.
+    Use: a single number for a fixed cut-off, if both false hits and misses matter.
+    Beware: its highest possible value depends on R; prefer to report both P and R.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
     found = run.found(rel, k)
@@ -99,8 +95,8 @@ def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     $$ Success@k = [\, \exists\, i \le k : g_i \ge rel \,] $$
 
-    Use: one good document is enough: question answering, look-ups, fact checks.
-    Beware: it does not see the second relevant document nor the rank of the first.
+    Use: one good document is enough: question answering, lookups, fact checks.
+    Beware: it ignores the rank of the first relevant document, and all others.
     Source: Voorhees (2004), Overview of the TREC 2004 robust retrieval track.
     """
     return (run.first(rel) <= k).astype(np.float64)
@@ -116,12 +112,12 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
     $$ RR = 1 / \min \{ i : g_i \ge rel \} $$
 
-    Its mean over queries is MRR. With ``rel=best`` it is that of the first document with the
-    highest grade of the query. Undefined without a relevant document.
+    Its mean over queries is MRR. With ``rel=best``, only documents with the highest grade of the
+    query count as relevant. Undefined without a relevant document.
 
-    Use: the reader wants one document: known-item search, question answering.
-    Beware: a mean of .5 does not say that the first relevant document is at rank 2: half the
-    queries at rank 1 and half with nothing give .5 too. Look at the first ranks (FirstRel).
+    Use: the user wants one document: known-item search, question answering.
+    Beware: a mean of .5 does not imply that the first relevant document is usually at rank 2: it
+    may be at rank 1 for half of the queries, and missing for the others. See Success and FirstRel.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """
     first = run.first(rel)
@@ -140,12 +136,12 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R")
 
     $$ AP@k = \frac{1}{N} \sum_{i \le k,\; g_i \ge rel} P@i $$
 
-    N is by default R, all relevant documents. Other tools divide by min(k,R), by k, or by the
-    number of relevant documents found (``retrieved``); shown in the name.
-    Undefined without a relevant document.
+    By default, N is R, the number of relevant documents. Other tools divide by min(k,R), by k, or
+    by the number of relevant documents retrieved; ``norm`` selects the divisor. Undefined without a
+    relevant document.
 
     Use: the whole ranking matters and judgments are binary and fairly complete.
-    Beware: four different denominators go by the name MAP@k; compare only equal ones.
+    Beware: tools use four different divisors under the name MAP@k.
     Source: Harman (1995), Overview of the fourth Text REtrieval Conference; Buckley and Voorhees
     (2000), Evaluating evaluation measure stability, SIGIR.
     """
@@ -168,7 +164,7 @@ def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     The value per query is AP itself. Undefined without a relevant document.
 
     Use: the worst queries matter: doubling .01 counts as much as doubling .4.
-    Beware: one query without any relevant document found pulls it down strongly.
+    Beware: a single query without a relevant document retrieved lowers it strongly.
     Source: Robertson (2006), On GMAP: and other transformations, CIKM.
     """
     return _precisions(run, None, rel) / run.divisor(rel)
@@ -176,15 +172,15 @@ def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
 @measure(trec="yaap", bounds=(-math.inf, math.inf))
 def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
-    r"""Yet another average precision: AP on a scale of log odds, smoothed.
+    r"""Yet another average precision: smoothed AP on a scale of log odds.
 
     $$ YAAP = \ln \frac{1 + S}{1 + R - S}, \qquad S = \sum_{i:\, g_i \ge rel} P@i $$
 
-    Orders the runs of one query as AP does; a query without a relevant document retrieved has a
-    value below 0. Undefined without a relevant document.
+    For a single query, it orders runs as AP does. A query without a relevant document retrieved has
+    a value below 0. Undefined without a relevant document.
 
-    Use: means over queries: neither the easy queries nor the hopeless ones are squeezed together
-    at the end of the scale.
+    Use: means over queries of very different difficulty: differences near the ends of the scale
+    count as much as in its middle.
     Beware: it has no bounds, and the size of a value depends on R.
     Source: Robertson (2012), On smoothing average precision, ECIR.
     """
@@ -200,11 +196,11 @@ def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     $$ Rprec = \frac{1}{R} \left| \{ i \le R : g_i \ge rel \} \right| $$
 
-    There precision equals recall, and 1 can always be reached. Undefined without a relevant
+    At this rank, precision equals recall, and 1 is always attainable. Undefined without a relevant
     document.
 
-    Use: queries differ much in how many relevant documents they have.
-    Beware: the window differs from query to query, so it is no model of a page of results.
+    Use: the number of relevant documents differs much between queries.
+    Beware: the cut-off differs between queries, so it does not model a page of results.
     Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
     """
     return run.among(run.hits(rel), run.relevant(rel)) / run.divisor(rel)
@@ -212,16 +208,16 @@ def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
 
 @measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, tie_mean="linear")
 def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
-    r"""Precision at a multiple of R: precision at rank mR, R being the relevant documents.
+    r"""Precision at a multiple of R: precision at rank mR, with R relevant documents.
 
     $$ RprecMult@m = \frac{| \{ i \le n : g_i \ge rel \} |}{n}, \qquad
     n = \max(1, \lfloor m R + 0.9 \rfloor) $$
 
-    The bare name stands for the ten multiples 0.2, 0.4 ... 2.0; at 1 it is Rprec. A ranking shorter
-    than n is still divided by n. Undefined without a relevant document.
+    The name without a multiple stands for the ten multiples 0.2, 0.4, ..., 2.0. At 1, it is Rprec.
+    The divisor is n even if the ranking is shorter. Undefined without a relevant document.
 
     Use: to see whether a run is better near the top (low multiples) or further down.
-    Beware: the window differs from query to query; at m > 1 it cannot pass 1/m.
+    Beware: the cut-off differs between queries; for m > 1, it is at most 1/m.
     Source: trec_eval, measure Rprec_mult.
     """
     depth = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
@@ -235,7 +231,7 @@ def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     $$ SetP = |\{ i : g_i \ge rel \}| / n $$
 
-    Undefined where nothing was retrieved.
+    Undefined if nothing was retrieved.
 
     Use: the retriever returns a set: a filter, a Boolean search, a threshold.
     Beware: for rankings of fixed depth it is P at that depth.
@@ -253,8 +249,8 @@ def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Undefined without a relevant document.
 
-    Use: how much a first stage can hand on at all.
-    Beware: retrieving everything makes it 1.
+    Use: the share of the relevant documents that a first stage passes on.
+    Beware: it is 1 if everything is retrieved.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
@@ -263,14 +259,14 @@ def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
 
 @measure(trec="set_relative_P", tie_mean="same")
 def SetRelP(run: JudgedRun, *, rel: Level = 1) -> Values:
-    r"""Set relative precision: set precision as a share of the best that it can be.
+    r"""Set relative precision: set precision divided by its highest possible value.
 
     $$ SetRelP = \frac{|\{ i : g_i \ge rel \}|}{\min(n, R)} $$
 
-    0 where nothing was retrieved; undefined without a relevant document.
+    0 if nothing was retrieved; undefined without a relevant document.
 
     Use: the retriever returns a set whose size it does not choose.
-    Beware: one document retrieved that is relevant makes it 1.
+    Beware: it is 1 if the only document retrieved is relevant.
     Source: trec_eval, measure set_relative_P.
     """
     return run.found(rel) / np.minimum(run.divisor(rel), np.maximum(run.retrieved, 1))
@@ -282,10 +278,10 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
 
     $$ SetF_\beta = \frac{(1 + \beta^2)\, SetP\, SetR}{\beta^2 SetP + SetR} $$
 
-    0 where nothing relevant was retrieved; undefined without a relevant document. The parameter of
-    trec_eval is not squared there, so the two agree for beta = 1.
+    0 if nothing relevant was retrieved; undefined without a relevant document. trec_eval does not
+    square beta, so the two agree only for beta = 1.
 
-    Use: one number for a retriever that returns a set.
+    Use: a single number for a retriever that returns a set.
     Beware: see F.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
@@ -300,7 +296,7 @@ def SetAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Undefined without a relevant document.
 
-    Use: as set_map of trec_eval, for sets without order.
+    Use: to reproduce set_map of trec_eval, for sets without order.
     Beware: it is not an average over ranks.
     Source: trec_eval, measure set_map.
     """
@@ -311,17 +307,17 @@ def SetAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
 @measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
 def IPrec(run: JudgedRun, *, recall: float, rel: Level = 1, points: str = "up") -> Values:
-    r"""Interpolated precision: the highest precision at any rank where this recall is reached.
+    r"""Interpolated precision: the highest precision at any rank with at least this recall.
 
     $$ IPrec@r = \max \{ P@i : |\{ j \le i : g_j \ge rel \}| \ge \lfloor r R + 0.9 \rfloor \} $$
 
-    0 where that recall is not reached. The bare name stands for the eleven points 0.0, 0.1 ... 1.0.
-    The number of documents is found as in trec_eval up to version 9; version 10 rounds instead
-    (``points=nearest``), which reports the precision of a lower recall. Undefined without a
-    relevant document.
+    0 if that recall is not reached. The name without a recall stands for the eleven points 0.0,
+    0.1, ..., 1.0. The number of documents is computed as in trec_eval up to version 9; version 10
+    rounds it instead (``points=nearest``), and may report the precision of a lower recall.
+    Undefined without a relevant document.
 
-    Use: the trade between precision and recall as a curve.
-    Beware: interpolation never falls where precision does.
+    Use: the trade-off between precision and recall as a curve.
+    Beware: interpolation hides local drops of precision.
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
     return _defined(_interpolated(run, recall, rel, points), run.relevant(rel))
@@ -361,19 +357,19 @@ def RBP(
     rel: Level = 1,
     residual: bool = False,
 ) -> Values:
-    r"""Rank-biased precision: relevance found by a reader who continues with probability p.
+    r"""Rank-biased precision: relevance found by a user who continues with probability p.
 
     $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$
 
-    The residual is how much that could rise if all unjudged documents, also those below the ranking
-    or below k, were relevant: the true RBP lies between RBP and RBP + residual.
+    The residual is the possible increase if all unjudged documents, including those below the
+    ranking or below k, were relevant: the true RBP is between RBP and RBP + residual.
 
     $$ RBP(residual)@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
 
-    Use: a model of the reader matters, or judgments are incomplete (the residual says how much of
-    the value is not known).
-    Beware: values for different p cannot be compared; few relevant documents keep it far below 1.
-    The residual does not say what is likely, only what is possible.
+    Use: a user model is wanted, or judgments are incomplete (the residual measures the
+    uncertainty).
+    Beware: values for different p cannot be compared; with few relevant documents, it is far below
+    1. The residual is an upper bound, not an estimate.
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
     effectiveness, TOIS 27.
     """

@@ -1,4 +1,4 @@
-"""Counts, and how much of a ranking is judged at all."""
+"""Counts and judged shares."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def Unjudged(run: JudgedRun, *, k: int) -> Values:
 
     Ranks below the end of a shorter ranking have no document, and do not count.
 
-    Use: as a warning: where it is high, other values say little about this run.
-    Beware: it is not 1 - Judged: that divides by what was retrieved, and takes a grade below 0
-    (pooled, not judged) for judged. Hole@k of BEIR and MTEB is another number: there a document
-    that was judged for any query is no hole.
+    Use: as a warning: if it is high, other values of this run are uncertain.
+    Beware: it is not 1 - Judged, which divides by the number of documents retrieved, and counts
+    grades below 0 (pooled, not judged) as judged. Hole@k of BEIR and MTEB differs: a document
+    judged for any query counts as judged.
     Source: trec_eval 10, measure unj.
     """
     return (run.depth(k) - run.among(run.judged, k)) / k
@@ -60,9 +60,9 @@ def Unjudged(run: JudgedRun, *, k: int) -> Values:
     tie_mean="same",
 )
 def NumRet(run: JudgedRun) -> Values:
-    """How many documents were retrieved; the mean is the sum over queries.
+    """The number of documents retrieved; the mean is the sum over queries.
 
-    Use: to see at a glance whether runs have the same depth.
+    Use: to check whether runs have the same depth.
     Beware: it does not measure quality.
     Source: trec_eval, measure num_ret.
     """
@@ -78,9 +78,9 @@ def NumRet(run: JudgedRun) -> Values:
     tie_mean="same",
 )
 def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
-    """How many documents are relevant, retrieved or not; the mean is the sum over queries.
+    """The number of relevant documents, retrieved or not; the mean is the sum over queries.
 
-    Use: to see what recall is a share of.
+    Use: together with recall, as its denominator.
     Beware: it depends on the judgments only.
     Source: trec_eval, measure num_rel.
     """
@@ -95,10 +95,10 @@ def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     tie_mean="linear",
 )
 def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
-    """How many relevant documents are in the first k; the mean is the sum over queries.
+    """The number of relevant documents in the first k; the mean is the sum over queries.
 
     Use: recall as a count.
-    Beware: queries with many relevant documents decide it.
+    Beware: queries with many relevant documents dominate it.
     Source: trec_eval, measure num_rel_ret.
     """
     return run.found(rel, k).astype(np.float64)
@@ -114,11 +114,10 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values
     monotone=False,
 )
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
-    """How many of the first k were judged not relevant; the mean is the sum over queries.
+    """The number of documents in the first k that were judged not relevant; a sum over queries.
 
-    Use: together with NumRelRet: how many of the others are judged not relevant, and not merely
-    unjudged.
-    Beware: few judgments make it small.
+    Use: together with NumRelRet, to distinguish documents judged not relevant from unjudged ones.
+    Beware: it is small if few documents are judged.
     Source: trec_eval, measure num_nonrel_judged_ret.
     """
     return np.asarray(run.among(run.judged, k) - run.found(rel, k), dtype=np.float64)
@@ -137,13 +136,13 @@ def Utility(
 
     $$ Utility = hit \cdot f + noise \cdot (n - f) + miss \cdot (R - f) $$
 
-    f of the n documents retrieved are relevant, R are in all. trec_eval has a fourth worth, of what
-    is neither relevant nor retrieved: that needs the size of the collection, and is 0 here as it is
-    there by default.
+    f of the n documents retrieved are relevant, of R relevant documents. trec_eval has a fourth
+    weight, for documents that are neither relevant nor retrieved, which needs the size of the
+    collection; it is 0 by default, as in rankgauge.
 
-    Use: the retriever returns a set, and both kinds of mistake have a price.
-    Beware: long rankings make it strongly negative; queries with many relevant documents decide the
-    mean.
+    Use: the retriever returns a set, and both kinds of errors have a cost.
+    Beware: it is strongly negative for long rankings; queries with many relevant documents dominate
+    the mean.
     Source: Hull (1999), The TREC-7 filtering track; trec_eval, measure utility.
     """
     found = run.found(rel)
@@ -163,11 +162,10 @@ def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     $$ FirstRel = \min \{ i : g_i \ge rel \} $$
 
-    Undefined where none was retrieved; such a query is left out of the mean (and reported),
-    as no rank would be right for it.
+    Undefined if none was retrieved; these queries are excluded from the mean, with a note.
 
-    Use: together with MRR, to see whether a value comes from many ranks 2 or from hits and misses.
-    Beware: its mean is over the queries with a hit only: read it together with Success.
+    Use: together with MRR, whose value may come from many ranks 2 or from hits and misses.
+    Beware: its mean is over the queries with a hit only; report it together with Success.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """
     first = run.first(rel)

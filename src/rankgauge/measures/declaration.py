@@ -59,21 +59,21 @@ class Declaration(NamedTuple):
         trec: Names of the same measure in trec_eval, with the parameters that they stand for;
             ``{k}`` stands for the cut-off.
         also: Other names that are read, with the parameters that they stand for.
-        shown: Names that are written for some parameters: ``F(beta=2)`` is ``F2``.
+        shown: Names that are printed for some parameters: ``F2`` for ``F(beta=2)``.
         bounds: Smallest and largest possible value.
         better: Whether higher or lower is better; ``neither`` for counts.
         mean: How values are averaged.
-        undefined: What an undefined value does in the mean.
-        reads: Of a judged run: ``grades``, only relevant or not (``binary``), or whether a document
-            was judged at all (``judged``). Or something else: one of `SPECIAL`, or what another
-            package computes it from, such as ``verdicts``.
-        curve: Values of `at` that a bare name stands for.
+        undefined: How undefined values count in the mean.
+        reads: The input: of a judged run ``grades``, binary relevance (``binary``), or whether a
+            document is judged (``judged``); one of `SPECIAL`; or the data of another package, such
+            as ``verdicts``.
+        curve: Values of `at` that the name without a value stands for.
         stated: Parameters that the name always states, since tools differ in their default.
-        tie_mean: How the mean over all orders of equal scores is found: ``linear``, by the kernel
-            from an averaged run, since it is a sum of rank weights; ``same``, no order
-            changes it; or by a function like the kernel. Empty where there is no closed form.
-        monotone: Whether a document of a higher grade further up never makes it worse, so that the
-            orders by grade are the best and the worst.
+        tie_mean: The mean over all orders of tied documents: ``linear``, by the kernel from an
+            averaged run, since it is a sum of rank weights; ``same`` if the order has no effect; or
+            a function like the kernel. Empty without a closed form.
+        monotone: Whether moving a document with a higher grade up never lowers the value, so that
+            the orders by grade are the best and the worst.
         variants: What is different for a value of a parameter.
         without: Of a variant, the parameters that it does not take.
     """
@@ -119,7 +119,7 @@ TREC: dict[str, tuple[str, Params, str]] = {}
 
 
 def register(declared: Declaration) -> None:
-    """Make a measure known to the parser, the documentation and the command line.
+    """Register a measure for the parser, the documentation, and the command line.
 
     Raises:
         UnknownName: For a parameter that the vocabulary does not have.

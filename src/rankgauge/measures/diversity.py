@@ -35,15 +35,15 @@ def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -
     n_i = \sum_{s:\, g_{is} \ge rel} (1 - \alpha)^{c_s(i)}, \qquad
     Z_k = S \sum_{i \le k} \frac{(1 - \alpha)^{i - 1}}{\log_2 (i + 1)} $$
 
-    c_s(i) counts the documents above rank i that are relevant to subtopic s; S are the subtopics
-    with a relevant document. Z is what a ranking would get each of whose documents is relevant to
-    every subtopic. Undefined without a relevant document.
+    c_s(i) is the number of documents above rank i that are relevant to subtopic s; S is the number
+    of subtopics with a relevant document. Z is the value of a ranking in which every document is
+    relevant to every subtopic. Undefined without a relevant document.
 
-    Use: as a part of alpha_nDCG, or as ndeval prints it.
-    Beware: in the paper the sum is not divided by Z; ndeval divides by it from rank 2 on only, so
-    that its value at 1 is S times this one. Few collections have a ranking that reaches 1.
+    Use: as a part of alpha_nDCG, or to reproduce ndeval.
+    Beware: in the paper, the sum is not divided by Z; ndeval does not divide at rank 1, so its
+    value there is S times this one. In most collections, no ranking reaches 1.
     Source: Clarke et al. (2008), Novelty and diversity in information retrieval evaluation, SIGIR;
-    normalised as ndeval of the TREC Web tracks.
+    normalized as in ndeval of the TREC Web tracks.
     """
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) * _discounts(run), 0.0))
     steps = _steps(alpha, k)
@@ -52,17 +52,17 @@ def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("alpha-nDCG", "a-nDCG"))
 def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
-    r"""Normalised DCG with novelty: alpha-DCG as a share of that of an ideal ranking.
+    r"""Normalized DCG with novelty: alpha-DCG divided by that of an ideal ranking.
 
     $$ \alpha nDCG@k = \frac{\alpha DCG@k}{\alpha DCG^*@k} $$
 
-    The ideal ranking takes at each rank the document with the largest gain there; of several the
-    one with the highest id. (Finding the best ranking is NP-hard; this approximation is close.)
-    Undefined without a relevant document.
+    The ideal ranking is built greedily: at each rank, it takes the document with the largest gain,
+    and of several the one with the highest id. (Finding the best ranking is NP-hard.) Undefined
+    without a relevant document.
 
-    Use: queries mean several things, or have several sides, and a ranking should cover them early.
-    Beware: a ranking may beat the ideal one, so values slightly above 1 are possible; alpha = 0
-    rewards no novelty.
+    Use: queries have several meanings or aspects, and a ranking should cover them early.
+    Beware: a ranking can beat the ideal one, so values slightly above 1 are possible; alpha = 0
+    does not reward novelty.
     Source: Clarke et al. (2008), Novelty and diversity in information retrieval evaluation, SIGIR.
     """
     ideal = _ideal(run, alpha, rel, k)[:, :k]
@@ -73,20 +73,20 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) 
 
 @measure(reads="subtopics", also=("ERR-IA",))
 def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
-    r"""Intent-aware ERR: where readers stop who each want one subtopic.
+    r"""Intent-aware ERR: expected reciprocal rank for users who each want one subtopic.
 
     $$ ERR\text{-}IA@k = \frac{1}{Z_k} \sum_{i \le k} \frac{n_i}{i}, \qquad
     Z_k = S \sum_{i \le k} \frac{(1 - \alpha)^{i - 1}}{i} $$
 
-    n and S are those of alpha_DCG: a relevant document satisfies with chance alpha, and every
-    subtopic is as likely as another. Z is what a ranking would get each of whose documents is
+    n and S are those of alpha_DCG: a relevant document satisfies a user with probability alpha, and
+    all subtopics are equally likely. Z is the value of a ranking in which every document is
     relevant to every subtopic. Undefined without a relevant document.
 
-    Use: as alpha_DCG, for readers who are content with one good document.
-    Beware: grades count as relevant or not, as in ndeval, which divides by Z from rank 2 on only;
-    the paper reads grades and does not divide.
+    Use: as alpha_DCG, for users who stop at a good document.
+    Beware: grades are binary, as in ndeval, which does not divide by Z at rank 1; the paper uses
+    grades and does not divide.
     Source: Chapelle et al. (2011), Intent-based diversification of web search results, Information
-    Retrieval 14; normalised as ndeval of the TREC Web tracks.
+    Retrieval 14; normalized as in ndeval of the TREC Web tracks.
     """
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
     steps = _steps(alpha, k)
@@ -95,16 +95,16 @@ def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> V
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("nERR-IA",))
 def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
-    r"""Normalised intent-aware ERR: ERR-IA as a share of that of an ideal ranking.
+    r"""Normalized intent-aware ERR: ERR-IA divided by that of an ideal ranking.
 
     $$ nERR\text{-}IA@k = \frac{ERR\text{-}IA@k}{ERR\text{-}IA^*@k} $$
 
     The ideal ranking is that of alpha_nDCG. Undefined without a relevant document.
 
-    Use: as ERR_IA, where queries differ in what can be reached at all.
-    Beware: a ranking may beat the ideal one, so values slightly above 1 are possible.
+    Use: as ERR_IA, if the highest possible value differs between queries.
+    Beware: a ranking can beat the ideal one, so values slightly above 1 are possible.
     Source: Chapelle et al. (2011), Intent-based diversification of web search results, Information
-    Retrieval 14; normalised as ndeval of the TREC Web tracks.
+    Retrieval 14; normalized as in ndeval of the TREC Web tracks.
     """
     ideal = _ideal(run, alpha, rel, k)[:, :k]
     gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
@@ -113,15 +113,15 @@ def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> 
 
 @measure(reads="subtopics")
 def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1) -> Values:
-    r"""Novelty- and rank-biased precision: RBP for readers who each want one subtopic.
+    r"""Novelty- and rank-biased precision: RBP for users who each want one subtopic.
 
     $$ NRBP = \frac{1 - (1 - \alpha) p}{S} \sum_i p^{\,i-1} n_i $$
 
-    n and S are those of alpha_DCG; p (beta in the paper and in ndeval) is the chance to go on to
-    the next rank. Undefined without a relevant document.
+    n and S are those of alpha_DCG; p (beta in the paper and in ndeval) is the probability of
+    continuing to the next rank. Undefined without a relevant document.
 
-    Use: as alpha_DCG, with a model of the reader and no cut-off.
-    Beware: with p = 0.5 the ranks below 10 hardly count; values for different p and alpha cannot be
+    Use: as alpha_DCG, with a user model and no cut-off.
+    Beware: with p = 0.5, ranks below 10 hardly count; values for different p and alpha cannot be
     compared.
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
     underspecified queries, ICTIR.
@@ -132,17 +132,17 @@ def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY))
 def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1) -> Values:
-    r"""Normalised NRBP: NRBP as a share of that of an ideal ranking.
+    r"""Normalized NRBP: NRBP divided by that of an ideal ranking.
 
     $$ nNRBP = \frac{NRBP}{NRBP^*} $$
 
     The ideal ranking is that of alpha_nDCG. Undefined without a relevant document.
 
-    Use: as NRBP, where queries differ in what can be reached at all.
-    Beware: a ranking may beat the ideal one, so values slightly above 1 are possible; a p near 1
-    makes it slow, since the ideal ranking is then needed down to its end.
+    Use: as NRBP, if the highest possible value differs between queries.
+    Beware: a ranking can beat the ideal one, so values slightly above 1 are possible; it is slow if
+    p is near 1, because it then needs the complete ideal ranking.
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
-    underspecified queries, ICTIR; normalised as ndeval of the TREC Web tracks.
+    underspecified queries, ICTIR; normalized as in ndeval of the TREC Web tracks.
     """
     # Later terms are too small to change the sum, which is at least 1.
     deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
@@ -157,13 +157,12 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
     $$ AP\text{-}IA@k = \frac{1}{S} \sum_s AP_s@k $$
 
-    The mean goes over the S subtopics with a relevant document. Undefined without one.
+    The mean is over the S subtopics with a relevant document. Undefined without one.
 
-    Use: every subtopic is to be found as a whole.
-    Beware: it does not reward novelty: many documents of one subtopic count as much as they do
-    alone.
+    Use: all documents of every subtopic should be found.
+    Beware: it does not reward novelty.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
-    subtopics that are equally likely, as ndeval of the TREC Web tracks.
+    equally likely subtopics, as in ndeval of the TREC Web tracks.
     """
     found, relevant = run.hits(rel), run.relevant(rel)
     upto = np.cumsum(found, axis=1, dtype=np.int64)
@@ -182,13 +181,13 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     $$ P\text{-}IA@k = \frac{1}{k\,S} \sum_s | \{ i \le k : g_{is} \ge rel \} | $$
 
-    The mean goes over the S subtopics with a relevant document. Undefined without one.
+    The mean is over the S subtopics with a relevant document. Undefined without one.
 
     Use: together with a measure that rewards novelty.
     Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
     every subtopic.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
-    subtopics that are equally likely, as ndeval of the TREC Web tracks.
+    equally likely subtopics, as in ndeval of the TREC Web tracks.
     """
     found = np.count_nonzero(run.hits(rel) & run.within(k)[:, :, None], axis=(1, 2))
     return found / (k * run.subtopics(rel))
@@ -200,11 +199,10 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     $$ StRecall@k = \frac{1}{S} | \{ s : \exists\, i \le k,\; g_{is} \ge rel \} | $$
 
-    S are the subtopics with a relevant document. Undefined without one.
+    S is the number of subtopics with a relevant document. Undefined without one.
 
-    Use: each side of a question should be answered somewhere in what is read.
-    Beware: it ignores order within the first k, nor about a second document of a
-    subtopic.
+    Use: each aspect of a question should be answered in the first k.
+    Beware: it ignores order within the first k, and further documents of a subtopic.
     Source: Zhai, Cohen and Lafferty (2003), Beyond independent relevance: methods and evaluation
     metrics for subtopic retrieval, SIGIR.
     """

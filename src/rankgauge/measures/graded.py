@@ -1,4 +1,4 @@
-"""Measures that read how relevant a document is."""
+"""Measures of graded relevance."""
 
 from __future__ import annotations
 
@@ -41,13 +41,12 @@ def DCG(
 
     $$ DCG@k = \sum_{i \le k} \frac{gain(g_i)}{\log_2 (i + 1)} $$
 
-    The gain is the grade (linear) or 2^grade - 1 (exp); a map gives other values. Where rel is
-    given, lower grades bring none. Where b is given, the discount is the one first published: none
-    before rank b, then 1 / log_b(i).
+    The gain is the grade (linear) or 2^grade - 1 (exp); a map sets other gains. With rel, lower
+    grades have no gain. With b, the discount is that of the original publication: none before rank
+    b, then 1 / log_b(i).
 
-    Use: as a part of nDCG, or where the absolute gain of a ranking is wanted.
-    Beware: it has no upper bound, so means over queries with different numbers of relevant
-    documents are dominated by the rich ones.
+    Use: as a part of nDCG, or for the absolute gain of a ranking.
+    Beware: it has no upper bound, so queries with many relevant documents dominate the mean.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
     """
@@ -69,20 +68,18 @@ def nDCG(
     rel: Level | None = None,
     b: float | None = None,
 ) -> Values:
-    r"""Normalised DCG: DCG divided by that of the best possible ranking.
+    r"""Normalized DCG: DCG divided by that of the best possible ranking.
 
     $$ nDCG@k = \frac{DCG@k}{IDCG@k}, \qquad IDCG@k = \sum_{i \le k}
     \frac{gain(g^*_i)}{\log_2 (i + 1)} $$
 
-    The ideal ranking g* is made of all judged documents, found or not. Some tools take only what
-    was retrieved (``ideal=retrieved``) or only the first k (``ideal=topk``): that inflates the
-    value, and exists here to reproduce them. Where rel is given, lower grades bring no gain; where
-    b is given, ranks are discounted as first published (see DCG). Undefined where no judged
-    document brings a gain.
+    The ideal ranking g* contains all judged documents, retrieved or not. Some tools use only the
+    retrieved documents (``ideal=retrieved``) or the first k (``ideal=topk``), which inflates the
+    value. With rel, lower grades have no gain; with b, the discount is that of the original
+    publication (see DCG). Undefined if no judged document has a gain.
 
-    Use: grades differ and order matters: the usual first choice for search.
-    Beware: documents that are not relevant cost nothing by themselves: ten hits followed by
-    rubbish and ten hits alone have the same value.
+    Use: judgments have grades, and order matters: the usual first choice for search.
+    Beware: nonrelevant documents below the relevant ones do not lower the value.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
     """
@@ -103,15 +100,15 @@ def nDCG(
 
 @measure(reads="grades", stated=("top",), also=("ExpectedReciprocalRank",))
 def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
-    r"""Expected reciprocal rank: where a reader stops who stops at a good document.
+    r"""Expected reciprocal rank: the mean of 1 / the rank at which a user stops.
 
     $$ ERR@k = \sum_{i \le k} \frac{1}{i} R_i \prod_{j<i} (1 - R_j), \qquad
     R_i = \frac{2^{g_i} - 1}{2^{top}} $$
 
-    top is the highest grade of the scale, 4 if left out; a grade above it is an error.
+    top is the highest grade of the scale (default 4); a grade above it is an error.
 
-    Use: graded judgments, and readers who are content with one good document.
-    Beware: values depend on top, so state it; its best possible value is below 1.
+    Use: graded judgments, and users who stop at a good document.
+    Beware: values depend on top, so report it; the highest possible value is below 1.
     Source: Chapelle, Metzler, Zhang and Grinspan (2009), Expected reciprocal rank for graded
     relevance, CIKM.
     """
@@ -120,15 +117,15 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
 @measure(reads="grades")
 def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
-    r"""Normalised ERR: expected reciprocal rank divided by that of the best possible ranking.
+    r"""Normalized ERR: expected reciprocal rank divided by that of the best possible ranking.
 
     $$ nERR@k = \frac{ERR@k}{ERR^*@k} $$
 
-    ERR* is that of all judged documents by descending grade, found or not. Undefined where no
+    ERR* is the value of all judged documents by descending grade, retrieved or not. Undefined if no
     judged document has a grade above 0.
 
-    Use: as ERR, where queries differ in how good their best documents are.
-    Beware: it depends on top as ERR does, though much less.
+    Use: as ERR, if the highest grade differs between queries.
+    Beware: it depends on top, but much less than ERR.
     Source: Clarke, Craswell, Soboroff and Ashkan (2011), A comparative analysis of cascade measures
     for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
     """
@@ -141,14 +138,14 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
 @measure(reads="grades", also=("nCG",), tie_mean="linear")
 def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = None) -> Values:
-    r"""Normalised cumulated gain: the gains of the first k ranks as a share of the most possible.
+    r"""Normalized cumulated gain: the gain of the first k divided by the highest possible gain.
 
     $$ NCG@k = \frac{\sum_{i \le k} gain(g_i)}{\sum_{i \le k} gain(g^*_i)} $$
 
-    The best ranking g* is made of all judged documents, found or not. Undefined where no judged
-    document brings a gain.
+    The ideal ranking g* contains all judged documents, retrieved or not. Undefined if no judged
+    document has a gain.
 
-    Use: graded recall of a first stage: what a reranker can work with, whatever the order.
+    Use: graded recall of a first stage whose results are reranked.
     Beware: it ignores order within the first k.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
@@ -165,13 +162,13 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
 
     $$ RnDCG = \frac{1}{|N|} \sum_{n \in N} nDCG@n $$
 
-    N holds, for each gain above 0 that a judged document brings, the number of documents that
-    bring as much or more; and the end of the ranking, where at least two more documents than bring
-    any gain were retrieved. Undefined where no judged document brings a gain.
+    N contains, for each gain above 0 of a judged document, the number of documents with at least
+    this gain, and the length of the ranking if it exceeds the number of documents with a gain by at
+    least two. Undefined if no judged document has a gain.
 
-    Use: nDCG at ranks where its expected value has no jump.
-    Beware: the ranks differ from query to query, and so does their number.
-    Source: trec_eval, measure Rndcg (called experimental there).
+    Use: nDCG without the choice of a cut-off.
+    Beware: the ranks, and their number, differ between queries.
+    Source: trec_eval, measure Rndcg (experimental).
     """
     scale = _Scale(gain)
     best = _best(run, scale)
@@ -189,16 +186,16 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
 
 @measure(trec="ndcg_rel", reads="grades")
 def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
-    r"""nDCG averaged over the ranks of the documents that bring a gain.
+    r"""nDCG averaged over the ranks of the documents with a gain.
 
     $$ nDCGrel = \frac{1}{R} \sum_{d:\, gain(d) > 0} nDCG@rank(d) $$
 
-    For each of the R documents that was not retrieved, nDCG of the whole ranking counts. Undefined
-    where no judged document brings a gain.
+    R is the number of documents with a gain. For those not retrieved, nDCG of the whole ranking
+    counts. Undefined if no judged document has a gain.
 
-    Use: one number for the whole course of nDCG, as AP is one for the course of precision.
-    Beware: nDCG at ranks above the first document found does not count.
-    Source: trec_eval, measure ndcg_rel (called experimental there).
+    Use: a summary of nDCG over all ranks, as AP is one of precision.
+    Beware: ranks above the first document with a gain do not count.
+    Source: trec_eval, measure ndcg_rel (experimental).
     """
     scale = _Scale(gain)
     whole = run.total(_ideal(run, scale))
@@ -216,17 +213,18 @@ def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
 
 @measure(trec="G", reads="grades", monotone=False)
 def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
-    r"""Normalised gain: gains discounted by how far a ranking has fallen behind the ideal one.
+    r"""Normalized gain: gains discounted by the gain lost so far, compared with the ideal ranking.
 
     $$ G = \frac{1}{\sum_i gain(g^*_i)} \sum_i \frac{gain(g_i)}{\log_2 (2 + c_i - s_i)}, \qquad
     c_i = \sum_{j \le i} \max(1, gain(g^*_j)), \quad s_i = \sum_{j \le i} gain(g_j) $$
 
-    g* are the judged documents by descending gain; past the last of them each rank costs 1.
-    Undefined where no judged document brings a gain.
+    g* are the judged documents by descending gain; each rank below the last of them adds 1 to c.
+    Undefined if no judged document has a gain.
 
-    Use: the value of a document should depend on the documents above it, not on its rank alone.
-    Beware: hardly used outside of trec_eval.
-    Source: trec_eval, measure G (called experimental there).
+    Use: the contribution of a document should depend on the documents above it, not only on its
+    rank.
+    Beware: rarely used outside of trec_eval.
+    Source: trec_eval, measure G (experimental).
     """
     scale = _Scale(gain)
     gains, best = _gains(run, scale), _best(run, scale)
@@ -243,16 +241,17 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
 
 @measure(trec="binG")
 def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
-    r"""Binary G: each relevant document discounted by the number of others above it.
+    r"""Binary G: relevant documents discounted by the number of nonrelevant documents above them.
 
     $$ binG = \frac{1}{R} \sum_{i:\, g_i \ge rel} \frac{1}{\log_2 (2 + n_i)} $$
 
     n_i is the number of documents above rank i that are not relevant. Undefined without a relevant
     document.
 
-    Use: between AP and nDCG: the loss depends on the wrong documents above, not on the rank.
-    Beware: hardly used outside of trec_eval.
-    Source: trec_eval, measure binG (called experimental there).
+    Use: the contribution of a document should depend on the nonrelevant documents above it, not on
+    its rank.
+    Beware: rarely used outside of trec_eval.
+    Source: trec_eval, measure binG (experimental).
     """
     found = run.hits(rel)
     upto = np.cumsum(found, axis=1, dtype=np.int64)

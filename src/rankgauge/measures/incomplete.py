@@ -1,4 +1,4 @@
-"""Measures for incomplete judgments and for judged samples."""
+"""Measures for incomplete and sampled judgments."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _EPSILON = 0.00001
 
 @measure(trec="bpref", judged_only=False, tie_mean=expected_bpref)
 def Bpref(run: JudgedRun, *, rel: Level = 1) -> Values:
-    r"""Binary preference: how rarely a judged non-relevant document is above a relevant one.
+    r"""Binary preference: how rarely documents judged not relevant are above relevant ones.
 
     $$ bpref = \frac{1}{R} \sum_{r} \left( 1 - \frac{\min(n_r, R)}{\min(N, R)} \right) $$
 
-    The sum goes over the relevant documents retrieved; n_r is the number of documents above r that
-    were judged not relevant, N all that were. Unjudged documents are passed over. Undefined without
-    a relevant document; without any judged non-relevant document every term is 1.
+    The sum is over the relevant documents retrieved; n_r is the number of documents above r that
+    were judged not relevant, and N the number of all documents judged not relevant. Unjudged
+    documents are ignored. Undefined without a relevant document; if N is 0, every term is 1.
 
-    Use: judgments are incomplete, and the judged part is a fair sample.
-    Beware: with positive judgments only (as in click data) it is recall.
+    Use: judgments are incomplete, and the judged documents are a fair sample.
+    Beware: if only relevant documents are judged, as in click data, it is recall.
     Source: Buckley and Voorhees (2004), Retrieval evaluation with incomplete information, SIGIR;
     in the form of trec_eval since version 8.
     """
@@ -47,8 +47,8 @@ def GMBpref(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     The value per query is bpref itself. Undefined without a relevant document.
 
-    Use: incomplete judgments, and the worst queries matter.
-    Beware: one query without any relevant document found pulls it down strongly.
+    Use: judgments are incomplete, and the worst queries matter.
+    Beware: a single query without a relevant document retrieved lowers it strongly.
     Source: trec_eval, measure gm_bpref; Robertson (2006), On GMAP: and other transformations, CIKM.
     """
     return _bpref(run, rel)
@@ -62,11 +62,11 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     \frac{|pool_{<i}|}{i-1} \cdot \frac{rel_{<i} + \epsilon}{rel_{<i} + nonrel_{<i} + 2\epsilon}
     \right) $$
 
-    Counts are over the ranks above i. A grade below 0 means that a document was pooled and not
-    judged; without such grades it is close to AP. Undefined without a relevant document.
+    Counts are over the ranks above i. A grade below 0 means that a document was pooled but not
+    judged; without such grades, infAP is close to AP. Undefined without a relevant document.
 
-    Use: sampled pools, with grade -1 for unjudged documents.
-    Beware: an estimate per query is noisy; it is meant for means.
+    Use: pools of which a random sample was judged, with grade -1 for the others.
+    Beware: estimates of single queries are noisy; use the mean.
     Source: Yilmaz and Aslam (2006), Estimating average precision with incomplete and imperfect
     judgments, CIKM.
     """
@@ -91,14 +91,14 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     \frac{rel_s^{<i} + \epsilon}{J_s^{<i} + 3\epsilon} \right),
     \qquad \hat R = \sum_s \frac{N_s}{J_s} R_s $$
 
-    N is the number of documents of a stratum, J of those judged, R of those relevant; with "< i",
-    of those retrieved above rank i. A stratum of which nothing is judged above rank i counts as one
-    third relevant (infAP: one half). Undefined without a relevant document.
+    N is the number of documents of a stratum, J of those judged, and R of those relevant; with "<
+    i", of those retrieved above rank i. If no document of a stratum is judged above rank i, one
+    third of them counts as relevant (infAP: one half). Undefined without a relevant document.
 
-    Use: pools that were sampled at different rates, such as all of the first ranks and some of the
-    rest.
-    Beware: an estimate per query is noisy, and may pass 1; it is meant for means. sample_eval.pl
-    reads 1,000 documents of a query, this measure all of them.
+    Use: pools that were sampled at different rates, such as all documents at the first ranks and
+    some of the rest.
+    Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
+    reads 1,000 documents per query, this measure all of them.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
     AP and NDCG, SIGIR; in the form of their sample_eval.pl, which calls it infAP.
     """
@@ -125,13 +125,14 @@ def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
     $$ infNDCG@k = \frac{1}{IDCG@k} \sum_s \frac{n_s}{j_s} \sum_{i \le k,\, s(i) = s}
     \frac{g_i}{\log_2 (i + 1)} $$
 
-    n is the number of documents of a stratum in the first k ranks, j of those judged. In the ideal
-    ranking, each grade has as many documents as are estimated from the whole pool, rounded. If all
-    are judged it is nDCG. Undefined where no judged document has a grade above 0.
+    n is the number of documents of a stratum in the first k ranks, and j of those judged. In the
+    ideal ranking, the number of documents of each grade is estimated from the whole pool, and
+    rounded. If all documents of the pool are judged, it is nDCG. Undefined if no judged document
+    has a grade above 0.
 
     Use: as xinfAP, for graded judgments.
-    Beware: an estimate per query is noisy, and may pass 1; it is meant for means. sample_eval.pl
-    reads 1,000 documents of a query: infNDCG@1000.
+    Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
+    reads 1,000 documents per query: infNDCG@1000.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
     AP and NDCG, SIGIR; in the form of their sample_eval.pl.
     """

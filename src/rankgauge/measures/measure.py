@@ -67,7 +67,7 @@ class Measure:
 
     @property
     def level(self) -> float | None:
-        """The grade from which a document counts; None where every grade above 0 does."""
+        """The lowest grade that counts; None if every grade above 0 counts."""
         rel = self.arguments.get("rel")
         return float(rel) if isinstance(rel, int | float) else None
 
@@ -129,7 +129,7 @@ class Measure:
         return found
 
     def complete(self) -> Measure:
-        """The measure itself, if nothing that it needs is missing.
+        """Return the measure itself, if no required parameter is missing.
 
         Raises:
             UnknownName: With the known parameters.
@@ -169,7 +169,7 @@ class Measure:
 
     @property
     def monotone(self) -> bool:
-        """Whether a document of a higher grade further up never makes its value worse.
+        """Whether moving a document with a higher grade up never makes its value worse.
 
         Then the orders by grade, ``best`` and ``worst``, give its bounds.
         """
@@ -264,9 +264,8 @@ class Measure:
     ) -> Values:
         """Differences, query by query, as they count; NaN where one of the two is left out.
 
-        Of a measure with a geometric mean they are differences of natural logarithms (floor 1e-5):
-        the mean of these says which geometric mean is higher, a mean of plain differences does not.
-        A difference that is only rounding is 0.
+        For a measure with a geometric mean, they are differences of natural logarithms (floor
+        1e-5), whose mean shows which geometric mean is higher. Differences due to rounding are 0.
 
         Example:
             >>> parse("RR").differences(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
@@ -289,9 +288,9 @@ class Measure:
         return -differences if self.declaration.better == "lower" else differences
 
     def best(self, values: Sequence[float]) -> tuple[int, ...]:
-        """The places of the best of these values: more than one where some are the same.
+        """Return the positions of the best of these values; several if there are ties.
 
-        NaN is never best; of a measure that has no better direction none is.
+        NaN is never best; measures without a direction have no best value.
 
         Example:
             >>> parse("AP").best([0.25, 0.5, 0.5])
@@ -359,15 +358,15 @@ def parse_directed(text: str | Measure) -> Measure:
 
 
 def parse(text: str | Measure, dialect: str | None = None) -> Measure:
-    """A measure from its name.
+    """Parse the name of a measure.
 
     Args:
         text: ``Name(param=value)@k`` as in ir_measures (``nDCG@10``, ``RR(rel=2)@10``), a name of
             trec_eval (``ndcg_cut_10``, ``map``), ranx, BEIR, MTEB and other tools, or what people
             write (``MRR@10``, ``Hit Rate@5``, ``top-5 accuracy``).
-        dialect: The tool whose name it is (``ranx``, ``beir``, ``mteb``, ``trec_eval`` ...): it
-            decides where a name means different things in different tools. A name that the tool
-            does not have is read as without.
+        dialect: The tool whose names are read (``ranx``, ``beir``, ``mteb``, ``trec_eval`` ...),
+            for names that denote different measures in different tools. Names that the tool does
+            not have are read as usual.
 
     Raises:
         UnknownName: If it is unknown (with the nearest names), ambiguous, lacks a required

@@ -1,4 +1,4 @@
-"""Measures of preferences and of order: which of two documents a ranking has first."""
+"""Measures of preferences and order."""
 
 from __future__ import annotations
 
@@ -40,37 +40,37 @@ _SCOPES = {"all": "", "both": "_ret", "any": "_imp"}
     },
 )
 def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all") -> Values:
-    r"""Preferences kept: the share of the preferences of the judgments that a ranking keeps.
+    r"""Preferences satisfied: the share of the judged preferences that a ranking satisfies.
 
     $$ Prefs = \frac{\sum_g |\{ A \succ_g B : A \text{ above } B \}|}
     {\sum_g |\{ A \succ_g B \}|} $$
 
-    g are the groups of judgments: what two of them prefer counts twice. A document that was not
-    retrieved is below all that were; where neither was, the preference is not kept. With
-    ``scope=both`` only preferences count of which both documents were retrieved, with
-    ``scope=any`` those of which at least one was. Undefined without such a preference.
+    g are the groups of judgments: a preference of two groups counts twice. A document that was not
+    retrieved is below all retrieved documents; if neither was retrieved, the preference is not
+    satisfied. ``scope=both`` counts only preferences between two retrieved documents, ``scope=any``
+    those with at least one. Undefined without such a preference.
 
-    With ``count=pairs`` it is a mean over the pairs of documents P, A the one that is above:
+    With ``count=pairs``, it is a mean over the pairs of documents P, in which A is ranked above B:
 
     $$ Prefs_{pairs} = \frac{1}{|P|} \sum_{(A, B) \in P} \frac{|\{ g : A \succ_g B \}|}
     {|\{ g : A \succ_g B \}| + |\{ g : B \succ_g A \}|} $$
 
-    With ``count=groups`` it is the mean over the groups of the share kept of each, so that one who
-    gave many preferences weighs no more than another; a group without any counts 0.
+    With ``count=groups``, it is the mean over the groups of the share satisfied of each, so that
+    all groups have the same weight; a group without preferences counts 0.
 
-    With ``count=balanced`` it is such a mean with as many other documents as relevant ones. Of R
-    relevant documents (grade above 0) and N others in a group: where N is more, only the first R
-    others of the ranking count; where it is less, R (R - N) preferences are added, kept where the
-    relevant document was retrieved. Undefined where a group has nothing to count.
+    With ``count=balanced``, it is such a mean with as many other documents as relevant ones. If a
+    group has R relevant documents (grade above 0) and N others, and N > R, only the first R others
+    of the ranking count; if N < R, R (R - N) preferences are added, which are satisfied if the
+    relevant document was retrieved. Undefined if a group has no preference to count.
 
-    Use: judgments are preferences; ``scope=both`` or ``scope=any`` for collections that change,
-    where a missing document says little.
-    Beware: with ``scope=all`` preferences of which neither document was retrieved pull it down;
-    with the others, what it is divided by depends on the run. trec_eval puts equal scores the other
-    way round for these measures. ``count=balanced`` is counted as trec_eval does, which is not what
-    it says of itself: where N is more than R and a group has one sub-group, each of the R is also
-    compared with all N, itself too, so that a perfect ranking may come near 0; with ``scope=both``,
-    where R is more, what is added is divided by all relevant documents, retrieved or not.
+    Use: judgments are preferences; ``scope=both`` or ``scope=any`` for collections that change, in
+    which documents may no longer exist.
+    Beware: with ``scope=all``, preferences between two documents that were not retrieved lower the
+    value; with the others, the divisor depends on the run. trec_eval breaks ties by ascending
+    document id for these measures. ``count=balanced`` reproduces trec_eval, which differs from its
+    own description: if N > R and a group has one subgroup, each of the R is also compared with all
+    N, and with itself, so that a perfect ranking may be near 0; with ``scope=both`` and R > N, the
+    added preferences are divided by all relevant documents, retrieved or not.
     Source: Carterette, Bennett, Chickering and Dumais (2008), Here or there: preference judgments
     for relevance, ECIR; as the measures prefs_simp, prefs_pair, prefs_avgjg and
     prefs_avgjg_Rnonrel of trec_eval, with the endings _ret (both) and _imp (any).
@@ -126,12 +126,12 @@ def NumPrefs(run: PreferenceRun) -> Values:
     trec={"prefs_num_prefs_ful": {}, "prefs_num_prefs_ful_ret": {"scope": "both"}},
 )  # fmt: skip
 def NumPrefsKept(run: PreferenceRun, *, scope: str = "all") -> Values:
-    """How many preferences a ranking keeps; the mean is the sum over queries.
+    """The number of preferences that a ranking satisfies; the mean is the sum over queries.
 
-    With ``scope=both``, how many of those of which both documents were retrieved.
+    With ``scope=both``, only preferences between two retrieved documents count.
 
     Use: Prefs as a count.
-    Beware: queries with many preferences decide it.
+    Beware: queries with many preferences dominate it.
     Source: measures prefs_num_prefs_ful and prefs_num_prefs_ful_ret of trec_eval.
     """
     return _sum_of_groups(run.counts()[:, :, : 1 if scope == "both" else 2])
@@ -148,14 +148,15 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     $$ Compat = \max_{I} \frac{RBO(I)}{RBO_I(I)}, \qquad RBO(I) =
     \frac{\sum_{i \le k} p^{\,i-1} |I_{\le i} \cap D_{\le i}| / i}{\sum_{i \le k} p^{\,i-1}} $$
 
-    An ideal ranking I holds the documents with a grade above 0 by descending grade, those of one
-    grade in any order; the nearest to the ranking D has them as D has. RBO is added up to rank k,
-    1,000 if left out. It is divided by the overlap of I with itself, which is below 1 where few
-    documents have a grade above 0 (``normalize=false``: not divided). Undefined where none has.
+    An ideal ranking I contains the documents with a grade above 0 by descending grade, those of the
+    same grade in any order; the most similar one orders them as the ranking D does. RBO is computed
+    to rank k (default 1,000), and divided by the overlap of I with itself, which is below 1 if few
+    documents have a grade above 0 (``normalize=false``: not divided). Undefined if no document has
+    one.
 
-    Use: grades express an order, such as preferences, and not gains.
-    Beware: tools differ in the depth and in how they order documents of one grade that were not
-    retrieved; where these get the score 0, as in ir_measures, negative scores change the value.
+    Use: grades express an order, such as preferences, rather than gains.
+    Beware: tools differ in the depth, and in the order of documents of the same grade that were not
+    retrieved; if these get the score 0, as in ir_measures, negative scores change the value.
     Source: Clarke, Vtyurina and Smucker (2021), Assessing top-k preferences, TOIS 39; Clarke,
     Smucker and Vtyurina (2020), Offline evaluation by maximum similarity to an ideal ranking, CIKM.
     """
@@ -178,18 +179,18 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
 def PairAcc(
     run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged"
 ) -> Values:
-    r"""Pairwise accuracy: how likely a relevant document is above one that is not relevant.
+    r"""Pairwise accuracy: the probability that a relevant document is above a nonrelevant one.
 
     $$ PairAcc = \frac{1}{R N} \sum_{r} | \{ n : rank(r) < rank(n) \} | $$
 
-    Pairs are made of the R relevant and the N documents judged not relevant. What is not in the
-    first k (all ranks if left out) is below what is; a relevant document that is not there
-    is above none. With ``among=retrieved`` pairs are made of the documents in the first k,
-    where unjudged documents count as not relevant. Undefined without a pair.
+    Pairs consist of one of the R relevant documents and one of the N documents judged not relevant.
+    Documents outside the first k (default: all ranks) are below those inside; a relevant document
+    outside is above none. With ``among=retrieved``, pairs consist of documents in the first k, and
+    unjudged documents count as not relevant. Undefined without a pair.
 
-    Use: how well scores separate relevant documents from others, as in training.
-    Beware: the rank of a pair does not matter; with positive judgments only there
-    is no pair. ir_measures calls it Accuracy, with the pairs of ``among=retrieved``.
+    Use: how well scores separate relevant from nonrelevant documents, as in training.
+    Beware: all ranks count the same; if only relevant documents are judged, there is no pair.
+    ir_measures calls it Accuracy, with the pairs of ``among=retrieved``.
     Source: Mann and Whitney (1947), On a test of whether one of two random variables is
     stochastically larger than the other, Annals of Mathematical Statistics 18: where all judged
     documents are retrieved, it is the area under the ROC curve.

@@ -212,7 +212,7 @@ def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
     """The mean of the sum of precisions over the number of relevant documents found.
 
     In most queries that number does not depend on the order. Where a group reaches past k, it is
-    gone through how many of its relevant documents are above.
+    read how many of its relevant documents are above.
     """
     hits = run.hits(rel)
     above, members = run.in_groups(hits)

@@ -281,7 +281,7 @@ def _table() -> Mapping[str, Mapping[str, Spelling]]:
 
 
 def no_such_name(spelled: ParsedName) -> UnknownName:
-    """The error for a name that nobody knows: the nearest of all spellings, as we write them.
+    """The error for an unknown name: the nearest of all spellings, as we write them.
 
     Example:
         >>> print(no_such_name(split_name("nDGC@10")))

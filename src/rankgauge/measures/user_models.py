@@ -1,10 +1,10 @@
-"""Measures that are each a model of a reader: how likely to go on from rank to rank (C/W/L).
+"""User models of the C/W/L framework.
 
-One chance says everything: C(i), to go on from rank i to the next. From it follow W(i), the share
-of all looks that rank i gets, the value (the gain to expect of a look) and the residual (how much
-that could rise if nothing were left unjudged). Between two judged documents C has a closed form, so
-ranks are passed in leaps: the cost depends on the judged documents and not on how many ranks may be
-read.
+Each model is defined by C(i), the probability of continuing from rank i to the next. It determines
+W(i), the share of all documents inspected that are at rank i, the value (the expected gain per
+document inspected), and the residual (the possible increase if all documents were judged). Between
+two judged documents, C has a closed form, so the cost depends on the number of judged documents and
+not on the number of ranks.
 """
 
 from __future__ import annotations
@@ -77,19 +77,18 @@ def INST(
     top: float | None = None,
     residual: bool = False,
 ) -> Values:
-    r"""Adaptive inverse squares: what a look gains a reader who tires on the way to a goal.
+    r"""Adaptive inverse squares: the expected gain per rank of a user with a goal.
 
     $$ C(i) = \left( \frac{i + T + T_i - 1}{i + T + T_i} \right)^2, \qquad
     T_i = T - \sum_{j \le i} gain_j $$
 
-    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. k ranks are read at most, 1,000 if left out. Ranks without a judged
-    document are passed in one leap, so that this depth costs nothing.
+    T is the goal, the gain that the user wants. The gain of a document is 1 if its grade is at
+    least rel (default 1) or, with top, grade / top. The user reads at most k ranks (default 1,000).
 
-    The residual is how much it could rise if every unjudged document, also those below the ranking,
-    gained 1: $INST_{unjudged = 1} - INST$. It says what is possible, not what is likely.
+    The residual is the possible increase if every unjudged document, including those below the
+    ranking, had a gain of 1: $INST_{unjudged = 1} - INST$. It is an upper bound, not an estimate.
 
-    Use: how many documents are wanted is known, and differs: one for a fact, many for a survey.
+    Use: the number of documents that users want is known: one for a fact, many for a survey.
     Beware: values for different goals or cut-offs cannot be compared; the goal is at least 0.5.
     Source: Bailey, Moffat, Scholer and Thomas (2015), User variability and IR system evaluation,
     SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS; for the
@@ -115,18 +114,18 @@ def INSQ(
     top: float | None = None,
     residual: bool = False,
 ) -> Values:
-    r"""Inverse squares: what a look gains a reader who is likelier to go on the further down.
+    r"""Inverse squares: the expected gain per rank of a user who becomes more patient with depth.
 
     $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2, \qquad
     INSQ = \frac{\sum_{i \le k} gain_i / (i + 2T - 1)^2}{\sum_{i \le k} 1 / (i + 2T - 1)^2} $$
 
-    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. k ranks are read at most, 1,000 if left out.
+    T is the goal, the gain that the user wants. The gain of a document is 1 if its grade is at
+    least rel (default 1) or, with top, grade / top. The user reads at most k ranks (default 1,000).
 
-    The residual, how much it could rise if every unjudged document gained 1, is 1 minus the weights
-    of the ranks judged.
+    The residual, the possible increase if every unjudged document had a gain of 1, is 1 minus the
+    weights of the judged ranks.
 
-    Use: as RBP, where readers who have come far are taken to be the patient ones.
+    Use: as RBP, if users who read far down are assumed to be patient.
     Beware: values for different goals or cut-offs cannot be compared.
     Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
     ADCS.
@@ -153,18 +152,19 @@ def BPM(
     top: float | None = None,
     residual: bool = False,
 ) -> Values:
-    r"""Bejeweled player model: what a look gains a reader who stops with enough, or at rank k.
+    r"""Bejeweled player model: the gain per rank of a user who stops at a goal or at rank k.
 
     $$ C(i) = [\, i < k \;\text{and}\; \sum_{j \le i} gain_j < T \,] $$
 
-    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. This is the static form, in which neither T nor k change on the way.
+    T is the goal, the gain that the user wants. The gain of a document is 1 if its grade is at
+    least rel (default 1) or, with top, grade / top. This is the static form, in which T and k do
+    not change while the user reads.
 
-    The residual is how much it could rise if every unjudged document, also those below the ranking,
-    gained 1: $BPM_{unjudged = 1} - BPM$.
+    The residual is the possible increase if every unjudged document, including those below the
+    ranking, had a gain of 1: $BPM_{unjudged = 1} - BPM$.
 
-    Use: both what is wanted and how much work is spent have a limit.
-    Beware: what is behind the goal does not count at all.
+    Use: users have both a goal and a limited effort.
+    Beware: documents after the goal is reached do not count.
     Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
     """
@@ -185,16 +185,17 @@ def SDCG(
     top: float | None = None,
     residual: bool = False,
 ) -> Values:
-    r"""Scaled DCG: DCG as a share of that of k documents of the top grade.
+    r"""Scaled DCG: DCG divided by that of k documents of the top grade.
 
     $$ SDCG@k = \frac{\sum_{i \le k} gain_i / \log_2 (i + 1)}{\sum_{i \le k} 1 / \log_2 (i + 1)} $$
 
-    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. The reader
-    goes on with C(i) = log(i+1) / log(i+2), and stops at rank k. The residual, how much it could
-    rise if every unjudged document gained 1, is 1 minus the weights of the ranks judged.
+    The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
+    The user continues with probability C(i) = log(i+1) / log(i+2), and stops at rank k. The
+    residual, the possible increase if every unjudged document had a gain of 1, is 1 minus the
+    weights of the judged ranks.
 
-    Use: as nDCG, where the relevant documents that nobody judged should not make it higher.
-    Beware: few relevant documents keep it far below 1; k may be a million at most.
+    Use: as nDCG, with a divisor that does not depend on the judgments.
+    Beware: with few relevant documents, it is far below 1; k is at most a million.
     Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
     """
@@ -206,14 +207,14 @@ def SDCG(
 
 @measure(reads="grades")
 def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
-    r"""Nearly ERR, first form: a reader who stops at a document with the chance of its gain.
+    r"""Nearly ERR, first form: a user who stops at a document with probability equal to its gain.
 
     $$ C(i) = [\, i < k \,] \, (1 - gain_i) $$
 
-    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top.
+    The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
 
-    Use: the idea of ERR as the gain expected of a look.
-    Beware: it is not ERR, and its number is that of the equation in the paper.
+    Use: ERR in the form of the C/W/L framework.
+    Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 8.
     """
@@ -222,15 +223,15 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
 @measure(reads="grades")
 def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
-    r"""Nearly ERR, second form: as NERR8, and less and less likely to stop for being tired.
+    r"""Nearly ERR, second form: as NERR8, for a user who also stops with probability 1 / (i + 1).
 
     $$ C(i) = [\, i < k \,] \, \frac{i}{i + 1} (1 - gain_i) $$
 
-    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top.
+    The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
 
-    Use: the idea of ERR with its discount 1 / i as the gain expected of a look.
-    Beware: it is not ERR, and its number is that of the equation in the paper; k may be a
-    million at most.
+    Use: ERR with its discount 1 / i in the form of the C/W/L framework.
+    Beware: it is not ERR; the number in its name is that of the equation in the paper; k is at most
+    a million.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 9.
     """
@@ -247,15 +248,15 @@ def NERR10(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""Nearly ERR, third form: as NERR8, with the patience p of RBP.
+    r"""Nearly ERR, third form: as NERR8, with the persistence p of RBP.
 
     $$ C(i) = p \, (1 - gain_i) $$
 
-    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. k ranks
-    are read at most, 1,000 if left out.
+    The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
+    The user reads at most k ranks (default 1,000).
 
-    Use: the idea of ERR with the patience of RBP.
-    Beware: it is not ERR, and its number is that of the equation in the paper.
+    Use: ERR with the persistence of RBP.
+    Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
     """
@@ -275,11 +276,11 @@ def NERR11(
 
     $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2 (1 - gain_i) $$
 
-    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. k ranks are read at most, 1,000 if left out.
+    T is the goal, the gain that the user wants. The gain of a document is 1 if its grade is at
+    least rel (default 1) or, with top, grade / top. The user reads at most k ranks (default 1,000).
 
-    Use: the idea of ERR with the persistence of INSQ.
-    Beware: it is not ERR, and its number is that of the equation in the paper.
+    Use: ERR with the persistence of INSQ.
+    Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
     """

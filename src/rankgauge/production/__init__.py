@@ -56,7 +56,12 @@ if TYPE_CHECKING:
         import_log as import_log,
     )
     from rankgauge.production.mappings import LogMapping as LogMapping
-    from rankgauge.production.metrics import METRICS as METRICS, OnlineMetric as OnlineMetric
+    from rankgauge.production.metrics import (
+        METRICS as METRICS,
+        OnlineMetric as OnlineMetric,
+        Threshold as Threshold,
+        ThresholdCheck as ThresholdCheck,
+    )
     from rankgauge.production.monitor import (
         HealthWeek as HealthWeek,
         ProductionHealth as ProductionHealth,
@@ -80,10 +85,7 @@ if TYPE_CHECKING:
         SampledStratum as SampledStratum,
         sample_questions as sample_questions,
     )
-    from rankgauge.production.thresholds import (
-        Threshold as Threshold,
-        ThresholdCheck as ThresholdCheck,
-    )
+    from rankgauge.production.spark_log import SparkLog as SparkLog
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -100,13 +102,13 @@ __all__, __getattr__, __dir__ = lazy_names(
         "log": "QUESTION_COLUMNS EventLog LogSummary",
         "log_import": "Fault LogImport import_log",
         "mappings": "LogMapping",
-        "metrics": "METRICS OnlineMetric",
+        "metrics": "METRICS OnlineMetric Threshold ThresholdCheck",
         "monitor": "HealthWeek ProductionHealth Signal production_health",
         "online": "online_metrics",
         "online_result": "MetricChange OnlineMetrics OnlineValue",
         "personal_data": "scrub",
         "question_sets": "EvaluationQuestion QuestionSet SetRefresh",
         "sampling": "QuestionSample SampledStratum sample_questions",
-        "thresholds": "Threshold ThresholdCheck",
+        "spark_log": "SparkLog",
     },
 )

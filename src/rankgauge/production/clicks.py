@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
+from rankgauge.production.log import EventLog
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.stats.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from rankgauge.production.log import EventLog
 
 Model: TypeAlias = Literal["coec", "position"]
 # From these ratios on, grades are 1, 2 and 3.
@@ -98,7 +96,7 @@ SELECT
 
 @dataclass(frozen=True, eq=False)
 class ImplicitJudgments(Result):
-    """Grades of documents by clicks. Made by :func:`implicit_judgments`.
+    """Grades of documents computed from clicks. Returned by :func:`implicit_judgments`.
 
     Documents that were never shown, or too rarely, have no grade: they are unjudged.
 
@@ -207,15 +205,12 @@ class ImplicitJudgments(Result):
         ]
 
     def _data(self) -> dict[str, Any]:
-        table = self.data_table()
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        ranks = self.rank_table()
         return {
             **self.about,
             "scale": self._scale(),
-            "ranks": [dict(zip(ranks.columns, row, strict=True)) for row in ranks.rows],
+            "ranks": self.rank_table().records(),
             "texts": dict(self.texts),
-            "rows": rows,
+            "rows": self.data_table().records(),
         }
 
 
@@ -239,7 +234,7 @@ def implicit_judgments(
     :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
     documents that were shown at several ranks.
 
-    Clicks say that a result looked good in its list, not that it answers the question.
+    Clicks show that a result looked good in its list, not that it answers the question.
 
     Args:
         log: The log.
@@ -253,8 +248,6 @@ def implicit_judgments(
     Raises:
         InputError: If there is nothing to judge.
     """
-    from rankgauge.production.log import EventLog
-
     chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
     if min_shown < 1:
         raise InputError(
@@ -262,7 +255,7 @@ def implicit_judgments(
             where="implicit_judgments",
             fix="give 1 or more",
         )
-    log = log if isinstance(log, EventLog) else EventLog(log)
+    log = EventLog.of(log)
     with log.connection() as connection:
         connection.execute(_COUNTED)
         connection.execute(_PAIRS)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rankgauge.core.libraries import library
 from rankgauge.production.distinct_questions import Embedding
 from rankgauge.stats.arrays import FloatArray
-from rankgauge.stats.proportions import wilson_interval
+from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.two_sample import unit_rows
 
 ALPHA = 0.05  # significance level

@@ -62,7 +62,7 @@ class DistinctQuestions:
         """Return the questions of texts, queries, a collection, a file or an event log.
 
         Args:
-            given: Texts; objects with ``text`` (and perhaps ``id``); a mapping of identifier to
+            given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
                 either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of a collection,
                 a log, a file of questions, or a text file with a question on each line. Columns
                 ``count`` or ``frequency`` say how often a question was asked.

@@ -67,7 +67,7 @@ def measure_drift(
     additions: int = 20,
     most: int = 20_000,
 ) -> DriftReport:
-    """Say whether evaluation questions look like those that users ask.
+    """Test whether evaluation questions are similar to those that users ask.
 
     A classifier two-sample test decides: ridge regression (5-fold) and 10 nearest neighbors try to
     tell distinct evaluation questions from distinct log questions, and the larger standardized
@@ -81,8 +81,8 @@ def measure_drift(
         log_questions: The same, or an event log.
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.
-        seed: The seed of everything random.
-        clusters: The number of clusters; 2 to 20 by the number of questions if left out.
+        seed: The seed.
+        clusters: The number of clusters; 2 to 20 by the number of questions if omitted.
         additions: How many questions to add are listed at most.
         most: Largest number of distinct questions of a set; of more, a random sample is used.
 

@@ -96,7 +96,7 @@ class QuestionPoint:
 
 @dataclass(frozen=True, repr=False)
 class DriftReport(Result):
-    """Whether evaluation questions look like those of users, made by :func:`measure_drift`.
+    """Drift of evaluation questions from those of users. Returned by :func:`measure_drift`.
 
     Attributes:
         verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
@@ -118,7 +118,7 @@ class DriftReport(Result):
         outliers: Evaluation questions far from every log question, farthest first.
         far: The distance above which they are far.
         query_weights: The weight of each evaluation question by identifier, mean 1.
-        seed: The seed of everything random.
+        seed: The seed.
         points: The questions as points in two dimensions.
     """
 
@@ -268,7 +268,7 @@ class DriftReport(Result):
         return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
 
     def table(self, *, full: bool = False) -> Table:
-        """One line for each cluster, those that differ first."""
+        """Return a row for each cluster, those that differ first."""
         marked = sorted(
             self.clusters, key=lambda each: (each.p > ALPHA, -abs(each.excess), each.number)
         )
@@ -355,7 +355,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """One line for each cluster, every number."""
+        """Return a row for each cluster, every number."""
         names = [each.name for each in fields(QuestionCluster)]
         ends = ("evaluation_low", "evaluation_high", "log_low", "log_high")
         plain = [name for name in names if not name.endswith("interval")]
@@ -399,7 +399,7 @@ class ReweightedMeans(Result):
     uncovered: float
 
     def table(self) -> Table:
-        """One line for each measure."""
+        """Return a row for each measure."""
         rows = tuple(
             (name, value, self.weighted[name], self.weighted[name] - value)
             for name, value in self.plain.items()

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from rankgauge import stats
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, metrics_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 if TYPE_CHECKING:
-    from rankgauge.production.log import EventLog
     from rankgauge.rendering.plot_drawing import Plot
 
 ALPHA = 0.05
@@ -88,7 +88,7 @@ class ArmDifference:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult(Result):
-    """Two arms of an experiment compared. Made by :func:`compare_arms`.
+    """Two arms of an experiment compared. Returned by :func:`compare_arms`.
 
     Attributes:
         where: The log.
@@ -102,6 +102,8 @@ class ExperimentResult(Result):
         days: The primary difference by day.
         mixing: Standard deviation tau of the confidence sequence.
     """
+
+    _attributes = "where arms users questions ratio mismatch mismatched in_both mixing"
 
     where: str
     arms: tuple[str, str]
@@ -208,20 +210,9 @@ class ExperimentResult(Result):
         )  # fmt: skip
 
     def _data(self) -> dict[str, Any]:
-        rows = []
-        for each in self.differences:
-            fields = {name: getattr(each, name) for name in ArmDifference.__dataclass_fields__}
-            rows.append(fields | {"metric": each.metric.name})
-        days = [
-            {name: getattr(each, name) for name in DayDifference.__dataclass_fields__}
-            for each in self.days
-        ]
-        fields = {
-            name: getattr(self, name)
-            for name in ("where", "arms", "users", "questions", "ratio", "mismatch", "mismatched",
-                         "in_both", "mixing")
-        }  # fmt: skip
-        return fields | {"differences": rows, "days": days, "notes": list(self._notes())}
+        rows = [vars(each) | {"metric": each.metric.name} for each in self.differences]
+        more = {"differences": rows, "days": self.days, "notes": list(self._notes())}
+        return super()._data() | more
 
     def _notes(self) -> Iterator[str]:
         (base, new), first = self.arms, self.primary
@@ -304,7 +295,6 @@ def compare_arms(
         InputError: If the log has not two arms, or a metric is a quantile.
         MissingExtra: If DuckDB is not installed.
     """
-    from rankgauge.production.log import EventLog
     from rankgauge.production.online import expressions
 
     if not (min(ratio) > 0 and planned > 0):
@@ -320,7 +310,7 @@ def compare_arms(
                 f"{each.name} is a quantile, which is not compared between arms", where="metrics",
                 fix="choose a rate or a mean, such as thumbs_ratio",
             )  # fmt: skip
-    log = log if isinstance(log, EventLog) else EventLog(log)
+    log = EventLog.of(log)
     measured = wanted
     if any(each.name == "thumbs_ratio" for each in wanted):
         measured = metrics_of(dict.fromkeys([*(each.name for each in wanted), "feedback_rate"]))

@@ -23,7 +23,7 @@ from rankgauge.corpus import Collection, Document, Query
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.origins import STATEMENT
 from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
-from rankgauge.llm.prompts import fenced_messages, prompt_version
+from rankgauge.llm.replies import fenced_messages, prompt_version
 from rankgauge.llm.structured import object_schema
 from rankgauge.production.question_sets import EvaluationQuestion
 from rankgauge.production.sampling import group_questions, question_id
@@ -86,6 +86,8 @@ class GeneratedQuestions(Result):
         date: The date of the questions.
         dry_run: Whether nothing was sent.
     """
+
+    _attributes = "*"
 
     proposals: tuple[ProposedQuestion, ...]
     model: str
@@ -172,9 +174,6 @@ class GeneratedQuestions(Result):
         number = len(self.questions)
         return f"{self.model}: {many(number, 'question')} of {len(self.proposals)}; {STATEMENT}"
 
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     collection: Any,
@@ -200,8 +199,8 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     document in a search for the question is recorded, and nothing is dropped for it: that would
     favor the search that was used.
 
-    A failed call is a missing question. With a cache of the model, a call that was paid is never
-    made again, whenever the process ended. Users ask other questions than a model writes.
+    A failed call is a missing question. With a cache of the model, no call is paid twice, even if
+    the process was interrupted. Users ask different questions than a model.
 
     Args:
         collection: The documents: whatever `Collection.read` takes.
@@ -209,10 +208,10 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         model: The model; give it a cache.
         seed: The seed of the draw.
         known: Questions that are not to be repeated.
-        retriever: What searches for the documents; BM25 if None.
+        retriever: The retriever that searches for the documents; BM25 if None.
         k: How deep it searches.
         prompts: Texts that replace the shipped prompts ``question`` and ``answerable``.
-        max_cost: No call is made that could cost more than what is left of this.
+        max_cost: No call is made that could exceed the remaining budget.
         dry_run: Send nothing, and estimate calls, tokens and cost.
         date: The date of the questions in ISO form; today (UTC) if None.
         progress: Called with the number of finished calls and of all of this step.

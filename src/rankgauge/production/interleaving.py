@@ -223,7 +223,7 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class InterleavingResult(Result):
-    """Which of two interleaved retrievers users prefer. Made by :func:`analyze_interleaving`.
+    """Which of two interleaved retrievers users prefer. Returned by :func:`analyze_interleaving`.
 
     An impression is won by the retriever with more credited clicks. Documents count once, whether
     the result, its citation or both were clicked. Impressions of probabilistic interleaving are
@@ -234,8 +234,7 @@ class InterleavingResult(Result):
         b: The name of retriever B.
         methods: The methods of interleaving that occur in the log.
         impressions: Questions whose results were interleaved.
-        clicked: Those of them with a credited click; the others say nothing and are in no number
-            below.
+        clicked: Those of them with a credited click; the others are not used below.
         wins_a: Impressions won by A.
         wins_b: Impressions won by B; the rest are ties.
         result_clicks: Credited documents whose result was clicked.
@@ -273,7 +272,7 @@ class InterleavingResult(Result):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse``: A than B. ``cannot tell`` if the test or the interval doubts."""
+        """``better`` or ``worse`` (A than B), or ``cannot tell`` by the test or the interval."""
         if self.p >= _ALPHA or not (self.low > 0 or self.high < 0):
             return "cannot tell"
         return "better" if self.low > 0 else "worse"
@@ -301,8 +300,7 @@ class InterleavingResult(Result):
         return f"{self.a} is {self.verdict} than {self.b} by interleaving: {numbers}"
 
     def _data(self) -> dict[str, Any]:
-        names = (name for name in self.__dataclass_fields__)
-        return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
+        return vars(self) | {"verdict": self.verdict}
 
     def _notes(self) -> Iterator[str]:
         yield (
@@ -429,7 +427,7 @@ def analyze_interleaving(
     from rankgauge.production.log import EventLog
     from rankgauge.stats import sign_test
 
-    log = log if isinstance(log, EventLog) else EventLog(log)
+    log = EventLog.of(log)
     with log.connection() as connection:
         pair = _pair(connection.execute(_PAIRS, {"a": a, "b": b}).fetchall(), log.path)
         connection.execute(_USABLE, {"a": pair[0], "b": pair[1]})

@@ -23,7 +23,7 @@ from rankgauge.rendering.tables import Table
 
 MANIFEST = "manifest.json"
 # Columns that a Parquet file must have to be a log; the others are NULL where they are missing.
-_REQUIRED = ("event_id", "kind", "time", "question_id")
+REQUIRED_COLUMNS = ("event_id", "kind", "time", "question_id")
 
 # As `COLUMNS`, except for times: DuckDB cannot give Python those with a time zone without pytz.
 _VIEW = COLUMNS | {"time": "TIMESTAMP"}
@@ -68,7 +68,7 @@ QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     ),
     "next_text": ("VARCHAR", "The next question of the session; NULL if none or unknown."),
 }
-_QUESTIONS = """
+QUESTIONS_SQL = """
 WITH grouped AS (
   SELECT
     question_id,
@@ -195,6 +195,11 @@ class EventLog:
         [('q1', 0)]
     """
 
+    @classmethod
+    def of(cls, source: EventLog | str | os.PathLike[str]) -> EventLog:
+        """Return a log as it is, or the one at a path."""
+        return source if isinstance(source, EventLog) else cls(source)
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         _duckdb()
@@ -237,7 +242,7 @@ class EventLog:
         try:
             connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
-            connection.execute(f"CREATE VIEW questions AS {_QUESTIONS}")
+            connection.execute(f"CREATE VIEW questions AS {QUESTIONS_SQL}")
             connection.execute(_SIMILARITY)
         except BaseException:
             connection.close()
@@ -270,7 +275,7 @@ class EventLog:
         )
 
     def joins(self) -> dict[str, Any]:
-        """Return how many events there are, of known questions, and clicks on what was shown."""
+        """Return the number of events, of known questions, and clicks on what was shown."""
         with self.connection() as connection:
             [(total, first, last)] = connection.execute(
                 "SELECT count(*), min(time), max(time) FROM events"
@@ -322,7 +327,7 @@ class EventLog:
                 f"this is not a log: {reason:.200}", path=self.path,
                 fix="import it: rankgauge logs import SOURCE LOG",
             ) from None  # fmt: skip
-        missing = [name for name in _REQUIRED if name not in found]
+        missing = [name for name in REQUIRED_COLUMNS if name not in found]
         if missing:
             raise FormatError(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(found))}",

@@ -24,14 +24,14 @@ _KEYS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class LogMapping:
-    """Which column of a log has which part of an event.
+    """The mapping of columns of a log to fields of an event.
 
     Attributes:
         columns: The column of each field of an event; in JSON a path with dots.
         kinds: The kind that a value of the column ``kind`` means; others become ``other``.
         values: The number that a value of the column ``value`` means, such as ``{"good": 1}``.
-        events: If one row tells of several events: the kind and the own columns of each. Such an
-            event is in a row if one of its own columns is not empty.
+        events: If one row has several events: the kind and the columns of each. A row has an event
+            if one of its columns is not empty.
         attributes: Columns that become attributes.
         separator: Separator of documents, ranks and scores in a cell that is not a JSON list.
         first_rank: The number of the first rank, 0 or 1; None: found in the log.

@@ -102,7 +102,7 @@ class HealthWeek:
 
 @dataclass(frozen=True, repr=False)
 class ProductionHealth(Result):
-    """Evaluations compared with user behavior. Made by :func:`production_health`.
+    """Evaluations compared with user behavior. Returned by :func:`production_health`.
 
     Attributes:
         measure: The measure of the evaluations.
@@ -154,14 +154,8 @@ class ProductionHealth(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        return {
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "offline": self.offline,
-            "online": self.online,
-            "drift": self.drift,
-            **super()._data(),
-        }
+        names = ("verdict", "sentence", "offline", "online", "drift")
+        return {name: getattr(self, name) for name in names} | super()._data()
 
     def summary(self) -> str:
         """Return the verdict as a sentence."""
@@ -196,7 +190,7 @@ def production_health(
     since: str | None = None,
     until: str | None = None,
 ) -> ProductionHealth:
-    """Compare evaluations of a set with what users show in the same weeks.
+    """Compare evaluations with user behavior in the same weeks.
 
     Offline, the last evaluation is compared with the first, on the queries of both (paired t
     interval). Online, the largest shift of each of thumbs ratio, abstentions and reformulations

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rankgauge import stats
 from rankgauge.core.abstention import (
@@ -19,7 +19,8 @@ from rankgauge.core.abstention import (
 from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.metrics import OnlineMetric, metrics_of
+from rankgauge.production.log import EventLog
+from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
 from rankgauge.production.online_result import (
     PERIODS,
     MetricChange,
@@ -27,10 +28,6 @@ from rankgauge.production.online_result import (
     OnlineValue,
     check_threshold,
 )
-from rankgauge.production.thresholds import Threshold
-
-if TYPE_CHECKING:
-    from rankgauge.production.log import EventLog
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
     ELSE 'single questions' END"""
@@ -68,7 +65,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 
     Args:
         log: The log, or its path.
-        metrics: Names of metrics; all if left out.
+        metrics: Names of metrics; all if omitted.
         by: ``day``, ``week`` (its Monday), ``arm``, or an attribute of the events.
         since: Only questions from this day or time on, in UTC.
         until: Only questions before it.
@@ -98,9 +95,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         >>> [(each.value, each.reason) for each in found.overall][0]
         (0.5, '')
     """
-    from rankgauge.production.log import EventLog
-
-    known = log if isinstance(log, EventLog) else EventLog(log)
+    known = EventLog.of(log)
     limits = [Threshold.of(text) for text in thresholds]
     wanted = _wanted(metrics, limits)
     parameters: dict[str, Any] = {

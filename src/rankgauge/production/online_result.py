@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rankgauge import stats
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.metrics import OnlineMetric, metrics_of
-from rankgauge.production.thresholds import Threshold, ThresholdCheck, ThresholdVerdict
+from rankgauge.production.metrics import (
+    OnlineMetric,
+    Threshold,
+    ThresholdCheck,
+    ThresholdVerdict,
+    metrics_of,
+)
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -114,22 +119,23 @@ class MetricChange:
 
 @dataclass(frozen=True, repr=False)
 class OnlineMetrics(Result):
-    """Metrics of a log. Made by :func:`online_metrics`.
+    """Metrics of a log. Returned by :func:`online_metrics`.
 
     Attributes:
         where: The log.
         metrics: The metrics, in the order of the tables.
         overall: The value of each for all questions.
-        by: What groups are: ``day``, ``week``, ``arm``, an attribute, or None.
+        by: The grouping: ``day``, ``week``, ``arm``, an attribute, or None.
         groups: The value of each metric in each group, group by group.
         questions: The number of questions.
         clusters: The number of users (else sessions, else questions).
-        unit: What they are: ``users``, ``sessions``, ``single questions``, or several of these.
+        unit: The unit of `clusters`: ``users``, ``sessions``, ``single questions``, or several of
+            these.
         first: The time of the first question; None without questions.
         last: The time of the last one.
         checks: The result of each threshold.
-        changes: How each metric changes over days or weeks; without metrics that fewer than
-            eight of them have. Empty if groups are others.
+        changes: Changes of each metric over days or weeks, if at least eight of them have a value.
+            Empty for other groupings.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """
@@ -259,14 +265,9 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def _data(self) -> dict[str, Any]:
+        names = ("where", "questions", "clusters", "first", "last", "by", "parameters")
         return {
-            "where": self.where,
-            "questions": self.questions,
-            "clusters": self.clusters,
-            "first": self.first,
-            "last": self.last,
-            "by": self.by,
-            "parameters": dict(self.parameters),
+            **{name: getattr(self, name) for name in names},
             "thresholds": [
                 {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
                 for c in self.checks
@@ -294,7 +295,7 @@ class OnlineMetrics(Result):
         """Return a metric by day or week with its intervals.
 
         Args:
-            name: The metric; the first that is defined if left out.
+            name: The metric; the first that is defined if omitted.
 
         Raises:
             InputError: If the metrics are not by day or week, or the metric is not defined.

@@ -21,12 +21,12 @@ _DIGITS = 8  # of a telephone, customer or card number; 7 after a plus sign
 
 
 def scrub(text: str) -> str:
-    """Replace personal data that has a form of its own: addresses, numbers, secrets.
+    """Replace personal data with a recognizable form: addresses, numbers, secrets.
 
     E-mail addresses become ``[email]``, links ``[url]``, account numbers ``[iban]``, addresses of
     computers ``[ip address]``, numbers of eight digits or more (telephones, cards, customers)
-    ``[number]``, and keys and passwords ``***``. Dates stay. Names of people and places have no
-    form: they stay, too, and only a person can find them.
+    ``[number]``, and keys and passwords ``***``. Dates are kept. Names of people and places cannot
+    be recognized, and are kept, too.
 
     Example:
         >>> scrub("refund for jo@example.org, call +44 20 7946 0958 before 2026-03-01")

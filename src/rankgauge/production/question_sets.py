@@ -210,7 +210,7 @@ class QuestionSet(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        return {"version": self.version, "questions": [asdict(each) for each in self.questions]}
+        return {"version": self.version, "questions": self.questions}
 
 
 @dataclass(frozen=True)
@@ -268,9 +268,9 @@ class SetRefresh(Result):
 
     def _data(self) -> dict[str, Any]:
         return {
-            "added": [asdict(each) for each in self.added],
+            "added": self.added,
             "kept": self.kept,
-            "retired": [asdict(each) for each in self.retired],
+            "retired": self.retired,
             "before": self.before.version,
             "after": self.after.version,
         }

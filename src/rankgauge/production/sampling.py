@@ -77,6 +77,8 @@ class QuestionSample(Result):
         known: How often each excluded question was asked, by its id; 0 if it was not.
     """
 
+    _attributes = "*"
+
     source: str
     by: str
     seed: int
@@ -126,9 +128,6 @@ class QuestionSample(Result):
             f"distinct ones ({searches:,} searches)"
         )
 
-    def _data(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def sample_questions(
     source: EventLog | str | os.PathLike[str],
@@ -142,11 +141,11 @@ def sample_questions(
 ) -> QuestionSample:
     r"""Draw questions from a log without replacement, and record their inclusion probabilities.
 
-    Questions are grouped first. They are the same if they differ only in case, accents, blanks and
-    punctuation, or in one typing error in one word: a letter more, less, or another one in a word
-    of five letters, or a plural s. A group is one question, its most frequent text, with the sum x
-    of its frequencies. Groups of excluded questions are not drawn; how often they were asked is
-    counted.
+    Near-duplicates are grouped first: questions that differ only in case, accents, spaces, and
+    punctuation, or by one typo in one word (one letter added, missing, or replaced in a word of
+    five letters or more, or a plural s). A group counts as one question, its most frequent text,
+    with the sum x of its frequencies. Groups of excluded questions are not drawn, but their
+    frequencies are counted.
 
     - By ``frequency`` a question is drawn with the probability min(1, n x / sum(x)), where those
       that reach 1 are drawn for certain and left out of the sum for the others: systematic
@@ -164,7 +163,7 @@ def sample_questions(
 
     Args:
         source: An `EventLog` or its path (a folder, or Parquet files); or CSV, TSV or JSON lines
-            with a column ``query``, ``question`` or ``text``, and perhaps ``count`` or
+            with a column ``query``, ``question`` or ``text``, and optionally ``count`` or
             ``frequency``; or a text file with a question on each line.
         n: How many questions are drawn.
         by: ``frequency``, ``uniform`` or ``strata``.

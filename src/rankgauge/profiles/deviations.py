@@ -15,13 +15,13 @@ from rankgauge.measures.measure import Measure
 
 
 class Case(NamedTuple):
-    """What a number is made of.
+    """The inputs of a number.
 
     Attributes:
         qrels: The judgments.
         run: The run.
         measure: The measure.
-        policies: What is done where its definition is silent.
+        policies: The policies.
     """
 
     qrels: Qrels
@@ -42,8 +42,8 @@ class Deviation:
         why: What the tool does, in one sentence.
         of: What it changes: the ``run``, the ``order`` of equal scores (rows of the run and the
             policy for ties), the ``judgments``, a ``policy`` or the ``measure``.
-        change: Makes the case that the tool works with of the one before. It never changes what
-            `of` does not name.
+        change: Function from the previous case to that with this deviation. It changes only the
+            part named by `of`.
     """
 
     name: str
@@ -99,14 +99,13 @@ class Profile:
     """How another tool computes its numbers.
 
     Attributes:
-        name: What it is asked for by: ``pytrec_eval``.
+        name: Its name, such as ``pytrec_eval``.
         tool: The tool, and the versions it was verified against.
-        steps: The deviations of a measure that the tool has, in the order in which it takes them.
-        offer: The measures that it has.
-        digits: The decimals that its means are rounded to; None where they are not. Ours never are.
-        unrounded: The measures whose means it does not round all the same.
-        beware: What of its numbers cannot be reproduced, or what it takes to get them; empty where
-            there is none.
+        steps: The deviations of the tool for a measure, in the order in which they apply.
+        offer: The measures of the tool.
+        digits: The decimals to which its means are rounded; None if they are not.
+        unrounded: Measures whose means it nevertheless does not round.
+        beware: Numbers that cannot be reproduced, or their requirements; empty if there are none.
 
     Example:
         >>> from rankgauge import parse
@@ -124,7 +123,7 @@ class Profile:
     beware: str = ""
 
     def deviations(self, measure: Measure) -> tuple[Deviation, ...]:
-        """The steps from our number of a measure to the tool's; none where they agree.
+        """Return the deviations from the default to the tool for a measure; none if they agree.
 
         Raises:
             UnknownName: For a measure that the tool does not have.
@@ -134,9 +133,9 @@ class Profile:
         return self.steps(measure)
 
     def case(self, case: Case) -> Case:
-        """The case as the tool works with it: every deviation taken."""
+        """Return the case with all deviations of the tool."""
         return apply_all(case, self.deviations(case.measure))
 
     def decimals(self, measure: Measure) -> int | None:
-        """The decimals that the mean of a measure is rounded to; None where it is not."""
+        """Return the decimals to which the mean of a measure is rounded; None if it is not."""
         return None if measure.name in self.unrounded else self.digits

@@ -38,10 +38,10 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def profile_of(name: str | Profile) -> Profile:
-    """The profile of this name, or the profile itself.
+    """Return the profile of this name, or the profile itself.
 
     Raises:
-        UnknownName: With the nearest names.
+        UnknownName: With the most similar names.
 
     Example:
         >>> profile_of("pytrec_eval").tool

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, heads_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of
+from rankgauge.data.join import match
 from rankgauge.data.qrels import Qrels
+from rankgauge.data.ranking import query_of
 from rankgauge.data.subsets import of_queries
 from rankgauge.profiles.deviations import Case, Deviation
 
@@ -71,8 +72,10 @@ def _by_position(table: PairTable) -> PairTable:
 
 
 def _without_self(table: PairTable) -> PairTable:
-    same = table.docs.same(np.arange(len(table)), table.queries, table.query_numbers())
-    return table.keep(np.flatnonzero(~same))
+    of_query = np.repeat(table.queries.hashes(), np.diff(table.offsets))
+    likely = np.flatnonzero(table.docs.hashes() == of_query)
+    same = likely[table.docs.same(likely, table.queries, query_of(table, likely))]
+    return table.keep(np.delete(np.arange(len(table)), same)) if len(same) else table
 
 
 def _without_first(table: PairTable) -> PairTable:
@@ -132,12 +135,12 @@ EXPECTED_TIES = of_policy(
 def _ascending(case: Case) -> Case:
     table = case.run.table
     order = _best_first(table)
-    heads = heads_of(table.query_numbers(), table.values[order])
-    group = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(order))))
-    tied = np.flatnonzero(np.bincount(group)[group] > 1)
+    sizes = np.diff(np.append(heads_of(table.query_numbers(), table.values[order]), len(order)))
+    tied = np.flatnonzero(np.repeat(sizes > 1, sizes))
+    group = np.repeat(np.arange(len(sizes))[sizes > 1], sizes[sizes > 1])
     # Backwards, so that descending is ascending.
     back = order[tied[::-1]]
-    order[tied] = back[table.docs.descending(back, len(heads) - group[tied[::-1]])][::-1]
+    order[tied] = back[table.docs.descending(back, len(sizes) - group[::-1])][::-1]
     docs, values = table.docs.take(order), table.values[order]
     table = replace(table, docs=docs, values=values, lines=None, ranks=None)
     return INPUT_TIES.change(case._replace(run=replace(case.run, table=table)))
@@ -163,18 +166,8 @@ def _of_relevant_queries(case: Case) -> PairTable:
 
 def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> IntArray:
     """The rows of the judgments whose document is in the run with a score that is wanted."""
-    run = case.run.table
-    numbers = {query: number for number, query in enumerate(run.queries.tolist())}
-    docs, kept = run.docs.tolist(), wanted(run.values).tolist()
-    judged, mine = case.qrels.table, case.qrels.table.docs.tolist()
-    ends, found = judged.offsets.tolist(), []
-    for query, (start, stop) in zip(judged.queries.tolist(), pairwise(ends), strict=True):
-        number = numbers.get(query)
-        if number is not None:
-            rows = range(int(run.offsets[number]), int(run.offsets[number + 1]))
-            known = {docs[row] for row in rows if kept[row]}
-            found += [row for row in range(start, stop) if mine[row] in known]
-    return np.array(found, dtype=np.int64)
+    rows, judged = match(case.qrels, case.run)
+    return distinct(judged[wanted(case.run.table.values[rows])])
 
 
 def _retrieved_only(case: Case) -> PairTable:

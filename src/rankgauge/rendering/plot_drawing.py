@@ -74,12 +74,12 @@ _DRAWING = threading.Lock()
 
 @dataclass(frozen=True)
 class Series:
-    """Numbers that belong together.
+    """A series of numbers in a plot.
 
     Attributes:
-        name: What they are, for the legend.
+        name: Its name in the legend.
         y: The values; NaN if there is none.
-        x: Where they are: 0, 1, 2, ... if left out.
+        x: Where they are: 0, 1, 2, ... if omitted.
         low: Lower ends of their intervals, or nothing.
         high: Upper ends.
         texts: What is written next to each value, or nothing; of ``steps`` what is above zero,
@@ -131,7 +131,7 @@ class Panel:
 
 @dataclass(frozen=True, repr=False)
 class Plot:
-    """A plot: numbers with words, drawn when it is shown. Shows itself in a notebook.
+    """A plot, drawn when it is shown. Notebooks display it.
 
     Attributes:
         kind: What it is, as one word.
@@ -163,11 +163,10 @@ class Plot:
     def inline(self, name: str) -> str:
         """The plot as an element of an HTML page, without its title.
 
-        It has no background, its colours are variables (`PAGE_COLOURS`) that the page sets, its
-        letters are those of the page.
+        It has no background, and its colors (`PAGE_COLOURS`) and font are those of the page.
 
         Args:
-            name: Different for each plot of a page: its parts are called after it.
+            name: A unique name within the page, used as a prefix of ids.
 
         Raises:
             MissingExtra: If matplotlib is not installed.

@@ -136,7 +136,7 @@ def plot(
     measure: str | Measure | None = None,
     baseline: str | None = None,
 ) -> Plot:
-    """A plot of evaluations or of a comparison.
+    """Plot evaluations or a comparison.
 
     Args:
         shown: A comparison, an evaluation, or several evaluations.
@@ -149,7 +149,7 @@ def plot(
             left out.
 
     Returns:
-        A plot that shows itself in a notebook, and is written by ``.save("means.svg")``.
+        A plot, which notebooks display and ``.save("means.svg")`` writes.
 
     Raises:
         UnknownName: For an unknown kind or run.
@@ -180,7 +180,7 @@ def plot(
 
 
 def plot_measures(kind: str) -> tuple[str, ...]:
-    """The measures that a kind of plot is drawn from; none if it shows whatever was evaluated.
+    """Return the measures that a kind of plot needs; none if it shows all evaluated measures.
 
     Raises:
         UnknownName: For an unknown kind.
@@ -203,16 +203,16 @@ def plot_history(
     measure: str = "value",
     breaks: Sequence[int] = (),
 ) -> Plot:
-    """The trend of a mean over time, with its intervals.
+    """Plot the trend of a mean over time, with its intervals.
 
     Args:
         dates: Dates (or texts; ISO dates are spaced by time, others evenly), oldest first.
         means: The mean at each.
         low: Lower ends of the intervals, or nothing.
         high: Upper ends.
-        measure: What it is the mean of.
-        breaks: Places of means that cannot be compared with the one before: the line ends there,
-            and another begins.
+        measure: The measure.
+        breaks: Positions of means that are not comparable with the previous one: the line is
+            interrupted there.
 
     Raises:
         InputError: If there is nothing, or the lists differ in length.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rankgauge.errors import MissingExtra
 
@@ -15,7 +16,7 @@ _LONGEST = 160  # characters of a summary in `repr`
 
 
 class Result:
-    """A result: printed it is a table, in a notebook too; its values are JSON or a data frame.
+    """Base of all results: prints as a table, also in notebooks; converts to JSON and data frames.
 
     ``str(result)`` is what the command line prints. Options of a report, such as the values of
     every query, are those of :func:`rankgauge.reports.render`.
@@ -23,6 +24,8 @@ class Result:
 
     # The name of the published JSON schema; empty if there is none.
     _schema: ClassVar[str] = ""
+    # The attributes that `to_dict` gives: by name, "*" for all; empty for rows and notes.
+    _attributes: ClassVar[str] = ""
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
@@ -43,9 +46,11 @@ class Result:
 
     def _data(self) -> dict[str, Any]:
         """Return the attributes that `to_dict` gives."""
-        table = self.data_table()
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        return {"rows": rows, "notes": self.table().notes}
+        if self._attributes == "*":
+            return asdict(cast("Any", self))
+        if self._attributes:
+            return {name: getattr(self, name) for name in self._attributes.split()}
+        return {"rows": self.data_table().records(), "notes": self.table().notes}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values; NaN and infinity are None."""

@@ -72,6 +72,10 @@ class Table:
     right: frozenset[int] = field(default_factory=frozenset)
     shortened: frozenset[int] = field(default_factory=frozenset)
 
+    def records(self) -> list[dict[str, Cell]]:
+        """Return each row as a mapping of column to cell."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
     def text(self, cell: Cell) -> str:
         """A cell for people."""
         if cell is None or _is_nan(cell):
@@ -445,7 +449,7 @@ def to_json(table: Table) -> str:
     """A list of objects, one a row; NaN becomes null."""
     from rankgauge.core.json_text import dump_json
 
-    return dump_json([dict(zip(table.columns, row, strict=True)) for row in table.rows]) + "\n"
+    return dump_json(table.records()) + "\n"
 
 
 _HTML = """\
@@ -490,7 +494,7 @@ _RENDERERS: dict[str, Callable[[Table], str]] = {
 
 
 def render_table(table: Table, format: str, *, color: bool = False) -> str:
-    """A table in one of the formats of `Format`, ending with a line feed."""
+    """Return a table in one of the formats of `Format`, ending with a line feed."""
     if format == "table":
         return to_terminal(table, color=color)
     text = _RENDERERS[format](table)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
         explain_problem as explain_problem,
         finding_kinds_table as finding_kinds_table,
     )
-    from rankgauge.reports.drift import drift_page as drift_page
     from rankgauge.reports.evaluations import notes_of as notes_of
     from rankgauge.reports.gates import gate_page as gate_page
     from rankgauge.reports.page import html_report as html_report
+    from rankgauge.reports.production import drift_page as drift_page
     from rankgauge.reports.registry import FORMATS as FORMATS, Options as Options, render as render
     from rankgauge.reports.sections import (
         Details as Details,
@@ -30,7 +30,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "benchmarks": "benchmark_section",
         "catalogue": "describe measures_table",
-        "drift": "drift_page",
+        "production": "drift_page",
         "gates": "gate_page",
         "evaluations": "notes_of",
         "checks": "explain_problem finding_kinds_table",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from rankgauge.core.escaping import for_annotation
 
 # GitHub shows ten annotations of a kind a step and drops the others without a word.
@@ -10,21 +13,34 @@ _MESSAGE = 4000
 _TITLE = 200
 
 
-def annotation(kind: str, title: str, message: str, *, file: str = "", line: int = 0) -> str:
+class Annotation(NamedTuple):
     """A workflow command, escaped by its rules.
 
-    Args:
-        kind: ``error``, ``warning`` or ``notice``.
-        title: What it is about.
-        message: The text.
-        file: The file it is about, if any.
-        line: Its line, 0 for none.
-
     Example:
-        >>> annotation("error", "R101 twice", "d1, d1", file="a,b.run", line=3)
-        '::error file=a%2Cb.run,line=3,title=R101 twice::d1, d1'
+        >>> print(Annotation("error", "R101 twice", "d1, d1", "a,b.run", 3))
+        ::error file=a%2Cb.run,line=3,title=R101 twice::d1, d1
     """
-    words = [f"file={for_annotation(file, is_property=True)}"] if file else []
-    words += [f"line={line}"] if file and line else []
-    words += [f"title={for_annotation(title[:_TITLE], is_property=True)}"]
-    return f"::{kind} {','.join(words)}::{for_annotation(message[:_MESSAGE])}"
+
+    kind: str  # ``error``, ``warning`` or ``notice``
+    title: str  # what it is about
+    message: str  # the text
+    file: str = ""  # the file it is about, if any
+    line: int = 0  # its line, 0 for none
+
+    def __str__(self) -> str:
+        words = [f"file={for_annotation(self.file, is_property=True)}"] if self.file else []
+        words += [f"line={self.line}"] if self.file and self.line else []
+        words += [f"title={for_annotation(self.title[:_TITLE], is_property=True)}"]
+        return f"::{self.kind} {','.join(words)}::{for_annotation(self.message[:_MESSAGE])}"
+
+
+def annotation_lines(found: Iterable[Annotation], title: str, hint: str = "") -> str:
+    """Return as many annotations of each kind as are shown; the last one counts the others."""
+    by_kind: dict[str, list[Annotation]] = {}
+    for each in found:
+        by_kind.setdefault(each.kind, []).append(each)
+    for kind, own in by_kind.items():
+        if len(own) > MOST:
+            more = f"+{len(own) - MOST + 1} more{hint}"
+            own[MOST - 1 :] = [Annotation(kind, title, more)]
+    return "".join(f"{each}\n" for own in by_kind.values() for each in own)

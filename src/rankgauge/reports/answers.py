@@ -48,7 +48,7 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
     """Yield the parts of a report on answers: both stages, causes, groups, the worst answers.
 
     Args:
-        found: Made by :func:`rankgauge.answers.diagnose_answers`.
+        found: Returned by :func:`rankgauge.answers.diagnose_answers`.
     """
     yield Section("Retrieval and generation", (_stages(found),))
     parts: list[Part] = [_causes(found.blame)]
@@ -382,17 +382,15 @@ def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Ta
 _PLAIN = evaluations.REPORTS[Evaluation]
 
 
-def _calibration(found: Calibration, format: str, options: Options) -> Iterator[Table]:
-    yield found.short_table() if format == "table" and not options.full else found.table()
-
-
-def _corrected(found: CorrectedMeans, format: str, options: Options) -> Iterator[Table]:
+def _short_or_all(
+    found: Calibration | CorrectedMeans, format: str, options: Options
+) -> Iterator[Table]:
     yield found.short_table() if format == "table" and not options.full else found.table()
 
 
 REPORTS = {
-    Calibration: Report(_calibration),
-    CorrectedMeans: Report(_corrected),
+    Calibration: Report(_short_or_all),
+    CorrectedMeans: Report(_short_or_all),
     AnswerDiagnosis: Report(_blocks, _diagnosis_data, several=True),
     AnswerEvaluation: replace(_PLAIN, blocks=_compared),
 }

@@ -63,12 +63,12 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
 
 
 def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
-    """Latency and cost as a part of a report, see :func:`html_report`.
+    """Return latency and cost as a section of a report, see :func:`html_report`.
 
     Args:
-        found: Made by :meth:`Benchmark.compare`.
-        plots: Whether quality is drawn over latency, where all runs were timed and there are more
-            than two; needs ``rankgauge[plots]`` when the report is made.
+        found: Returned by :meth:`Benchmark.compare`.
+        plots: Whether to plot quality over latency, if there are more than two runs and all were
+            timed; needs ``rankgauge[plots]``.
     """
     table = replace(found.cost_table(), title="")
     drawn = (found.plot(),) if plots and found.pareto and len(found.runs) > 2 else ()

@@ -17,7 +17,7 @@ from rankgauge.rendering.tables import WIDTH, Table
 
 
 def measures_table(*, full: bool = True) -> Table:
-    """Return all measures, one a line.
+    """Return all measures, one per line.
 
     Args:
         full: Whether to say also whether higher is better, and what trec_eval calls it.
@@ -48,7 +48,7 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
         full: Whether to show details, sources, and the names of other tools.
 
     Raises:
-        UnknownName: With the nearest names.
+        UnknownName: With the most similar names.
 
     Example:
         >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")

@@ -5,21 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.checks.result import CheckResult
+from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import (
     COMPARISON_KINDS,
     Effect,
     Finding,
-    FindingKind,
     Location,
     Severity,
 )
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.rendering.tables import WIDTH, Table
-from rankgauge.reports.annotations import MOST, annotation
+from rankgauge.reports.annotations import Annotation, annotation_lines
 from rankgauge.reports.registry import Options, Report
 
 _INDENT = " " * 11
@@ -36,7 +34,7 @@ _FIXES = {
 
 
 def finding_kinds_table() -> Table:
-    """Return all kinds of findings, one a line.
+    """Return all kinds of findings, one per line.
 
     Example:
         >>> finding_kinds_table().rows[0]
@@ -54,7 +52,7 @@ def finding_kinds_table() -> Table:
 
 
 def explain_problem(code: str) -> str:
-    """All that is known of a kind of finding.
+    """Describe a kind of finding.
 
     Args:
         code: Its code, or its name.
@@ -75,16 +73,12 @@ def explain_problem(code: str) -> str:
         ("what", kind.description),
         ("effect", kind.effect),
         ("fix", kind.fix),
-        ("copy", _fix(kind)),
+        ("copy", _FIXES[kind.automatic].format(code=kind.code)),
     )
     lines = [f"{kind.code} {kind.name} ({kind.severity})", ""]
     for label, text in parts:
         lines += _filled(text, f"{label:<8}")
     return "\n".join(lines) + "\n"
-
-
-def _fix(kind: FindingKind) -> str:
-    return _FIXES[kind.automatic].format(code=kind.code)
 
 
 # ---- for people
@@ -232,32 +226,20 @@ def _styled(text: str, code: str, *, color: bool) -> str:
 # ---- for machines
 
 
-def _annotations(result: CheckResult) -> Iterator[str]:
-    """One line a finding, at the first line of the file that has it."""
-    by_kind: dict[str, list[Finding]] = {}
-    for found in result.findings:
-        by_kind.setdefault(_KINDS[found.severity], []).append(found)
-    for kind, findings in by_kind.items():
-        shown = findings if len(findings) <= MOST else findings[: MOST - 1]
-        for found in shown:
-            effects = list(_effects(found))[:_EFFECTS]
-            lined = next((location for location in found.evidence.locations if location.line), None)
-            # What has no line may be no file.
-            what = found.message if lined else f"{found.evidence.source}: {found.message}"
-            parts = [what, *effects, f"fix: {found.fix}"]
-            yield annotation(
-                kind,
-                f"{found.code} {FINDING_KINDS[found.code].name}",
-                "; ".join(parts),
-                file="" if lined is None else lined.source,
-                line=0 if lined is None else lined.line,
-            )
-        if len(findings) > len(shown):
-            yield annotation(kind, "rankgauge check", f"+{len(findings) - len(shown)} more")
+def _annotation(found: Finding) -> Annotation:
+    """A finding at the first line of the file that has it."""
+    lined = next((location for location in found.evidence.locations if location.line), None)
+    # What has no line may be no file.
+    what = found.message if lined else f"{found.evidence.source}: {found.message}"
+    parts = [what, *list(_effects(found))[:_EFFECTS], f"fix: {found.fix}"]
+    return Annotation(
+        _KINDS[found.severity], f"{found.code} {FINDING_KINDS[found.code].name}", "; ".join(parts),
+        "" if lined is None else lined.source, 0 if lined is None else lined.line,
+    )  # fmt: skip
 
 
 def _github(result: CheckResult, _options: Options) -> str:
-    return "".join(f"{line}\n" for line in _annotations(result))
+    return annotation_lines(map(_annotation, result.findings), "rankgauge check")
 
 
 REPORTS = {CheckResult: Report(_blocks, formats={"github": _github})}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rankgauge.comparison.comparison import Comparison
+from rankgauge.comparison.comparison import Comparison, PairedComparison
 from rankgauge.core.text import many
+from rankgauge.distributed import DistributedComparison
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
@@ -16,7 +17,7 @@ from rankgauge.sensitivity.tie_sensitivity import TieReport
 _MOST, FITTING = 6, 9
 
 
-def comparison_tables(found: Comparison, format: str, options: Options) -> Iterator[Table]:
+def comparison_tables(found: PairedComparison, format: str, options: Options) -> Iterator[Table]:
     """The means, and the differences with conclusions."""
     means = found.table(transposed=options.transposed)
     marks = (BEST,) if format == "table" and means.best else ()
@@ -28,7 +29,7 @@ def comparison_tables(found: Comparison, format: str, options: Options) -> Itera
         return
     left = []
     if len(means.rows) > FITTING and not options.transposed:
-        places = overview(found.evaluations[0].measures, found.tested)
+        places = overview(found.measures, found.tested)
         left = [f"{len(means.rows) - len(places)} more measures"]
         means = means.part(rows=places)
     if format != "table":
@@ -44,11 +45,11 @@ def comparison_tables(found: Comparison, format: str, options: Options) -> Itera
     yield from _by_run(found, replace(table, notes=(*conclusions(found), rest)))
 
 
-def conclusions(found: Comparison) -> Iterator[str]:
+def conclusions(found: PairedComparison) -> Iterator[str]:
     """The conclusion about the runs, and the first of the warnings."""
     said = found.sentences[len(found.withheld_sentences) :]
     # Of two runs the first sentence names the better one; the second has the difference, too.
-    yield from said[1:2] if len(found.evaluations) == 2 and len(said) > 1 else said[:1]
+    yield from said[1:2] if len(found.means()) == 2 and len(said) > 1 else said[:1]
     for text in found.warnings[:1]:
         yield f"WARNING: {text}"
 
@@ -62,7 +63,7 @@ def overview(measures: Sequence[Measure], tested: Sequence[Measure]) -> list[int
     return [place for place, measure in enumerate(measures) if measure in chosen]
 
 
-def _by_run(found: Comparison, table: Table) -> Iterator[Table]:
+def _by_run(found: PairedComparison, table: Table) -> Iterator[Table]:
     """The differences for a terminal: of a single measure in one table, of several one a pair."""
     heads = table.columns.index("measure")  # columns that name the runs
     measures = {row[heads] for row in table.rows}
@@ -90,5 +91,6 @@ def _ties(found: TieReport, options: Options) -> Table:
 
 REPORTS = {
     Comparison: Report(comparison_tables),
+    DistributedComparison: Report(comparison_tables),
     TieReport: Report(lambda found, _format, options: (_ties(found, options),), _ties),
 }

@@ -64,7 +64,7 @@ def _overview(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
-    """The notes of all runs: shared ones once, the others with the name of their run.
+    """Return the notes of all runs: shared ones once, the others with the name of their run.
 
     Example:
         >>> import rankgauge

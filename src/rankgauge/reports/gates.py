@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import metadata
 
 from rankgauge.core.escaping import templates
 from rankgauge.core.text import many
 from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import Table
-from rankgauge.reports.annotations import MOST, annotation
+from rankgauge.reports.annotations import MOST, Annotation, annotation_lines
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
-from rankgauge.reports.templating import asset, environment
+from rankgauge.reports.templating import page
 
 # What a short report shows: columns of the checks, and queries.
 _COLUMNS, _LOSERS = 6, 3
@@ -29,10 +28,10 @@ _KINDS: dict[GateVerdict, str] = {
 def gate_page(result: GateResult) -> str:
     """Return the verdict of a gate as one HTML file: why, the next step, checks, lost queries.
 
-    It loads nothing from elsewhere, and has no script.
+    It is self-contained, and has no script.
 
     Args:
-        result: Made by :func:`rankgauge.gate`.
+        result: Returned by :func:`rankgauge.gate`.
 
     Example:
         >>> import rankgauge
@@ -41,21 +40,12 @@ def gate_page(result: GateResult) -> str:
         >>> page.splitlines()[0], "<dt>Verdict</dt><dd>IDENTICAL" in page
         ('<!DOCTYPE html>', True)
     """
-    return str(
-        environment()
-        .get_template("base.html")
-        .render(
-            title=f"Gate of {result.run_name}",
-            facts=[result.verdict, many(len(result.checks), "check")],
-            date="",
-            bottom_line=tuple(_bottom_line(result)),
-            warnings=result.warnings,
-            sections=tuple(_sections(result)),
-            version=metadata.version("rankgauge"),
-            style=asset("page.css"),
-            script="",
-        )
-    )
+    return page(
+        "base.html", title=f"Gate of {result.run_name}", date="",
+        facts=[result.verdict, many(len(result.checks), "check")],
+        bottom_line=tuple(_bottom_line(result)), warnings=result.warnings,
+        sections=tuple(_sections(result)),
+    )  # fmt: skip
 
 
 def _bottom_line(result: GateResult) -> Iterator[tuple[str, str]]:
@@ -107,26 +97,20 @@ def _lowered(text: str) -> str:
 
 
 def _github(result: GateResult, options: Options) -> str:
-    return "".join(f"{line}\n" for line in _annotations(result, strict=options.strict))
+    found = (
+        Annotation(
+            "error" if options.strict and check.verdict == "INCONCLUSIVE"
+            else _KINDS[check.verdict],
+            f"rankgauge {check.kind} {check.name}", f"{check.verdict}: {_text(check)}",
+        )
+        for check in _worst_first(result)
+        if check.verdict != "PASS" or check.note
+    )  # fmt: skip
+    return annotation_lines(found, "rankgauge", ", see the summary of this step")
 
 
-def _annotations(result: GateResult, *, strict: bool) -> Iterator[str]:
-    by_kind: dict[str, list[GateCheck]] = {}
-    for check in _worst_first(result):
-        kind = _KINDS[check.verdict]
-        if strict and check.verdict == "INCONCLUSIVE":
-            kind = "error"
-        if check.verdict != "PASS" or check.note:
-            by_kind.setdefault(kind, []).append(check)
-    for kind, checks in by_kind.items():
-        shown = checks if len(checks) <= MOST else checks[: MOST - 1]
-        for check in shown:
-            title = f"rankgauge {check.kind} {check.name}"
-            text = check.sentence + (f"; {check.note}" if check.note else "")
-            yield annotation(kind, title, f"{check.verdict}: {text}")
-        if len(checks) > len(shown):
-            more = f"+{len(checks) - len(shown)} more, see the summary of this step"
-            yield annotation(kind, "rankgauge", more)
+def _text(check: GateCheck) -> str:
+    return check.sentence + (f"; {check.note}" if check.note else "")
 
 
 def _worst_first(result: GateResult) -> list[GateCheck]:
@@ -177,14 +161,13 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
         "IDENTICAL": "",
         "PASS": "",
     }
-    text = check.sentence + (f"; {check.note}" if check.note else "")
     lost = () if check.numbers is None else check.numbers.losers[: MOST - 1]
     return {
         "kind": check.kind,
         "name": check.name,
         "verdict": check.verdict,
         "as": how[check.verdict],
-        "text": text,
+        "text": _text(check),
         "more": "".join(f"\n{q.query}: {q.before:.3f} to {q.after:.3f} {q.moved}" for q in lost),
     }
 

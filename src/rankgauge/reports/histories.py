@@ -138,21 +138,13 @@ def _json(entries: HistoryEntries, options: Options) -> str:
     return dump_json({"entries": shown}) + "\n"
 
 
-def _trend(trend: Trend, _format: str, options: Options) -> list[Table]:
-    return [trend.table(options.last)]
-
-
-def _blocks(entries: HistoryEntries, _format: str, options: Options) -> list[Table]:
-    return [_entries(entries, options, plain=False)]
-
-
-def _rows(entries: HistoryEntries, options: Options) -> Table:
-    return _entries(entries, options, plain=True)
-
-
 REPORTS = {
-    HistoryEntries: Report(_blocks, _rows, {"json": _json}),
+    HistoryEntries: Report(
+        lambda entries, _format, options: [_entries(entries, options, plain=False)],
+        lambda entries, options: _entries(entries, options, plain=True),
+        {"json": _json},
+    ),
     HistoryComparison: Report(_compared),
     HistoryEntry: Report(_entry),
-    Trend: Report(_trend),
+    Trend: Report(lambda trend, _format, options: [trend.table(options.last)]),
 }

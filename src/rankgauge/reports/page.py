@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -44,7 +43,7 @@ from rankgauge.reports.sections import (
     deciding_difference,
     diagnosis_section,
 )
-from rankgauge.reports.templating import asset, environment, script_digest
+from rankgauge.reports.templating import asset, page
 
 _MOST_LOOKED = 8
 _ENDS = ("best", "worst")
@@ -70,34 +69,34 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
 ) -> str:
     """Return a report as one HTML file: conclusions, tables, plots, example queries, provenance.
 
-    It loads nothing: no script, letter or image from elsewhere. Tables are sorted by a click or by
-    the keyboard; it follows the light or dark of the system, can be printed, and is read without
-    colour. The same input gives the same bytes, so there is no date in it but the one given.
+    It is self-contained: it loads no scripts, fonts, or images. Tables can be sorted; the page
+    follows the light or dark mode of the system, and can be printed. The same input gives the same
+    bytes, so it contains no date except `date`.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, an evaluation,
             several of the same queries, a comparison of them, or a diagnosis of answers.
         runs: One or more: a mapping of name to run, or runs with names of their own (a path is
             named by its file). Each is anything that :meth:`Run.of` takes.
-        measures: What is shown, the first is the primary one. As `compare` has them if left out.
-        result: What `evaluate` (for one run) or `compare` said of these runs, where other choices
-            than the usual were made; measures and baseline are then its own.
-        baseline: The name of the run the others are compared with; the first if left out.
-        collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
-        diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
-            ``best`` and ``worst`` are those with the best and the worst mean.
-        title: The heading; the names of the runs if left out.
-        date: When it was made, as it shall be printed.
-        sections: More parts, before the foot.
-        plots: Whether there are plots, which need ``rankgauge[plots]``; if left out, there are if
-            it is installed, and else a note.
+        measures: The measures; the first is the primary one. Default: those of `compare`.
+        result: The result of `evaluate` (for one run) or `compare` for these runs, if made with
+            other settings; it determines measures and baseline.
+        baseline: The name of the run the others are compared with; the first if omitted.
+        collection: The texts: a :class:`Collection` or the path of its folder.
+        diagnosed: The name of a run to diagnose by the primary measure; ``best`` and ``worst`` are
+            those with the best and the worst mean.
+        title: The heading; the names of the runs if omitted.
+        date: The date to print.
+        sections: Additional sections, at the end.
+        plots: Whether to include plots, which need ``rankgauge[plots]``; by default if it is
+            installed, else with a note.
 
     Returns:
         A whole HTML page.
 
     Raises:
-        MissingExtra: If there shall be plots and matplotlib is not installed.
-        InputError: If an input cannot be worked with.
+        MissingExtra: If plots are requested and matplotlib is not installed.
+        InputError: If an input is not valid.
 
     Example:
         >>> qrels, runs = {"q1": {"d1"}, "q2": {"d2"}}, {"mine": {"q1": ["d1"], "q2": ["d1"]}}
@@ -404,34 +403,23 @@ class _Report:
         inputs: Table,
         diagnosed: str = "",
     ) -> str:
-        script = asset("page.js")
         queries = Queries(
             self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
         )
-        return (
-            environment()
-            .get_template("page.html")
-            .render(
-                title=title,
-                date=date,
-                facts=self._facts(),
-                bottom_line=list(self._bottom_line(diagnosed)),
-                warnings=list(self._warnings()),
-                sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
-                queries=queries.table(),
-                details=list(self._details(queries)),
-                inputs=inputs,
-                policies=self.evaluations[0].policies.describe(),
-                settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
-                test=self._test(),
-                notes=notes_of(self.evaluations),
-                measures=list(self._measures()),
-                version=metadata.version("rankgauge"),
-                style=asset("page.css"),
-                script=script,
-                script_digest=script_digest(script),
-            )
-        )
+        return page(
+            "page.html", script=asset("page.js"), title=title, date=date, facts=self._facts(),
+            bottom_line=list(self._bottom_line(diagnosed)),
+            warnings=list(self._warnings()),
+            sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
+            queries=queries.table(),
+            details=list(self._details(queries)),
+            inputs=inputs,
+            policies=self.evaluations[0].policies.describe(),
+            settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
+            test=self._test(),
+            notes=notes_of(self.evaluations),
+            measures=list(self._measures()),
+        )  # fmt: skip
 
     def _measures(self) -> Iterator[tuple[str, str]]:
         """The meaning of each measure; those that differ only in the cut-off together."""

@@ -1,19 +1,184 @@
-"""Results of logs as text: short, or with everything."""
+"""Results of production as text, and a page with a map of both sets of a drift report."""
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
 from rankgauge.production import (
+    DriftReport,
     ExperimentResult,
     ImplicitJudgments,
-    OnlineMetrics,
-    ProductionHealth,
+    QuestionPoint,
 )
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import Options, Report
+from rankgauge.reports.sections import Details, Section
+from rankgauge.reports.templating import asset, page
+
+_WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
+_MOST = 1500  # points of a set that are drawn
+_LONGEST = 300
 
 
-def _blocks(found: OnlineMetrics | ProductionHealth, _format: str, options: Options) -> list[Table]:
-    return [found.table(full=options.full)]
+@dataclass(frozen=True)
+class _Drawn:
+    """A question in the units of the map."""
+
+    x: float
+    y: float
+    evaluation: bool
+    title: str
+    cluster: int
+
+
+def drift_page(report: DriftReport) -> str:
+    """Return drift as one HTML file: bottom line, map, clusters, questions to add.
+
+    It is self-contained. The pointer and the arrow keys show the text of a question. If a set has
+    more than 1,500 questions, an even selection is plotted.
+
+    Args:
+        report: Made by `measure_drift`.
+
+    Example:
+        >>> from rankgauge.production import measure_drift
+        >>> questions = [f"question {number}" for number in range(24)]
+        >>> page = drift_page(measure_drift(questions[:12], questions[12:], permutations=19))
+        >>> page.splitlines()[0], page.count("<circle class")
+        ('<!DOCTYPE html>', 12)
+    """
+    script = asset("drift.js")
+    drawn = _drawn(report.points)
+    ours, theirs = report.evaluation, report.log
+    caption = (
+        f"First two principal components of {report.encoder}: near points are similar questions. "
+        "The test uses more dimensions than this map."
+    )
+    if len(drawn) < len(report.points):
+        caption += f" The map shows {len(drawn):,} of {len(report.points):,} questions."
+    return page(
+        "drift.html",
+        script=script,
+        title="Drift of the evaluation set",
+        facts=(
+            f"{ours.questions:,} evaluation questions",
+            f"{theirs.questions:,} distinct questions of users, asked {theirs.asked:,} times",
+            report.encoder,
+        ),
+        date="",
+        bottom_line=tuple(_bottom_line(report)),
+        warnings=(),
+        points=drawn,
+        names=_names(drawn),
+        width=_WIDTH,
+        height=_HEIGHT,
+        alt=f"Evaluation and log questions as points on a plane. {report.summary()}",
+        caption=caption,
+        sections=tuple(_sections(report)),
+    )
+
+
+def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
+    *texts, limitation = report.sentences()
+    sure = f"AUC {report.strongest.area:.2f}, p = {report.p:.3f}"
+    yield "Result", f"{report.verdict.capitalize()}: {' '.join(texts)} ({sure})"
+    yield "Limitation", limitation
+    if report.finding.fix:
+        yield "Next step", f"{report.finding.fix[0].upper()}{report.finding.fix[1:]}."
+
+
+def _sections(report: DriftReport) -> Iterator[Section]:
+    table = report.table(full=True)
+    shares = Table(
+        ("cluster", "evaluation", "95% CI", "log", "95% CI", "asked", "p", "in the set"),
+        tuple(
+            (
+                f"{each.number} {' '.join(each.terms)}",
+                f"{each.evaluation_share:.1%}", _interval(each.evaluation_interval),
+                f"{each.log_share:.1%}", _interval(each.log_interval),
+                f"{each.traffic_share:.1%}", f"{each.p:.3f}", report.mark(each),
+            )
+            for each in report.clusters
+        ),
+        right=frozenset(range(1, 7)),
+        notes=(
+            "Intervals are simultaneous over all shares; p is corrected for the number of clusters",
+            "asked: the share of what users asked, repeated questions included",
+        ),
+    )  # fmt: skip
+    typical = Table(
+        ("cluster", "evaluation questions", "questions of users"),
+        tuple(
+            (
+                f"{each.number} {' '.join(each.terms)}", " · ".join(each.typical_evaluation),
+                " · ".join(each.typical_log),
+            )
+            for each in report.clusters
+        ),
+    )  # fmt: skip
+    yield Section("Clusters", (shares, Details("Typical questions of each cluster", (typical,))))
+    if report.additions:
+        yield Section("Questions to add", (replace(report.additions_table(), title=""),))
+    if report.outliers:
+        yield Section("Outliers", (report.outliers_table(),))
+    yield Section("Test", (Details("Statistics", table.notes[1:]), report.power_table()))
+
+
+def _interval(given: tuple[float, float]) -> str:
+    return f"{given[0]:.1%} to {given[1]:.1%}"
+
+
+def _drawn(points: Sequence[QuestionPoint]) -> list[_Drawn]:
+    """An even selection of each set, scaled; evaluation questions last, so that they are on top."""
+    chosen: list[QuestionPoint] = []
+    for evaluation in (False, True):
+        some = sorted(
+            (point for point in points if point.evaluation is evaluation),
+            key=lambda point: (point.cluster, point.x, point.y),
+        )
+        chosen += some[:: -(-len(some) // _MOST)] if some else []
+    spans = []
+    for values, size in (
+        ([point.x for point in chosen], _WIDTH),
+        ([-point.y for point in chosen], _HEIGHT),
+    ):
+        low, high = min(values), max(values)
+        scale = (size - 2 * _MARGIN) / (high - low) if high > low else 0.0
+        spans.append([round(_MARGIN + (value - low) * scale, 1) for value in values])
+    return [
+        _Drawn(
+            x, y, point.evaluation,
+            f"{'evaluation' if point.evaluation else 'log'}, cluster {point.cluster}: "
+            f"{point.text[:_LONGEST]}",
+            point.cluster,
+        )
+        for point, x, y in zip(chosen, *spans, strict=True)
+    ]  # fmt: skip
+
+
+def _names(drawn: Sequence[_Drawn]) -> list[tuple[float, float, int]]:
+    """The number of each cluster at the median of its points."""
+    found = []
+    for number in sorted({point.cluster for point in drawn}):
+        members = [point for point in drawn if point.cluster == number]
+        found.append(
+            (
+                statistics.median(point.x for point in members),
+                statistics.median(point.y for point in members),
+                number,
+            )
+        )
+    return found
+
+
+def _drift(found: DriftReport, _: str, options: Options) -> Iterator[Table]:
+    yield found.table(full=options.full)
+    if options.full:
+        yield found.additions_table()
+        yield found.outliers_table()
+        yield found.power_table()
 
 
 def _judgments(found: ImplicitJudgments, _format: str, options: Options) -> list[Table]:
@@ -25,8 +190,7 @@ def _experiment(found: ExperimentResult, _format: str, options: Options) -> list
 
 
 REPORTS = {
+    DriftReport: Report(_drift),
     ExperimentResult: Report(_experiment),
     ImplicitJudgments: Report(_judgments),
-    OnlineMetrics: Report(_blocks),
-    ProductionHealth: Report(_blocks),
 }

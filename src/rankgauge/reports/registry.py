@@ -30,7 +30,8 @@ _MODULES = {
     "Comparison": "comparisons",
     "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
-    "DriftReport": "drift",
+    "DistributedComparison": "comparisons",
+    "DriftReport": "production",
     "HistoryComparison": "histories",
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
@@ -40,18 +41,17 @@ _MODULES = {
     "Exploration": "benchmarks",
     "GateResult": "gates",
     "ImplicitJudgments": "production",
-    "JudgingAgreement": "judging",
-    "OnlineMetrics": "production",
-    "ProductionHealth": "production",
-    "ProjectStatus": "judging",
     "Reconciliation": "reconciliations",
-    "Relevance": "judging",
     "Reproduction": "reconciliations",
     "RunDiff": "diffs",
     "TieReport": "comparisons",
     "Trend": "histories",
-    "VoteReport": "judging",
 }
+# Results whose report is their table, short or full.
+_WITH_FULL_TABLE = frozenset({
+    "JudgingAgreement", "OnlineMetrics", "ProductionHealth", "ProjectStatus", "Relevance",
+    "VoteReport",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Options:
 
     Attributes:
         color: Whether a table may use the colors of a terminal.
-        full: Everything, where a report is short otherwise.
+        full: Whether to show everything.
         quiet: Numbers only: tables without titles, marks and notes.
         per_query: The values of every query instead of the means.
         transposed: Runs down and measures across.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
-        last: The latest so many entries of a history; all if None.
+        last: Number of latest entries of a history to show; all if None.
         measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
         diagnosis: The diagnosis of one of the runs of a benchmark, reported after them.
         collection: The texts, which distinguish more failure patterns of an exploration.
@@ -99,6 +99,7 @@ class Report:
 
 
 _DEFAULT = Report(lambda result, _format, _options: (result.table(),))
+_FULL_TABLE = Report(lambda result, _format, options: (result.table(full=options.full),))
 _NO_OPTIONS = Options()
 
 
@@ -175,7 +176,7 @@ def _has_number(row: Sequence[Cell]) -> bool:
 
 def _report_of(kind: type[Result]) -> Report:
     if kind.__name__ not in _MODULES:
-        return _DEFAULT
+        return _FULL_TABLE if kind.__name__ in _WITH_FULL_TABLE else _DEFAULT
     module = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}")
     report: Report = module.REPORTS[kind]
     return report

@@ -23,10 +23,10 @@ Part: TypeAlias = "str | Table | Plot | Details"
 
 @dataclass(frozen=True)
 class Details:
-    """What is folded away until a reader opens it.
+    """A collapsed part of a report.
 
     Attributes:
-        title: What one sees of it.
+        title: Its visible title.
         parts: Its content.
     """
 
@@ -53,12 +53,12 @@ class Section:
 
 
 def diagnosis_section(diagnosis: Diagnosis) -> Section:
-    """A diagnosis as a part of a report: bands, causes, potential gains, suggested fixes.
+    """Return a diagnosis as a section of a report: bands, causes, potential gains, suggested fixes.
 
-    The worst queries with their causes, and the distribution over queries, are folded.
+    The worst queries with their causes, and the distribution over queries, are collapsed.
 
     Args:
-        diagnosis: Made by :func:`diagnose`.
+        diagnosis: Returned by :func:`diagnose`.
 
     Example:
         >>> from rankgauge.diagnosis.diagnosis import diagnose
@@ -123,10 +123,10 @@ def comparison_result(comparison: Comparison) -> str:
 
 
 def trend_section(trend: Trend, *, plots: bool = True) -> Section:
-    """A measure over time as a part of a report.
+    """Return a measure over time as a section of a report.
 
     Args:
-        trend: Made by :meth:`History.trend`.
+        trend: Returned by :meth:`History.trend`.
         plots: Whether there is a plot, which needs ``rankgauge[plots]`` when the report is made.
     """
     warnings = tuple(f"Warning: {text}" for text in trend.warnings)

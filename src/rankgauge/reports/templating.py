@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ def asset(name: str) -> str:
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
-def script_digest(script: str) -> str:
-    """Return the hash by which the policy of a page allows its script."""
+def _digest(script: str) -> str:
+    """The hash by which the policy of a page allows its script."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
@@ -42,8 +43,20 @@ def readable(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def environment() -> Any:
-    """Return the environment of Jinja, with tests for the parts of a section."""
+def page(template: str, *, script: str = "", **values: Any) -> str:
+    """Return a page from a template and its values, with style, script and version."""
+    return str(
+        _environment()
+        .get_template(template)
+        .render(
+            **values, version=metadata.version("rankgauge"), style=asset("page.css"),
+            script=script, script_digest=_digest(script),
+        )
+    )  # fmt: skip
+
+
+def _environment() -> Any:
+    """The environment of Jinja, with tests for the parts of a section."""
     from jinja2 import FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

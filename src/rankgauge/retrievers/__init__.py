@@ -20,7 +20,11 @@ if TYPE_CHECKING:
         TokenChunker as TokenChunker,
     )
     from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
-    from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random
+    from rankgauge.retrievers.baselines import (
+        Oracle as Oracle,
+        Random as Random,
+        SavedRun as SavedRun,
+    )
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.chroma import Chroma as Chroma
     from rankgauge.retrievers.chunked import Chunked as Chunked
@@ -54,7 +58,6 @@ if TYPE_CHECKING:
         CrossEncoderReranker as CrossEncoderReranker,
         RerankEndpoint as RerankEndpoint,
     )
-    from rankgauge.retrievers.saved_run import SavedRun as SavedRun
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
 # What plans and settings call them; a type's options are the parameters of its class.
@@ -98,7 +101,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         ".core.http_client": "Endpoint EndpointError",
         ".corpus.chunking": "FixedChunker RecursiveChunker SentenceChunker TokenChunker",
         ".llm.endpoints": "EmbeddingEndpoint",
-        "baselines": "Oracle Random",
+        "baselines": "Oracle Random SavedRun",
         "bm25": "BM25",
         "chroma": "Chroma",
         "chunked": "Chunked",
@@ -121,7 +124,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "qdrant": "Qdrant",
         "rerank": "Rerank",
         "rerankers": "CrossEncoderReranker RerankEndpoint",
-        "saved_run": "SavedRun",
         "tantivy": "Tantivy",
     },
 )

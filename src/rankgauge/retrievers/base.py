@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,23 +35,27 @@ class CallableDelegate:
         return getattr(self._call, name)
 
 
+@dataclass(eq=False, repr=False)
 class CompositeRetriever:
-    """A retriever made of others, which it names in :attr:`members`."""
+    """A retriever made of others. Its fields are its settings."""
+
+    # The word in plans, and the fields that are retrievers, rerankers, encoders, or chunkers.
+    TYPE: ClassVar[str]
+    PARTS: ClassVar[tuple[str, ...]]
 
     @property
     def members(self) -> Sequence[Any]:
-        """Its parts: retrievers, rerankers, encoders."""
-        raise NotImplementedError
+        """Its parts."""
+        return tuple(getattr(self, name) for name in self.PARTS)
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """Its identity; None if one of its parts has no settings."""
-        parts = declared(*self.members)
-        return None if parts is None else self._described_by(parts)
-
-    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        """Its settings, with those of its parts."""
-        raise NotImplementedError
+        """Its type and fields; None if one of its parts has no settings."""
+        parts = declared(*(getattr(self, name) for name in self.PARTS))
+        if parts is None:
+            return None
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {"type": self.TYPE, **plain, **dict(zip(self.PARTS, parts, strict=True))}
 
     @property
     def size(self) -> int | None:

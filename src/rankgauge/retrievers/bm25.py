@@ -28,10 +28,10 @@ class BM25:
         idf(w) * tf / (k1 * (1 - b + b * l / mean l) + tf)
 
     in the variant of Lucene (``method="lucene"``), with idf(w) = ln(1 + (N - n + 0.5) / (n + 0.5))
-    for a word that n of N documents have; the others differ in the two factors (Kamphuis et al.
-    2020). Words are what `words` matches in the text in small letters, without stop words, cut to
-    their stems. Documents that share no word with the query, or get 0 for those they share, are not
-    retrieved. Equal scores keep the order of the collection.
+    for a word that occurs in n of N documents; the others differ in the two factors (Kamphuis et
+    al. 2020). Words are the matches of `words` in the lowercase text, without stop words, reduced
+    to their stems. Documents with a score of 0 are not retrieved. Equal scores keep the order of
+    the collection.
 
     Args:
         k1: The weight of repeated occurrences of a word.
@@ -47,7 +47,7 @@ class BM25:
     Raises:
         MissingExtra: If bm25s or PyStemmer is not installed.
         UnknownName: For an unknown method or language.
-        InputError: For a number that is not possible.
+        InputError: For an invalid number.
 
     Example:
         >>> bm25 = BM25()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,11 +12,12 @@ from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStor
 _SPACES = {"cosine": "cosine", "dot": "ip", "l2": "l2"}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Chroma(VectorStore):
     """Vectors in Chroma, with approximate search in a graph (HNSW).
 
-    Chance has a part in the graph: made again of the same documents it may rank a little otherwise,
-    and a few documents may be out of reach however many are asked for.
+    The graph is built with random choices: after indexing the same documents again, rankings may
+    differ slightly, and a few documents may not be reachable for any `k`.
 
     Chroma's telemetry is switched off, and its own embedding functions are never used. Ties:
     document id ascending.
@@ -38,32 +40,18 @@ class Chroma(VectorStore):
     TYPE = "chroma"
     LIBRARIES = ("chromadb",)
 
-    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
-        self,
-        encoder: Any,
-        *,
-        location: str | None = None,
-        collection: str = "rankgauge",
-        similarity: str = "cosine",
-        existing: bool = False,
-        replace: bool = False,
-        id_field: str | None = None,
-        filter_field: str | None = None,
-        ef_search: int | None = None,
-        ef_construction: int | None = None,
-        max_neighbors: int | None = None,
-        key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            encoder, collection=collection, similarity=similarity, existing=existing,
-            replace=replace, id_field=id_field, filter_field=filter_field,
-        )  # fmt: skip
+    location: InitVar[str | None] = None
+    id_field: str | None = None
+    ef_search: int | None = None
+    ef_construction: int | None = None
+    max_neighbors: int | None = None
+    key_env: InitVar[str | None] = None
+
+    def __post_init__(self, location: str | None, key_env: str | None) -> None:
+        super().__post_init__()
         self._chroma = library("chromadb", extra="chroma", of="Chroma")
-        graph = {
-            "ef_search": ef_search,
-            "ef_construction": ef_construction,
-            "max_neighbors": max_neighbors,
-        }
+        names = ("ef_search", "ef_construction", "max_neighbors")
+        graph = {name: getattr(self, name) for name in names}
         self._graph = {name: value for name, value in graph.items() if value is not None}
         self._handle: Any = None
         if location is not None and "://" in location:
@@ -97,7 +85,7 @@ class Chroma(VectorStore):
 
     def _described(self) -> Existing | None:
         try:
-            self._handle = self._client.get_collection(self._collection, embedding_function=None)
+            self._handle = self._client.get_collection(self.collection, embedding_function=None)
         except self._chroma.errors.NotFoundError:
             return None
         names = {theirs: ours for ours, theirs in _SPACES.items()}
@@ -107,32 +95,32 @@ class Chroma(VectorStore):
 
     def _create(self, dimensions: int) -> None:  # noqa: ARG002 - Chroma learns it from the first
         self._handle = self._client.create_collection(
-            self._collection,
+            self.collection,
             embedding_function=None,
-            configuration={"hnsw": {"space": _SPACES[self._similarity], **self._graph}},
+            configuration={"hnsw": {"space": _SPACES[self.similarity], **self._graph}},
         )
 
     def _drop(self) -> None:
-        self._client.delete_collection(self._collection)
+        self._client.delete_collection(self.collection)
 
     def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
         held = [self._metadata(*pair) for pair in zip(ids, values, strict=True)]
         self._handle.add(ids=ids, embeddings=vectors, metadatas=held)
 
     def _metadata(self, name: str, value: Any) -> dict[str, Any] | None:
-        held = {} if self._id_field is None else {self._id_field: name}
+        held = {} if self.id_field is None else {self.id_field: name}
         if value is not None:
-            held[self._filter_field or ""] = value
+            held[self.filter_field or ""] = value
         return held or None  # Chroma takes no empty mapping
 
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
         found = self._handle.query(
             query_embeddings=vectors,
             n_results=limit,
-            where=None if value is None else {self._filter_field: value},
+            where=None if value is None else {self.filter_field: value},
             include=["distances", "metadatas"],
         )
-        field = self._id_field
+        field = self.id_field
         columns = zip(found["ids"], found["metadatas"], found["distances"], strict=True)
         return [
             [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -14,7 +15,6 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.retrievers.base import (
     CompositeRetriever,
     Ranking,
-    declared,
     not_indexed,
     search_deeper,
 )
@@ -29,14 +29,15 @@ ROLL_UPS: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class Chunked(CompositeRetriever):
     """A retriever over chunks that returns documents.
 
-    The documents are cut, the retriever indexes the chunks, and what it finds is rolled up: the
-    score of a document is that of its best chunk (``max``), of its first one (``first``: documents
-    whose first chunk is not retrieved are not found), or the sum over its chunks (``sum``: over
-    those among the hits that were asked for, so it depends on `depth`). Documents with equal scores
-    stand in the order of their best chunks.
+    The documents are split, the retriever indexes the chunks, and their scores are aggregated: the
+    score of a document is that of its best chunk (``max``), of its first chunk (``first``:
+    documents whose first chunk is not retrieved are not found), or the sum over its retrieved
+    chunks (``sum``, which depends on `depth`). Documents with equal scores have the order of their
+    best chunks.
 
     Args:
         retriever: Any retriever; it indexes chunks as documents (see
@@ -66,45 +67,34 @@ class Chunked(CompositeRetriever):
         [[('d1', 0.8), ('d2', 0.4)]]
     """
 
-    def __init__(
-        self,
-        retriever: Any,
-        chunker: Chunker,
-        *,
-        roll_up: RollUp = "max",
-        depth: int = 5,
-        titles: bool = True,
-    ) -> None:
-        if roll_up not in ROLL_UPS:
-            raise UnknownName.of("roll-up", str(roll_up), get_args(RollUp))
-        self._retriever, self._chunker = retriever, chunker
-        self._roll_up, self._titles = roll_up, titles
-        self._depth = integer("depth", depth)
-        self._chunks: _Places | None = None
+    TYPE = "chunked"
+    PARTS = ("retriever", "chunker")
 
-    @property
-    def settings(self) -> Mapping[str, Any] | None:
-        """Its identity; None if retriever or chunker have none."""
-        parts = declared(self._retriever, self._chunker)
-        if parts is None:
-            return None
-        return {
-            "type": "chunked", "retriever": parts[0], "chunker": parts[1],
-            "roll_up": self._roll_up, "depth": self._depth, "titles": self._titles,
-        }  # fmt: skip
+    retriever: Any
+    chunker: Chunker
+    _: KW_ONLY
+    roll_up: RollUp = "max"
+    depth: int = 5
+    titles: bool = True
+
+    def __post_init__(self) -> None:
+        if self.roll_up not in ROLL_UPS:
+            raise UnknownName.of("roll-up", str(self.roll_up), get_args(RollUp))
+        self.depth = integer("depth", self.depth)
+        self._chunks: _Places | None = None
 
     @property
     def members(self) -> tuple[Any, ...]:
         """The retriever over chunks."""
-        return (self._retriever,)
+        return (self.retriever,)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Cut the documents, and have the retriever take in the chunks."""
         self._chunks = None
-        chunks = chunk_documents(documents, self._chunker, titles=self._titles)
+        chunks = chunk_documents(documents, self.chunker, titles=self.titles)
         places = _Places(chunks)
-        if has_index(self._retriever):
-            index_documents(self._retriever, places)
+        if has_index(self.retriever):
+            index_documents(self.retriever, places)
         if not places.complete:
             # It is a callable, or has the chunks from before: where they are has to be known.
             for _ in places:
@@ -115,18 +105,18 @@ class Chunked(CompositeRetriever):
         """At most k documents for each query, best first."""
         places = self._indexed()
         return search_deeper(
-            self._retriever,
+            self.retriever,
             queries,
             k,
-            depth=self._depth,
+            depth=self.depth,
             most=len(places.found),
-            kept=lambda _, hits: _rolled_up(hits, places, self._roll_up),
+            kept=lambda _, hits: _rolled_up(hits, places, self.roll_up),
         )
 
     def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
         """Return the spans of the first k chunks of each query (see `span_scores`)."""
         places = self._indexed()
-        responses = search(self._retriever, queries, k)
+        responses = search(self.retriever, queries, k)
         return [[Span(*places.of(name)) for name in hits.ids] for hits in responses]
 
     def _indexed(self) -> _Places:

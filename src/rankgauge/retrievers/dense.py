@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
     CompositeRetriever,
     batches,
+    declared,
     document_texts,
     field_names,
     not_indexed,
@@ -37,12 +38,12 @@ _Vectors = npt.NDArray[np.float32]
 class Dense(CompositeRetriever):
     """Documents by the similarity of their vectors with the vector of the query.
 
-    ``search="exact"`` compares with all of them. Scores are products of the 32-bit vectors in 64
-    bits, added up in one order: a ranking does not depend on how many queries are asked at once.
-    (The vectors may: models that pad texts to one length differ in the last digits from batch to
-    batch.) ``search="usearch"`` looks along a graph (HNSW, Malkov and Yashunin 2018), finds most of
-    them, and scores them in the same way; `recall` says how many it finds. Equal scores keep the
-    order of the collection.
+    ``search="exact"`` compares the query with all documents. Scores are products of the 32-bit
+    vectors in 64 bits, added up in a fixed order, so a ranking does not depend on the batch of
+    queries. (The vectors of a neural model may differ in the last digits from batch to batch.)
+    ``search="usearch"`` searches a graph (HNSW, Malkov and Yashunin 2018), finds most of the
+    nearest documents, and scores them in the same way; `recall` estimates their share. Equal scores
+    keep the order of the collection.
 
     Args:
         encoder: An encoder, or a callable from a list of texts to vectors.
@@ -102,7 +103,12 @@ class Dense(CompositeRetriever):
         self._longest = 0.0
         self._recall: float | None = None
 
-    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What decides about rankings; None if the encoder has no settings."""
+        parts = declared(self._encoder)
+        if parts is None:
+            return None
         approximate = self._search == "usearch"
         return {
             "type": "dense",
@@ -127,7 +133,7 @@ class Dense(CompositeRetriever):
 
     @property
     def recall(self) -> float | None:
-        """The share of the true 10 nearest neighbours that the search finds.
+        """The share of the true 10 nearest neighbors that the search finds.
 
         Measured by :meth:`index` with a sample of the documents in the place of queries, each
         without itself; 1 for exact search, None where nothing was measured. :meth:`recall_for`

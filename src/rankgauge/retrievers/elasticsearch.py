@@ -38,10 +38,10 @@ _CREATED: Mapping[str, Any] = {
 class Elasticsearch:
     """A new or existing index of Elasticsearch.
 
-    Documents become ``{"id": ..., "title": ..., "text": ...}`` in an index of one shard, by BM25 as
-    the server has it unless `definition` says otherwise. An index that is there and that this
-    object has not made is never touched without ``replace=True``. Ties are broken by document
-    id, ascending; with a `body` of your own, or an index of your own, as the server has them.
+    Documents become ``{"id": ..., "title": ..., "text": ...}`` in an index with one shard, scored
+    by the server's default BM25 unless `definition` sets another similarity. An existing index that
+    was not created by this object is never changed without ``replace=True``. Ties are broken by
+    document id, ascending; with your own `body` or index, by the server.
 
     Args:
         url: The URL of the server, such as ``http://localhost:9200``.
@@ -288,7 +288,7 @@ class Elasticsearch:
 class OpenSearch(Elasticsearch):
     """An index of OpenSearch, with the protocol of :class:`Elasticsearch`.
 
-    Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if left out:
+    Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if omitted:
     `key_env` names a variable that holds ``user:password``.
 
     Example:

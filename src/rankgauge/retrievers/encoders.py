@@ -20,11 +20,6 @@ from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.retrievers.base import CallableDelegate
 
-__all__ = [
-    "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder", "encoder_of",
-    "named_encoder",
-]  # fmt: skip
-
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
 _LONG = 8
@@ -34,10 +29,10 @@ _FACTORS = [math.sqrt(n) for n in range(_LONG + 1)]
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Anything that makes vectors of texts, of queries perhaps by another way than of documents.
+    """Protocol of an encoder, which turns texts into vectors.
 
-    It may have more: ``settings`` (a mapping of plain values; without, results are not reused) and
-    ``usage()`` (what it has used up so far).
+    Optional are ``settings`` (a mapping of plain values; without it, results are not reused) and
+    ``usage()`` (its usage so far).
     """
 
     def encode_documents(self, texts: Sequence[str], /) -> Any:
@@ -61,7 +56,7 @@ def encoder_of(given: Any) -> Encoder:
 
 
 def named_encoder(name: str) -> Encoder:
-    """An encoder by name: ``hashing``, ``model2vec:NAME`` or ``sentence-transformers:NAME``.
+    """Return an encoder by name: ``hashing``, ``model2vec:NAME`` or ``sentence-transformers:NAME``.
 
     Raises:
         UnknownName: For another name.
@@ -97,12 +92,11 @@ class _Called(CallableDelegate):
 class HashingEncoder:
     """Words and parts of words hashed into a vector, without a model.
 
-    No training, no download, no randomness: the same vectors on every machine. A word adds the
-    square root of its count, times the square root of its length (short ones say little, 8 letters
-    are as good as more): half of it for the word as it is, half in equal shares for its parts of 3,
-    4 and 5 letters. Each falls on one place with a sign, both by its CRC-32 (Weinberger et al.
-    2009). Vectors have length 1, those of texts without words are 0. It ignores meaning: synonyms
-    have nothing in common.
+    It needs no training and no download, and gives the same vectors on every machine. A word has
+    the weight sqrt(count) * sqrt(length), with a length of at most 8: half for the word itself,
+    half in equal shares for its parts of 3, 4, and 5 letters. Each is hashed to a dimension and a
+    sign by its CRC-32 (Weinberger et al. 2009). Vectors have length 1; those of texts without words
+    are 0. Meaning is ignored: synonyms have nothing in common.
 
     Args:
         dimensions: The length of the vectors; longer ones have fewer collisions.

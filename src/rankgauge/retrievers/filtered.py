@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from rankgauge.core.arguments import integer, of_kind
@@ -21,13 +22,14 @@ from rankgauge.retrievers.protocol import has_index, index_documents
 _ANY = 1_000_000
 
 
+@dataclass(eq=False, repr=False)
 class Filtered(CompositeRetriever):
     """A metadata filter over what another retriever finds (a post-filter).
 
-    A document passes if its field has the wanted value, or is a list that holds it. What is wanted
-    is `value`, the same for all queries, or what the field `query_field` of each query says; a list
-    of values wants any of them. A query without that field is not filtered. Where too few pass,
-    the retriever is asked deeper, until it has no more.
+    A document passes if its field equals the value, or is a list that contains it. The value is
+    `value`, the same for all queries, or the field `query_field` of each query; for a list of
+    values, any of them. A query without that field is not filtered. If too few documents pass, more
+    are requested until the retriever has no more.
 
     Args:
         retriever: Any retriever.
@@ -48,40 +50,29 @@ class Filtered(CompositeRetriever):
         [[('d1', 2.0)]]
     """
 
-    def __init__(
-        self,
-        retriever: Any,
-        *,
-        field: str,
-        query_field: str | None = None,
-        value: Any = None,
-        depth: int = 3,
-    ) -> None:
-        if (query_field is None) == (value is None):
-            text = "neither" if value is None else "both"
+    TYPE = "filtered"
+    PARTS = ("retriever",)
+
+    retriever: Any
+    _: KW_ONLY
+    field: str
+    query_field: str | None = None
+    value: Any = None
+    depth: int = 3
+
+    def __post_init__(self) -> None:
+        if (self.query_field is None) == (self.value is None):
+            text = "neither" if self.value is None else "both"
             raise InputError(
                 f"got {text} of query_field and value", where="Filtered",
                 fix="give a value for all queries, or the field of the queries that has it",
             )  # fmt: skip
-        of_kind("field", field or None, str, "give the name of a field")
-        if query_field is not None:
-            of_kind("query_field", query_field or None, str, "give the name of a field")
-        self._retriever, self._field, self._query_field = retriever, field, query_field
-        self._value = value
-        self._depth = integer("depth", depth)
+        of_kind("field", self.field or None, str, "give the name of a field")
+        if self.query_field is not None:
+            of_kind("query_field", self.query_field or None, str, "give the name of a field")
+        self.depth = integer("depth", self.depth)
         self._values: dict[str, tuple[Any, ...]] | None = None
         self._most = 0
-
-    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "type": "filtered", "retriever": parts[0], "field": self._field,
-            "query_field": self._query_field, "value": self._value, "depth": self._depth,
-        }  # fmt: skip
-
-    @property
-    def members(self) -> tuple[Any, ...]:
-        """The retriever whose documents are filtered."""
-        return (self._retriever,)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Keep the field of each document, and have the retriever take them in.
@@ -90,32 +81,32 @@ class Filtered(CompositeRetriever):
             InputError: If there are documents, and none has the field, or none the value.
         """
         self._values = None
-        index_documents(self._retriever, documents)
+        index_documents(self.retriever, documents)
         values: dict[str, tuple[Any, ...]] = {}
         count = 0
         for document in documents:
             count += 1
-            has = _field(document, self._field)
+            has = _field(document, self.field)
             if has is not None:
                 values[document.id] = _several(has)
         if count and not values:
             raise InputError(
-                f"no document has a field {self._field!r}", where="Filtered",
+                f"no document has a field {self.field!r}", where="Filtered",
                 fix="name a field of the documents",
             )  # fmt: skip
         self._check_value(values)
         self._values = values
-        self._most = count if has_index(self._retriever) else _ANY
+        self._most = count if has_index(self.retriever) else _ANY
 
     def _check_value(self, values: Mapping[str, tuple[Any, ...]]) -> None:
         """A number stored as text in the fields would match nothing."""
-        any_of = _several(self._value)
-        if self._query_field is not None or not values:
+        any_of = _several(self.value)
+        if self.query_field is not None or not values:
             return
         if not any(one in any_of for has in values.values() for one in has):
             first = next(iter(values.values()))
             raise InputError(
-                f"no document has {self._value!r:.60} in {self._field!r}", where="Filtered",
+                f"no document has {self.value!r:.60} in {self.field!r}", where="Filtered",
                 fix=f"give a value that is there, such as {next(iter(first), None)!r:.60}",
             )  # fmt: skip
 
@@ -124,11 +115,11 @@ class Filtered(CompositeRetriever):
         if self._values is None:
             raise not_indexed(self)
         return search_deeper(
-            self._retriever, queries, k, depth=self._depth, most=self._most, kept=self._passing
+            self.retriever, queries, k, depth=self.depth, most=self._most, kept=self._passing
         )
 
     def _passing(self, query: Query, hits: Hits) -> Ranking:
-        wanted = self._value if self._query_field is None else query.fields.get(self._query_field)
+        wanted = self.value if self.query_field is None else query.fields.get(self.query_field)
         if wanted is None:
             return hits.pairs()
         any_of = _several(wanted)

@@ -13,9 +13,9 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 class Haystack(FrameworkRetriever):
     """A Haystack pipeline or component as a retriever.
 
-    The document store is as you filled it. The order of the documents counts; their scores are
-    kept where they descend. Ties keep the order of the framework. An empty query finds
-    nothing; it is not passed on, for many components fail on one.
+    The document store is not changed. The order of the documents is the ranking; their scores are
+    kept if they descend. Ties keep the order of the framework. An empty query finds nothing, and is
+    not sent, because many components fail on it.
 
     Args:
         pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as

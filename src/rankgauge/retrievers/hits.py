@@ -37,15 +37,15 @@ _ADAPTERS = {
 
 @dataclass(slots=True)
 class Hits:
-    """What was retrieved for one query, best first, each document once.
+    """The documents retrieved for one query, best first, each once.
 
     Attributes:
         ids: Document ids.
-        scores: Their scores, higher is better; where none were given ``len(ids), ..., 2, 1``.
+        scores: Their scores, higher is better; without scores, ``len(ids), ..., 2, 1``.
         scored: Whether scores were given.
-        repeated: Further hits on a document that was there already; they were left out.
-        beyond: Hits below `k`; they were left out.
-        ascending: Whether the scores rose from hit to hit as they came: distances, most likely.
+        repeated: Number of duplicate documents, which were removed.
+        beyond: Number of hits below `k`, which were removed.
+        ascending: Whether the scores ascend in the original order, like distances.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def hits_of(found: Any, k: int) -> Hits:
         found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
             mappings with an id, perhaps with a score; or pairs of document and score), best first;
             or a mapping of id to score.
-        k: How many to keep.
+        k: Number of hits to keep.
 
     Raises:
         InputError: If it is none of these, if only some have a score, or if a score is not a finite

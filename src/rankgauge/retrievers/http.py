@@ -33,10 +33,10 @@ _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 class HTTPRetriever:
     """Any search engine with a JSON API over HTTP, with an existing index.
 
-    The request is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
-    documents are wanted, ``{id}`` for the id of the query. A value that is exactly ``"{k}"``
-    becomes a number. A path says where something is in a response: ``result.hits[0].name``; an
-    empty path is the whole of it. Ties keep the order of the server.
+    The request is a template: ``{query}`` stands for the text of a query, ``{k}`` for the number of
+    documents, and ``{id}`` for the id of the query. A value that is exactly ``"{k}"`` becomes a
+    number. A path names a field of a response: ``result.hits[0].name``; an empty path is the whole
+    response. Ties keep the order of the server.
 
     Args:
         url: The URL of the search. Parameters after ``?`` may contain placeholders.
@@ -126,7 +126,7 @@ class HTTPRetriever:
         """One ranking for each query, asked one by one.
 
         Raises:
-            EndpointError: If the server does not answer as it should.
+            EndpointError: If a response is missing or invalid.
             InputError: If a path leads to nothing, an id or a score is none, or scores get worse
                 from last to first.
         """

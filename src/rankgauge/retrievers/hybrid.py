@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rankgauge.core.arguments import integer
@@ -11,7 +11,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import align
 from rankgauge.fusion.fusion import Fusion, fuse_aligned, rank_runs
-from rankgauge.retrievers.base import CompositeRetriever
+from rankgauge.retrievers.base import CompositeRetriever, declared
 from rankgauge.retrievers.protocol import index_documents, search
 
 
@@ -63,7 +63,12 @@ class Hybrid(CompositeRetriever):
         self._how = Fusion.of(method, self._names, given)
         self._depth = integer("depth", depth)
 
-    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What decides about rankings; None if one of the retrievers has no settings."""
+        parts = declared(*self._of)
+        if parts is None:
+            return None
         return {"type": "hybrid", "of": parts, **self._how.settings(), "depth": self._depth}
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from rankgauge.retrievers.vector_store import (
 )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LanceDB(VectorStore):
     """Vectors in LanceDB; without an index, search is exact.
 
@@ -40,26 +42,13 @@ class LanceDB(VectorStore):
     TYPE = "lancedb"
     LIBRARIES = ("lancedb",)
 
-    def __init__(
-        self,
-        encoder: Any,
-        *,
-        location: str | None = None,
-        collection: str = "rankgauge",
-        similarity: str = "cosine",
-        existing: bool = False,
-        replace: bool = False,
-        id_field: str = "id",
-        filter_field: str | None = None,
-        vector_field: str = "vector",
-    ) -> None:
-        super().__init__(
-            encoder, collection=collection, similarity=similarity, existing=existing,
-            replace=replace, id_field=id_field, filter_field=filter_field,
-        )  # fmt: skip
+    location: InitVar[str | None] = None
+    vector_field: str = "vector"
+
+    def __post_init__(self, location: str | None) -> None:
+        super().__post_init__()
         lancedb = library("lancedb", extra="lancedb", of="LanceDB")
         self._arrow = library("pyarrow", extra="lancedb", of="LanceDB")
-        self._vector_field = vector_field
         if location is not None and "://" in location:
             raise InputError(
                 f"got {location!r:.60}, wanted the path of a folder", where="lancedb",
@@ -72,34 +61,34 @@ class LanceDB(VectorStore):
     def size(self) -> int | None:
         """Bytes of the table on disk."""
         folder = self._folder or Path()
-        return folder_size(folder / f"{self._collection}.lance")
+        return folder_size(folder / f"{self.collection}.lance")
 
     def _close(self) -> None:
         self._table = None
 
     def _described(self) -> Existing | None:
         try:
-            self._table = self._database.open_table(self._collection)
+            self._table = self._database.open_table(self.collection)
         except ValueError as error:
             if "not found" not in str(error).lower():
                 raise
             return None
         schema = self._table.schema
-        wanted = [self._id_field, self._vector_field]
-        wanted += [self._filter_field] if self._filter_field else []
+        wanted = [self.id_field, self.vector_field]
+        wanted += [self.filter_field] if self.filter_field else []
         missing = [name for name in wanted if name not in schema.names]
-        if missing and self._existing:
+        if missing and self.existing:
             raise InputError(
-                f"table {self._collection!r} has no column {missing[0]!r}; it has "
+                f"table {self.collection!r} has no column {missing[0]!r}; it has "
                 f"{', '.join(schema.names)}",
                 where="lancedb", fix="name the columns: id_field=..., vector_field=...",
             )  # fmt: skip
         if missing:
             return Existing(None, None)
-        kind = schema.field(self._vector_field).type
-        if self._existing and not self._arrow.types.is_fixed_size_list(kind):
+        kind = schema.field(self.vector_field).type
+        if self.existing and not self._arrow.types.is_fixed_size_list(kind):
             raise InputError(
-                f"column {self._vector_field!r} of table {self._collection!r} is {kind}, wanted "
+                f"column {self.vector_field!r} of table {self.collection!r} is {kind}, wanted "
                 "lists of one length",
                 where="lancedb", fix="name the column of vectors: vector_field=...",
             )  # fmt: skip
@@ -108,26 +97,26 @@ class LanceDB(VectorStore):
     def _create(self, dimensions: int) -> None:
         arrow = self._arrow
         columns = [
-            (self._id_field, arrow.string()),
-            (self._vector_field, arrow.list_(arrow.float32(), dimensions)),
+            (self.id_field, arrow.string()),
+            (self.vector_field, arrow.list_(arrow.float32(), dimensions)),
         ]
-        if self._filter_field:
-            columns.append((self._filter_field, arrow.string()))
-        self._table = self._database.create_table(self._collection, schema=arrow.schema(columns))
+        if self.filter_field:
+            columns.append((self.filter_field, arrow.string()))
+        self._table = self._database.create_table(self.collection, schema=arrow.schema(columns))
 
     def _drop(self) -> None:
-        self._database.drop_table(self._collection)
+        self._database.drop_table(self.collection)
 
     def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
         arrow = self._arrow
         columns = {
-            self._id_field: ids,
-            self._vector_field: arrow.FixedSizeListArray.from_arrays(
+            self.id_field: ids,
+            self.vector_field: arrow.FixedSizeListArray.from_arrays(
                 arrow.array(vectors.ravel()), vectors.shape[1]
             ),
         }
-        if self._filter_field:
-            columns[self._filter_field] = [text_of(value) for value in values]
+        if self.filter_field:
+            columns[self.filter_field] = [text_of(value) for value in values]
         self._table.add(arrow.table(columns, schema=self._table.schema))
 
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
@@ -135,15 +124,15 @@ class LanceDB(VectorStore):
 
     def _one(self, vector: Any, limit: int, value: Any) -> list[Row]:
         asked = self._table.search(
-            vector, vector_column_name=self._vector_field, query_type="vector"
+            vector, vector_column_name=self.vector_field, query_type="vector"
         )
-        asked = asked.distance_type(self._similarity).select([self._id_field, "_distance"])
+        asked = asked.distance_type(self.similarity).select([self.id_field, "_distance"])
         if value is not None:
             literal = str(text_of(value)).replace("'", "''")
-            column = f"`{self._filter_field}`"
+            column = f"`{self.filter_field}`"
             asked = asked.where(f"CAST({column} AS string) = '{literal}'", prefilter=True)
         found = asked.limit(limit).to_arrow()
-        ids = found.column(self._id_field).to_pylist()
+        ids = found.column(self.id_field).to_pylist()
         distances = found.column("_distance").to_pylist()
         return [
             (str(name), self._score(distance))

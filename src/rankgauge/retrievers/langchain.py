@@ -19,10 +19,10 @@ _SCORES = ("similarity", "distance")
 class LangChain(FrameworkRetriever):
     """A LangChain retriever, vector store, or chain as a retriever.
 
-    A retriever is invoked with the text of each query and returns documents, best first. Where it
-    has a number of documents of its own (``search_kwargs["k"]``, which is 4 if nobody says, or
-    ``k``), it is asked for `k`. A vector store is searched by ``similarity_search``. Equal scores
-    stand as the framework has them. An empty query finds nothing; it is not passed on.
+    A retriever is invoked with the text of each query and returns documents, best first. If it has
+    a parameter for the number of documents (``search_kwargs["k"]``, by default 4, or ``k``), it is
+    set to `k`. A vector store is searched by ``similarity_search``. Ties keep the order of the
+    framework. An empty query finds nothing, and is not sent.
 
     Args:
         retriever: Anything with ``invoke``, or a ``VectorStore``.

@@ -15,9 +15,9 @@ class LlamaIndex(FrameworkRetriever):
     """A LlamaIndex retriever.
 
     It returns nodes, which are documents or chunks of them; a document occurs once, at the rank of
-    its best node. The index is as you made it. Where the retriever has a ``similarity_top_k``
-    (which is 2 if nobody says), it is asked for `k`. Ties keep the order of the framework.
-    An empty query finds nothing; it is not passed on, for a vector of nothing is an error there.
+    its best node. The index is not changed. If the retriever has a ``similarity_top_k`` (by default
+    2), it is set to `k`. Ties keep the order of the framework. An empty query finds nothing, and is
+    not sent.
 
     Args:
         retriever: Anything with ``retrieve``, such as ``index.as_retriever()``.

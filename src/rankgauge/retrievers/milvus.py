@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ _MOST = 16_384
 _LONGEST_ID = 65_535
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Milvus(VectorStore):
-    """Vectors in Milvus. Ties: document id ascending; which equals are at rank k is its choice.
+    """Vectors in Milvus. Ties: document id ascending; at rank k, the store decides.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
@@ -40,28 +42,15 @@ class Milvus(VectorStore):
     TYPE = "milvus"
     LIBRARIES = ("pymilvus",)
 
-    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
-        self,
-        encoder: Any,
-        *,
-        location: str | None = None,
-        collection: str = "rankgauge",
-        similarity: str = "cosine",
-        index_type: str = "flat",
-        existing: bool = False,
-        replace: bool = False,
-        id_field: str = "id",
-        filter_field: str | None = None,
-        vector_field: str = "vector",
-        key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            encoder, collection=collection, similarity=similarity, existing=existing,
-            replace=replace, id_field=id_field, filter_field=filter_field,
-        )  # fmt: skip
+    location: InitVar[str | None] = None
+    index_type: str = "flat"
+    vector_field: str = "vector"
+    key_env: InitVar[str | None] = None
+
+    def __post_init__(self, location: str | None, key_env: str | None) -> None:
+        super().__post_init__()
         self._milvus = library("pymilvus", extra="milvus", of="Milvus")
-        self._index_type = choice("index type", index_type, _INDEXES)
-        self._vector_field = vector_field
+        self.index_type = choice("index type", self.index_type, _INDEXES)
         self._count = 0
         self._engine: dict[str, Any] = {}
         if location is not None and "://" in location:
@@ -80,74 +69,74 @@ class Milvus(VectorStore):
         self._client.close()
 
     def _options(self) -> dict[str, Any]:
-        return {"index_type": self._index_type, **self._engine}
+        return {"index_type": self.index_type, **self._engine}
 
     def _described(self) -> Existing | None:
-        if not self._client.has_collection(self._collection):
+        if not self._client.has_collection(self.collection):
             return None
-        fields = self._client.describe_collection(self._collection)["fields"]
-        field = next((one for one in fields if one["name"] == self._vector_field), None)
+        fields = self._client.describe_collection(self.collection)["fields"]
+        field = next((one for one in fields if one["name"] == self.vector_field), None)
         if field is None:
-            if not self._existing:
+            if not self.existing:
                 return Existing(None, None)
             names = ", ".join(one["name"] for one in fields)
             raise InputError(
-                f"collection {self._collection!r} has no field {self._vector_field!r}; it has "
+                f"collection {self.collection!r} has no field {self.vector_field!r}; it has "
                 f"{names}",
                 where="milvus", fix="name the field of vectors: vector_field=...",
             )  # fmt: skip
-        index = self._client.describe_index(self._collection, self._vector_field) or {}
+        index = self._client.describe_index(self.collection, self.vector_field) or {}
         metrics = {theirs: ours for ours, theirs in _METRICS.items()}
         metric = index.get("metric_type")
-        self._client.load_collection(self._collection)
+        self._client.load_collection(self.collection)
         return Existing(metrics.get(str(metric)), field["params"].get("dim"))
 
     def _create(self, dimensions: int) -> None:
         kind = self._milvus.DataType
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=True)
         schema.add_field("number", kind.INT64, is_primary=True)
-        schema.add_field(self._id_field, kind.VARCHAR, max_length=_LONGEST_ID)
-        schema.add_field(self._vector_field, kind.FLOAT_VECTOR, dim=dimensions)
+        schema.add_field(self.id_field, kind.VARCHAR, max_length=_LONGEST_ID)
+        schema.add_field(self.vector_field, kind.FLOAT_VECTOR, dim=dimensions)
         index = self._client.prepare_index_params()
-        graph = {"M": 16, "efConstruction": 200} if self._index_type == "hnsw" else {}
+        graph = {"M": 16, "efConstruction": 200} if self.index_type == "hnsw" else {}
         index.add_index(
-            self._vector_field,
-            index_type=_INDEXES[self._index_type],
-            metric_type=_METRICS[self._similarity],
+            self.vector_field,
+            index_type=_INDEXES[self.index_type],
+            metric_type=_METRICS[self.similarity],
             params=graph,
         )
-        self._client.create_collection(self._collection, schema=schema, index_params=index)
+        self._client.create_collection(self.collection, schema=schema, index_params=index)
         self._count = 0
 
     def _drop(self) -> None:
-        self._client.drop_collection(self._collection)
+        self._client.drop_collection(self.collection)
 
     def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
         rows = []
         for name, vector, value in zip(ids, vectors.tolist(), values, strict=True):
-            row = {"number": self._count, self._id_field: name, self._vector_field: vector}
+            row = {"number": self._count, self.id_field: name, self.vector_field: vector}
             if value is not None:
-                row[self._filter_field or ""] = value
+                row[self.filter_field or ""] = value
             rows.append(row)
             self._count += 1
-        self._client.insert(self._collection, rows)
+        self._client.insert(self.collection, rows)
 
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
         condition = ""
         if value is not None:
-            condition = f"{self._filter_field} == {json.dumps(value, ensure_ascii=False)}"
+            condition = f"{self.filter_field} == {json.dumps(value, ensure_ascii=False)}"
         found = self._client.search(
-            self._collection,
+            self.collection,
             data=vectors.tolist(),
-            anns_field=self._vector_field,
+            anns_field=self.vector_field,
             limit=min(limit, _MOST),
             filter=condition,
-            output_fields=[self._id_field],
+            output_fields=[self.id_field],
             consistency_level="Strong",  # what was just put in is found
         )
         return [
             [
-                (id_in(hit["entity"], self._id_field or "", "milvus"), self._score(hit["distance"]))
+                (id_in(hit["entity"], self.id_field or "", "milvus"), self._score(hit["distance"]))
                 for hit in hits
             ]
             for hits in found
@@ -155,4 +144,4 @@ class Milvus(VectorStore):
 
     def _score(self, distance: float) -> float:
         # What Milvus calls a distance is a similarity, except for the square of the Euclidean one.
-        return super()._score(distance) if self._similarity == "l2" else distance
+        return super()._score(distance) if self.similarity == "l2" else distance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 from rankgauge.core.arguments import integer
@@ -26,6 +27,7 @@ _TYPE = re.compile(r"(?:.*\.)?(vector|halfvec)(?:\((\d+)\))?")
 _MOST_EF, _EF = 1000, 40
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PGVector(VectorStore):
     """Vectors in a table of PostgreSQL with the extension pgvector.
 
@@ -55,36 +57,20 @@ class PGVector(VectorStore):
     TYPE = "pgvector"
     LIBRARIES = ("pgvector", "psycopg")
 
-    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
-        self,
-        encoder: Any,
-        *,
-        location: str = "",
-        collection: str = "rankgauge",
-        schema: str | None = None,
-        similarity: str = "cosine",
-        hnsw: bool = False,
-        ef_search: int | None = None,
-        existing: bool = False,
-        replace: bool = False,
-        id_field: str = "id",
-        filter_field: str | None = None,
-        vector_field: str = "vector",
-        key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            encoder, collection=collection, similarity=similarity, existing=existing,
-            replace=replace, id_field=id_field, filter_field=filter_field,
-        )  # fmt: skip
-        if ef_search is not None:
-            integer("ef_search", ef_search, most=_MOST_EF)
+    location: InitVar[str] = ""
+    schema: str | None = None
+    hnsw: bool = False
+    ef_search: int | None = None
+    vector_field: str = "vector"
+    key_env: InitVar[str | None] = None
+
+    def __post_init__(self, location: str, key_env: str | None) -> None:
+        super().__post_init__()
+        if self.ef_search is not None:
+            integer("ef_search", self.ef_search, most=_MOST_EF)
         self._psycopg = library("psycopg", extra="pgvector", of="PGVector")
         self._pgvector = library("pgvector.psycopg", extra="pgvector", of="PGVector")
         self._sql = library("psycopg.sql", extra="pgvector", of="PGVector")
-        self._schema = schema
-        self._hnsw = hnsw
-        self._ef_search = ef_search
-        self._vector_field = vector_field
         self._kind = "vector"
         password = secret_of(key_env, "pgvector")
         secret = {} if password is None else {"password": password}
@@ -114,7 +100,7 @@ class PGVector(VectorStore):
         self._connection.close()
 
     def _options(self) -> dict[str, Any]:
-        return {"hnsw": self._hnsw, "ef_search": self._ef_search, "engine": self._versions}
+        return {"hnsw": self.hnsw, "ef_search": self.ef_search, "engine": self._versions}
 
     def _understood(self, location: str) -> dict[str, Any]:
         """The parts of a URL, or of a text such as ``host=... dbname=...``."""
@@ -157,8 +143,8 @@ class PGVector(VectorStore):
 
     def _regclass(self) -> str:
         """The name of the table, quoted, as a value."""
-        names = [self._schema] if self._schema else []
-        return self._sql.Identifier(*names, self._collection).as_string(self._connection)
+        names = [self.schema] if self.schema else []
+        return self._sql.Identifier(*names, self.collection).as_string(self._connection)
 
     def _name(self) -> Any:
         return self._sql.SQL(self._regclass().replace("%", "%%"))
@@ -182,15 +168,15 @@ class PGVector(VectorStore):
         if not rows:
             return None
         columns = dict(rows)
-        wanted = [self._id_field, self._vector_field, self._filter_field]
+        wanted = [self.id_field, self.vector_field, self.filter_field]
         missing = [name for name in wanted if name and name not in columns]
-        kind = _TYPE.fullmatch(columns.get(self._vector_field, ""))
-        if not self._existing:
+        kind = _TYPE.fullmatch(columns.get(self.vector_field, ""))
+        if not self.existing:
             return Existing(None, None)
         if missing or kind is None:
             shown = ", ".join(f"{name} {kind}" for name, kind in columns.items())
             raise InputError(
-                f"table {self._collection!r} has no column {(missing or [self._vector_field])[0]!r}"
+                f"table {self.collection!r} has no column {(missing or [self.vector_field])[0]!r}"
                 f"{'' if missing else ' of vectors'}; it has {shown}",
                 where="pgvector", fix="name the columns: id_field=..., vector_field=...",
             )  # fmt: skip
@@ -198,23 +184,23 @@ class PGVector(VectorStore):
         return Existing(None, int(kind[2]) if kind[2] else None)
 
     def _create(self, dimensions: int) -> None:
-        if self._schema:
-            self._run("CREATE SCHEMA IF NOT EXISTS {schema}", schema=self._schema)
+        if self.schema:
+            self._run("CREATE SCHEMA IF NOT EXISTS {schema}", schema=self.schema)
         columns = f"({{id}} text PRIMARY KEY, {{vector}} vector({int(dimensions)}) NOT NULL"
-        columns += ", {kept} text)" if self._filter_field else ")"
+        columns += ", {kept} text)" if self.filter_field else ")"
         self._run(
             f"CREATE TABLE {{table}} {columns}",
-            id=self._id_field, vector=self._vector_field, kept=self._filter_field,
+            id=self.id_field, vector=self.vector_field, kept=self.filter_field,
         )  # fmt: skip
 
     def _drop(self) -> None:
         self._run("DROP TABLE {table}")
 
     def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
-        names = [self._id_field or "", self._vector_field]
+        names = [self.id_field or "", self.vector_field]
         columns: list[Any] = [ids, list(vectors)]
-        if self._filter_field:
-            names.append(self._filter_field)
+        if self.filter_field:
+            names.append(self.filter_field)
             columns.append([text_of(value) for value in values])
         statement = self._sql.SQL("INSERT INTO {table} ({names}) VALUES ({marks})").format(
             table=self._name(),
@@ -225,20 +211,20 @@ class PGVector(VectorStore):
             cursor.executemany(statement, list(zip(*columns, strict=True)))
 
     def _finish(self) -> None:
-        if self._hnsw:
+        if self.hnsw:
             self._run(
-                f"CREATE INDEX ON {{table}} USING hnsw ({{vector}} {_CLASSES[self._similarity]})",
-                vector=self._vector_field,
+                f"CREATE INDEX ON {{table}} USING hnsw ({{vector}} {_CLASSES[self.similarity]})",
+                vector=self.vector_field,
             )
         self._run("ANALYZE {table}")
 
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
-        compared = f"{{vector}} {_OPERATORS[self._similarity]} %s::{self._kind}"
+        compared = f"{{vector}} {_OPERATORS[self.similarity]} %s::{self._kind}"
         text = f"SELECT {{id}}::text, {compared} AS distance FROM {{table}}"  # noqa: S608 - fixed
         text += "" if value is None else " WHERE {kept}::text = %s"
         text += " ORDER BY distance"
         # An index gives them in the order of distance alone.
-        text += "" if self._hnsw or self._existing else ', {id} COLLATE "C"'
+        text += "" if self.hnsw or self.existing else ', {id} COLLATE "C"'
         text += " LIMIT %s"
         given = [] if value is None else [text_of(value)]
         with self._connection.transaction():
@@ -248,7 +234,7 @@ class PGVector(VectorStore):
                     (name, self._score(distance))
                     for name, distance in self._run(
                         text, [vector, *given, limit],
-                        id=self._id_field, vector=self._vector_field, kept=self._filter_field,
+                        id=self.id_field, vector=self.vector_field, kept=self.filter_field,
                     )
                     # A vector of zeros in an existing table has no cosine.
                     if distance is not None and not math.isnan(distance)
@@ -258,12 +244,12 @@ class PGVector(VectorStore):
 
     def _widen(self, limit: int) -> None:
         """Let an index find as many as are asked for."""
-        wanted = self._ef_search
-        if wanted is None and self._hnsw and not self._existing:
+        wanted = self.ef_search
+        if wanted is None and self.hnsw and not self.existing:
             wanted = min(max(limit, _EF), _MOST_EF)
         if wanted is not None:
             self._connection.execute(f"SET LOCAL hnsw.ef_search = {int(wanted)}")
 
     def _score(self, distance: float) -> float:
         # <=> is 1 - cosine, <#> the inner product with a minus, <-> the Euclidean distance.
-        return 1.0 - distance if self._similarity == "cosine" else -distance
+        return 1.0 - distance if self.similarity == "cosine" else -distance

@@ -27,12 +27,12 @@ _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search",
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Anything that can index documents and search them.
+    """Protocol of a retriever, which indexes documents and searches them.
 
-    It may have more: ``settings`` (a mapping of plain values that tells it from others: with equal
-    settings and documents it gives equal rankings; without, its results are not reused), ``size``
-    (bytes of its index), ``usage()`` (what it has used up so far, such as ``{"tokens": 812}``) and
-    ``close()``. ``search`` may be a coroutine.
+    Optional are ``settings`` (a mapping of plain values that identifies it: equal settings and
+    documents give equal rankings; without it, results are not reused), ``size`` (bytes of its
+    index), ``usage()`` (its usage so far, such as ``{"tokens": 812}``), and ``close()``. ``search``
+    may be a coroutine.
 
     Example:
         >>> class Longest:
@@ -122,7 +122,7 @@ def holds(retriever: Any, documents: Any) -> bool | None:
     """Whether these very documents are what it took in last, and its parts still hold theirs.
 
     A part that another retriever has given other documents since, such as chunks, would be asked
-    about those. None if nobody knows: it was never given any here, or cannot be remembered.
+    about those. None if unknown: none was given, or it cannot be remembered.
     """
     try:
         taken = _LAST.get(retriever)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 from rankgauge.core.libraries import library
@@ -14,12 +15,13 @@ _DISTANCES = {"cosine": "Cosine", "dot": "Dot", "l2": "Euclid"}
 _OURS = uuid.UUID("5d9b2a6e-0c1f-5c7e-9d0a-7a3b1f0e4c55")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Qdrant(VectorStore):
     """Vectors in Qdrant.
 
     In memory and in a folder the search is exact; a server searches a graph (HNSW) once a
-    collection is large, unless `exact` is said. Ties: document id ascending; which equals stand
-    at rank k is the store's choice.
+    collection is large, unless `exact` is set. Ties: document id ascending; the store decides which
+    of several tied documents are at rank k.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
@@ -37,33 +39,19 @@ class Qdrant(VectorStore):
     TYPE = "qdrant"
     LIBRARIES = ("qdrant-client",)
 
-    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
-        self,
-        encoder: Any,
-        *,
-        location: str = ":memory:",
-        collection: str = "rankgauge",
-        similarity: str = "cosine",
-        existing: bool = False,
-        replace: bool = False,
-        id_field: str | None = "id",
-        filter_field: str | None = None,
-        vector_field: str | None = None,
-        exact: bool = False,
-        key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            encoder, collection=collection, similarity=similarity, existing=existing,
-            replace=replace, id_field=id_field, filter_field=filter_field,
-        )  # fmt: skip
-        if not id_field and not existing:
+    location: InitVar[str] = ":memory:"
+    vector_field: str | None = None
+    exact: bool = False
+    key_env: InitVar[str | None] = None
+
+    def __post_init__(self, location: str, key_env: str | None) -> None:
+        super().__post_init__()
+        if not self.id_field and not self.existing:
             raise InputError(
                 "a collection of our own holds document ids in the payload", where="qdrant",
                 fix='leave out id_field, or give its name: id_field="id"',
             )  # fmt: skip
         self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
-        self._vector_field = vector_field
-        self._exact = exact
         if location == ":memory:":
             self._client = self._qdrant.QdrantClient(location=location)
         elif "://" in location:
@@ -79,19 +67,19 @@ class Qdrant(VectorStore):
         self._client.close()
 
     def _options(self) -> dict[str, Any]:
-        return {"exact": self._exact}
+        return {"exact": self.exact}
 
     def _described(self) -> Existing | None:
-        if not self._client.collection_exists(self._collection):
+        if not self._client.collection_exists(self.collection):
             return None
-        params = self._client.get_collection(self._collection).config.params.vectors
+        params = self._client.get_collection(self.collection).config.params.vectors
         if isinstance(params, dict):
-            params = params.get(self._vector_field)
+            params = params.get(self.vector_field)
         if params is None:
-            if not self._existing:
+            if not self.existing:
                 return Existing(None, None)
             raise InputError(
-                f"collection {self._collection!r} has no vector {self._vector_field!r}",
+                f"collection {self.collection!r} has no vector {self.vector_field!r}",
                 where="qdrant", fix='name the one to search: vector_field="..."',
             )  # fmt: skip
         names = {theirs: ours for ours, theirs in _DISTANCES.items()}
@@ -101,30 +89,30 @@ class Qdrant(VectorStore):
     def _create(self, dimensions: int) -> None:
         models = self._qdrant.models
         params = models.VectorParams(
-            size=dimensions, distance=models.Distance(_DISTANCES[self._similarity])
+            size=dimensions, distance=models.Distance(_DISTANCES[self.similarity])
         )
         self._client.create_collection(
-            self._collection,
-            vectors_config={self._vector_field: params} if self._vector_field else params,
+            self.collection,
+            vectors_config={self.vector_field: params} if self.vector_field else params,
         )
 
     def _drop(self) -> None:
-        self._client.delete_collection(self._collection)
+        self._client.delete_collection(self.collection)
 
     def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
         points = []
         for name, vector, value in zip(ids, vectors.tolist(), values, strict=True):
-            payload = {self._id_field: name}
+            payload = {self.id_field: name}
             if value is not None:
-                payload[self._filter_field] = value
+                payload[self.filter_field] = value
             points.append(
                 self._qdrant.models.PointStruct(
                     id=str(uuid.uuid5(_OURS, name)),
-                    vector={self._vector_field: vector} if self._vector_field else vector,
+                    vector={self.vector_field: vector} if self.vector_field else vector,
                     payload=payload,
                 )
             )
-        self._client.upsert(self._collection, points, wait=True)
+        self._client.upsert(self.collection, points, wait=True)
 
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
         models = self._qdrant.models
@@ -132,24 +120,24 @@ class Qdrant(VectorStore):
         if value is not None:
             match = models.MatchValue(value=value)
             condition = models.Filter(
-                must=[models.FieldCondition(key=self._filter_field, match=match)]
+                must=[models.FieldCondition(key=self.filter_field, match=match)]
             )
         found = self._client.query_batch_points(
-            self._collection,
+            self.collection,
             [
                 models.QueryRequest(
                     query=vector,
-                    using=self._vector_field,
+                    using=self.vector_field,
                     filter=condition,
-                    params=models.SearchParams(exact=True) if self._exact else None,
+                    params=models.SearchParams(exact=True) if self.exact else None,
                     limit=limit,
-                    with_payload=[self._id_field] if self._id_field else False,
+                    with_payload=[self.id_field] if self.id_field else False,
                 )
                 for vector in vectors.tolist()
             ],
         )
-        sign = -1.0 if self._similarity == "l2" else 1.0
-        field = self._id_field
+        sign = -1.0 if self.similarity == "l2" else 1.0
+        field = self.id_field
         return [
             [
                 (str(p.id) if field is None else id_in(p.payload, field, "qdrant"), sign * p.score)

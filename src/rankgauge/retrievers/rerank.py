@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from rankgauge.core.arguments import integer
@@ -20,12 +21,13 @@ from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.retrievers.rerankers import reranker_of
 
 
+@dataclass(eq=False, repr=False)
 class Rerank(CompositeRetriever):
     """The top documents of a retriever, reordered by a reranker.
 
-    Documents that the reranker did not score, or below `depth`, follow in their old order; its
-    scores are made up so that they keep it there. Equal scores keep the old order. The texts of all
-    documents are held in memory.
+    Documents that the reranker did not score, or below `depth`, follow in their old order, with
+    artificial scores. Equal scores keep the old order. The texts of all documents are kept in
+    memory.
 
     Args:
         retriever: A retriever of any kind.
@@ -45,28 +47,21 @@ class Rerank(CompositeRetriever):
         [[('d2', -5.0), ('d1', -13.0)]]
     """
 
-    def __init__(
-        self, retriever: Any, reranker: Any, *, depth: int = 50, fields: Sequence[str] | None = None
-    ) -> None:
-        self._retriever = retriever
-        self._reranker: Any = reranker_of(reranker)
-        self._depth = integer("depth", depth)
-        self._fields = field_names(fields)
+    TYPE = "rerank"
+    PARTS = ("retriever", "reranker")
+
+    retriever: Any
+    reranker: Any
+    _: KW_ONLY
+    depth: int = 50
+    fields: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.reranker = reranker_of(self.reranker)
+        self.depth = integer("depth", self.depth)
+        names = field_names(self.fields)
+        self.fields = None if names is None else list(names)
         self._texts: dict[str, str] | None = None
-
-    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "type": "rerank",
-            "retriever": parts[0],
-            "reranker": parts[1],
-            "depth": self._depth,
-            "fields": None if self._fields is None else list(self._fields),
-        }
-
-    @property
-    def members(self) -> tuple[Any, ...]:
-        """The retriever and the reranker."""
-        return self._retriever, self._reranker
 
     @property
     def size(self) -> int:
@@ -76,8 +71,8 @@ class Rerank(CompositeRetriever):
 
     def index(self, documents: Iterable[Document]) -> None:
         """Have the retriever take in the documents, and keep their texts."""
-        index_documents(self._retriever, documents)
-        self._texts = dict(document_texts(documents, self._fields))
+        index_documents(self.retriever, documents)
+        self._texts = dict(document_texts(documents, self.fields))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         """At most `k` documents for each query, best first.
@@ -88,14 +83,14 @@ class Rerank(CompositeRetriever):
         """
         if self._texts is None:
             raise not_indexed(self)
-        found = search(self._retriever, queries, max(self._depth, k))
+        found = search(self.retriever, queries, max(self.depth, k))
         return [
             self._reranked(query.text, hits, self._texts)[:k]
             for query, hits in zip(queries, found, strict=True)
         ]
 
     def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
-        asked = [name for name in hits.ids[: self._depth] if name in texts]
+        asked = [name for name in hits.ids[: self.depth] if name in texts]
         scores = self._scores(query, [texts[name] for name in asked]) if asked else []
         scored = [(n, s) for n, s in zip(asked, scores, strict=True) if s is not None]
         ranking = sorted(scored, key=lambda hit: -hit[1])
@@ -107,7 +102,7 @@ class Rerank(CompositeRetriever):
         return ranking + [(name, floor - step * n) for n, name in enumerate(rest, 1)]
 
     def _scores(self, query: str, texts: list[str]) -> list[float | None]:
-        given = self._reranker.rerank(query, texts)
+        given = self.reranker.rerank(query, texts)
         try:
             scores = [None if score is None else float(score) for score in given]
         except (TypeError, ValueError):

@@ -13,8 +13,6 @@ from rankgauge.llm.endpoints import ModelEndpoint
 from rankgauge.retrievers.base import CallableDelegate
 from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 
-__all__ = ["CrossEncoderReranker", "RerankEndpoint", "Reranker", "reranker_of"]
-
 _COUNTS = {"total_tokens": "tokens", "input_tokens": "tokens", "search_units": "search_units"}
 
 

@@ -28,9 +28,8 @@ _LOCKS = (".tantivy-meta.lock", ".tantivy-writer.lock")
 class Tantivy:
     """BM25 by Tantivy, with fixed k1 = 1.2 and b = 0.75.
 
-    Documents are found by any word of the query, the more of them the better; a word that stands
-    twice in a query counts twice. No character of a query is syntax. Title and text are one field.
-    Ties: the order in which documents were indexed.
+    Any word of the query may match; a word that occurs twice in a query counts twice. Queries have
+    no syntax. Title and text are one field. Ties: the order in which documents were indexed.
 
     Args:
         stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for no

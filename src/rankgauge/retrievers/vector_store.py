@@ -14,6 +14,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
@@ -47,6 +48,7 @@ class Existing(NamedTuple):
     dimensions: int | None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class VectorStore(CompositeRetriever, ABC):
     """A retriever over a vector store.
 
@@ -70,44 +72,37 @@ class VectorStore(CompositeRetriever, ABC):
         UnknownName: For an unknown similarity.
     """
 
-    # The word in plans, and the distributions whose versions decide.
-    TYPE: ClassVar[str]
+    PARTS = ("encoder",)
+    # The distributions whose versions decide.
     LIBRARIES: ClassVar[tuple[str, ...]]
 
-    def __init__(
-        self,
-        encoder: Any,
-        *,
-        collection: str,
-        similarity: str,
-        existing: bool,
-        replace: bool,
-        id_field: str | None,
-        filter_field: str | None,
-    ) -> None:
-        if existing and replace:
+    encoder: Any = field(kw_only=False)
+    collection: str = "rankgauge"
+    similarity: str = "cosine"
+    existing: bool = False
+    replace: bool = False
+    id_field: str | None = "id"
+    filter_field: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.existing and self.replace:
             raise InputError(
                 "existing=True searches what is there, replace=True drops it",
                 where=self.TYPE, fix="leave one of them out",
             )  # fmt: skip
-        if not collection or not isinstance(collection, str):
+        if not self.collection or not isinstance(self.collection, str):
             raise InputError(
-                f"got {collection!r} for a name", where=self.TYPE, fix='collection="rankgauge"'
+                f"got {self.collection!r} for a name", where=self.TYPE, fix='collection="rankgauge"'
             )
-        if filter_field is not None and filter_field == id_field:
+        if self.filter_field is not None and self.filter_field == self.id_field:
             raise InputError(
-                f"{filter_field!r} holds the document id, it cannot be filtered by",
+                f"{self.filter_field!r} holds the document id, it cannot be filtered by",
                 where=self.TYPE, fix="name another id_field or filter_field",
             )  # fmt: skip
-        self._encoder: Any = encoder_of(encoder)
+        self.encoder = encoder_of(self.encoder)
+        self.similarity = choice("similarity", self.similarity, SIMILARITIES)
         self._secrets = Secrets()
         self._server: str | None = None  # the URL of a server, without what may be secret
-        self._collection = collection
-        self._similarity = choice("similarity", similarity, SIMILARITIES)
-        self._existing = existing
-        self._replace = replace
-        self._id_field = id_field
-        self._filter_field = filter_field
         self._folder: Path | None = None  # None in memory and for a server
         self._remove: Callable[[], object] | None = None
         self._made = False  # whether the collection is this object's own
@@ -125,7 +120,7 @@ class VectorStore(CompositeRetriever, ABC):
         """
         self._ready = False
         self._dimensions = None
-        if self._existing:
+        if self.existing:
             with self._calling():
                 self._read_description()
             return
@@ -145,12 +140,12 @@ class VectorStore(CompositeRetriever, ABC):
             InputError: If nothing was indexed, or the encoder's vectors do not fit the collection.
         """
         if not self._ready:
-            if not self._existing:
+            if not self.existing:
                 raise not_indexed(self)
             with self._calling():
                 self._read_description()
         rankings: list[list[Row]] = [[] for _ in queries]
-        if not queries or k < 1 or not (self._made or self._existing):
+        if not queries or k < 1 or not (self._made or self.existing):
             return rankings
         vectors = self._encoded("encode_queries", [query.text for query in queries])
         self._fits(vectors)
@@ -166,23 +161,18 @@ class VectorStore(CompositeRetriever, ABC):
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """What decides about rankings; None for an existing collection, which anyone may change."""
-        parts = declared(self._encoder)
-        if self._existing or parts is None:
+        parts = declared(self.encoder)
+        if self.existing or parts is None:
             return None
         return {
             "type": self.TYPE,
             "encoder": parts[0],
-            "similarity": self._similarity,
-            "filter_field": self._filter_field,
+            "similarity": self.similarity,
+            "filter_field": self.filter_field,
             **({} if self._server is None else {"server": self._server}),
             **self._options(),
             "versions": versions(*self.LIBRARIES),
         }
-
-    @property
-    def members(self) -> tuple[Any, ...]:
-        """The encoder."""
-        return (self._encoder,)
 
     @property
     def size(self) -> int | None:
@@ -231,7 +221,7 @@ class VectorStore(CompositeRetriever, ABC):
 
     def _score(self, distance: float) -> float:
         """The score of what most stores return: 1 - similarity, or the square of the distance."""
-        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else 1.0 - distance
+        return -math.sqrt(max(distance, 0.0)) if self.similarity == "l2" else 1.0 - distance
 
     # ---- folders and servers
 
@@ -280,10 +270,10 @@ class VectorStore(CompositeRetriever, ABC):
     # ---- filling
 
     def _clear(self) -> None:
-        if not self._made and not self._replace:
+        if not self._made and not self.replace:
             if self._described() is not None:
                 raise InputError(
-                    f"there is a collection {self._collection!r} already", where=self.TYPE,
+                    f"there is a collection {self.collection!r} already", where=self.TYPE,
                     fix="search it with existing=True, drop it with replace=True, or give another "
                     "name",
                 )  # fmt: skip
@@ -308,12 +298,12 @@ class VectorStore(CompositeRetriever, ABC):
 
     def _directed(self, vectors: Vectors) -> npt.NDArray[np.intp]:
         """The places of vectors that can be compared."""
-        if self._similarity != "cosine":
+        if self.similarity != "cosine":
             return np.arange(len(vectors))
         return np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0)
 
     def _value(self, fields: Mapping[str, Any]) -> Any:
-        value = fields.get(self._filter_field) if self._filter_field else None
+        value = fields.get(self.filter_field) if self.filter_field else None
         return value if isinstance(value, str | int) else None
 
     # ---- searching
@@ -322,20 +312,20 @@ class VectorStore(CompositeRetriever, ABC):
         found = self._described()
         if found is None:
             raise InputError(
-                f"there is no collection {self._collection!r}", where=self.TYPE,
+                f"there is no collection {self.collection!r}", where=self.TYPE,
                 fix="name one that is there, or leave out existing=True to have it made",
             )  # fmt: skip
-        if found.similarity not in {None, self._similarity}:
+        if found.similarity not in {None, self.similarity}:
             raise InputError(
-                f"collection {self._collection!r} was made for {found.similarity!r}, wanted "
-                f"{self._similarity!r}",
+                f"collection {self.collection!r} was made for {found.similarity!r}, wanted "
+                f"{self.similarity!r}",
                 where=self.TYPE, fix=f"similarity={found.similarity!r}",
             )  # fmt: skip
         self._dimensions = found.dimensions
         self._ready = True
 
     def _encoded(self, side: str, texts: list[str]) -> Vectors:
-        encoded = getattr(self._encoder, side)(texts)
+        encoded = getattr(self.encoder, side)(texts)
         try:
             vectors = np.asarray(encoded, dtype=np.float32)
         except (TypeError, ValueError):  # rows of several lengths, or no numbers
@@ -357,7 +347,7 @@ class VectorStore(CompositeRetriever, ABC):
         if self._dimensions not in {None, vectors.shape[1]}:
             raise InputError(
                 f"the encoder gives vectors of {vectors.shape[1]} numbers, those of collection "
-                f"{self._collection!r} have {self._dimensions}",
+                f"{self.collection!r} have {self._dimensions}",
                 where=self.TYPE, fix="give the encoder the collection was filled with",
             )  # fmt: skip
 
@@ -367,11 +357,11 @@ class VectorStore(CompositeRetriever, ABC):
         """The places of queries that are asked in the same way, by what they filter by."""
         groups: dict[tuple[type, Any], list[int]] = {}
         for place in places.tolist():
-            given = queries[place].fields.get(self._filter_field) if self._filter_field else None
+            given = queries[place].fields.get(self.filter_field) if self.filter_field else None
             if given is not None and not isinstance(given, str | int):
                 raise InputError(
                     f"got {given!r:.60} to filter by, wanted text or a whole number",
-                    where=f"query {queries[place].id!r}, field {self._filter_field!r}",
+                    where=f"query {queries[place].id!r}, field {self.filter_field!r}",
                     fix="leave the field out of the query, or give one value",
                 )
             # True and 1 are one key of a mapping, and two values.

@@ -35,16 +35,16 @@ _Means = dict[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One run without the judgments that only it brought into the pool.
+    """One run without the judgments that only it contributed.
 
     Attributes:
         run: Its name.
-        judgments: How many judgments only it (or its group) brought.
+        judgments: Number of judgments that only it (or its group) contributed.
         relevant: How many of them are relevant (grade 1 or more).
         values: Its mean by each measure, with all judgments.
-        without: The same without those that only it brought.
-        ranks: Its place among the runs, from 1, with all judgments.
-        ranks_without: Its place among them where nobody is measured by these judgments.
+        without: The same without its own judgments.
+        ranks: Its rank among the runs, from 1, with all judgments.
+        ranks_without: Its rank if no run is evaluated with these judgments.
     """
 
     run: str
@@ -60,15 +60,15 @@ class LeftOut:
 class Reliability(Result):
     """Effect of leaving out the judgments that only one run contributed.
 
-    Made by :func:`reliability`. Shows itself as a table in a notebook.
+    Returned by :func:`reliability`. Notebooks display it as a table.
 
     Attributes:
         measures: The measures.
         runs: Each run, in the order given.
-        tau: For each measure Kendall's tau between two orders of the runs: by all judgments, and
-            with each run measured without what only it brought.
-        k: Down to which rank a run brought documents; None for all of it.
-        notes: What a reader has to know.
+        tau: For each measure, Kendall's tau between the orders of the runs with all judgments, and
+            with each run without its own judgments.
+        k: The depth to which a run contributed documents; None for all of it.
+        notes: Notes on interpretation.
     """
 
     measures: tuple[Measure, ...]
@@ -146,21 +146,21 @@ def reliability(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
 ) -> Reliability:
-    """Whether judgments are fair to a run that had no part in making them: leave one run out.
+    """Test whether judgments are fair to runs that did not contribute to them, by leaving runs out.
 
-    Judgments are mostly made of what some runs retrieved: the pool. A later run, which finds other
-    documents, may be measured too low. The runs of the pool estimate by how much: each is measured
-    once more without the judgments that only it brought (Zobel 1998), as if it came later. Where
-    several runs are of one system they share what they find, so a whole group is left out (Buckley,
-    Dimmick, Soboroff and Voorhees 2007).
+    Judgments are usually made for documents that some runs retrieved, the pool. The value of a new
+    run, which finds other documents, may be too low. To estimate by how much, each run of the pool
+    is evaluated again without the judgments that only it contributed (Zobel 1998). Runs of one
+    system find the same documents, so a whole group is left out (Buckley, Dimmick, Soboroff and
+    Voorhees 2007).
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: Name to run, or runs: those of which the pool was made, at least two.
         measures: Names or measures.
-        k: Down to which rank each run brought documents into the pool; all of it if left out.
-        groups: Run name to group: what only one group brought is left out for each of its runs.
-            Each run is its own if left out.
+        k: The depth to which each run contributed documents to the pool; default: all of it.
+        groups: Run name to group: judgments that only one group contributed are left out for its
+            runs. By default, each run is a group.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
         queries: As for :func:`evaluate`.
         duplicates: As for :func:`evaluate`.

@@ -34,7 +34,7 @@ _SCHEMA = "rankgauge/ties/1"
 
 @dataclass(frozen=True)
 class TieSpan:
-    """What the order of equal scores makes of one measure.
+    """Range of one measure over orders of tied documents.
 
     Attributes:
         measure: The measure.
@@ -43,9 +43,9 @@ class TieSpan:
         best: The same with the higher grade first.
         mean: Its mean over all orders; None where that has no closed form.
         queries: The queries whose value is not the same in the best and in the worst order.
-        whole: Whether no order can lead out of worst to best. It may where a higher grade further
-            up can make a value worse: by gains that do not rise with the grade, or by a divisor
-            that depends on the order itself.
+        whole: Whether all orders are between worst and best. This may be false if a higher grade at
+            a higher rank can lower a value: with gains that do not increase with the grade, or a
+            divisor that depends on the order.
     """
 
     measure: Measure
@@ -59,9 +59,9 @@ class TieSpan:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TieReport(Result):
-    """What equal scores in a run touch, and what each measure could be by another order of them.
+    """Effect of ties in a run: the range of each measure over orders of tied documents.
 
-    Made by :func:`tie_report`. Shows itself as a table in a notebook.
+    Returned by :func:`tie_report`. Notebooks display it as a table.
 
     Attributes:
         run_name: What the run is called.
@@ -70,11 +70,11 @@ class TieReport(Result):
         evaluations: The evaluations behind it: ``value``, ``worst``, ``best`` and ``mean``, the
             last without measures that have no closed form, and not there if none has one.
         counts: ``queries`` evaluated, of them ``tied`` (with equal scores) and ``deciding`` (with
-            documents of different worth among equal scores); ``documents`` retrieved for them, of
+            documents of different grades among equal scores); ``documents`` retrieved for them, of
             them ``tied_documents`` and ``deciding_documents``; ``groups`` of equal scores, of them
             ``deciding_groups``, and the ``largest``.
         sizes: Each size of a group of equal scores, ascending, and how many groups have it.
-        notes: What a reader of the numbers has to know, one sentence each.
+        notes: Notes on interpretation, one sentence each.
 
     Example:
         >>> found = tie_report({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5}}, "RR")
@@ -98,7 +98,7 @@ class TieReport(Result):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def span(self, measure: str | Measure) -> TieSpan:
-        """What the order of equal scores makes of one of the measures.
+        """Return the range of one of the measures.
 
         Raises:
             InputError: If it was not evaluated.
@@ -190,7 +190,7 @@ def tie_report(
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
 ) -> TieReport:
-    """What ties touch in a run, and what each measure could be by another order of them.
+    """Report how ties affect a run: the range of each measure over orders of tied documents.
 
     Args:
         qrels: The judgments, as for :func:`evaluate`; without a run: records that hold both.
@@ -202,8 +202,8 @@ def tie_report(
         undefined: As for :func:`evaluate`.
 
     Returns:
-        The ends of what each measure could be, its mean over all orders where that has a closed
-        form, and what is tied.
+        The range of each measure, its mean over all orders if that has a closed form, and the
+        number of ties.
 
     Raises:
         UnknownName: For an unknown measure or choice.

@@ -39,14 +39,14 @@ _MOST_DRAWS = 100_000
 
 @dataclass(frozen=True)
 class Drawing:
-    """How grades are drawn for documents that have none.
+    """How grades of unjudged documents are drawn.
 
     Attributes:
-        draws: How often each query is drawn.
+        draws: Number of draws.
         seed: Seed of the draws.
         level: Share of the drawn means within the interval.
-        prior: Which grades of the query are drawn from: those judged in the ``run``, down to the
-            cut-off, those of the whole ``pool``, or ``run and pool``: each half of the time.
+        prior: The grades to draw from: those of judged documents in the ``run`` down to the
+            cut-off, those of the whole ``pool``, or ``run and pool``, half of the draws from each.
 
     Example:
         >>> Drawing(draws=200).level
@@ -86,9 +86,9 @@ class Bootstrapped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnjudgedReport(Result):
-    """The values of a run under every reading of its unjudged documents.
+    """The values of a run under several assumptions about its unjudged documents.
 
-    Made by :func:`unjudged_report`. Shows itself as a table in a notebook.
+    Returned by :func:`unjudged_report`. Notebooks display it as a table.
 
     Attributes:
         none_relevant: No unjudged document is relevant, as usual.
@@ -187,28 +187,29 @@ def unjudged_report(
     duplicates: Duplicates = "error",
     drawing: Drawing | None = None,
 ) -> UnjudgedReport:
-    """What the unjudged documents of a run leave open.
+    """Report the sensitivity of measures to the unjudged documents of a run.
 
-    Each measure with no unjudged document relevant (as usual), with all of them relevant, and with
-    condensed lists (Sakai 2007); nDCG also with grades drawn at random from those of the query
-    (Fröbe, Gienapp, Potthast and Hagen 2023), with an interval; and next to it how much is judged.
+    Each measure is computed with no unjudged document relevant (as usual), with all of them
+    relevant, and with condensed lists (Sakai 2007); nDCG also with grades drawn at random from
+    those of the query (Fröbe, Gienapp, Potthast and Hagen 2023), with an interval; and the judged
+    share.
 
-    With all relevant, every document down to the cut-off of the measure (every one retrieved,
-    without) that has no judgment gets the highest grade of the judgments. It counts among the
-    relevant documents of its query, so recall, AP and nDCG have more to find, and a value can fall:
-    it is the other end of what may be assumed, not always the highest value.
+    With all relevant, every unjudged document down to the cut-off of the measure (without one,
+    every unjudged document retrieved) gets the highest grade of the judgments. It counts among the
+    relevant documents of its query, so the divisor of recall, AP, and nDCG increases, and a value
+    can be lower than with none relevant.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
-        measures: Names or measures; those of :func:`evaluate` if left out.
+        measures: Names or measures; those of :func:`evaluate` if omitted.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
         queries: As for :func:`evaluate`.
         duplicates: As for :func:`evaluate`.
-        drawing: How grades are drawn; 1,000 draws from run and pool if left out.
+        drawing: How grades are drawn; 1,000 draws from run and pool if omitted.
 
     Raises:
-        InputError: If an input cannot be worked with.
+        InputError: If an input is not valid.
 
     Example:
         >>> found = unjudged_report({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, ["RR", "P@2"])

@@ -32,6 +32,15 @@ from rankgauge.stats.click_models import (
 )
 from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
+from rankgauge.stats.intervals import (
+    Interval,
+    effective_size,
+    mean_interval,
+    mean_lower_bound,
+    skewness,
+    weighted_mean_interval,
+    wilson_interval,
+)
 from rankgauge.stats.judge_error import (
     Estimate,
     clustered_difference,
@@ -41,17 +50,17 @@ from rankgauge.stats.judge_error import (
     prediction_powered_mean,
     rogan_gladen,
 )
-from rankgauge.stats.mean_bounds import mean_interval, mean_lower_bound, skewness
 from rankgauge.stats.paired_tests import (
     Bounds,
-    Interval,
     PairedTest,
     bootstrap_interval,
     effect_size,
     non_inferiority,
     sign_test,
     t_interval,
+    t_interval_from_moments,
     t_test,
+    t_test_from_moments,
     wilcoxon,
 )
 from rankgauge.stats.plackett_luce import (
@@ -62,6 +71,7 @@ from rankgauge.stats.plackett_luce import (
     none_rates,
     ranking_stages,
 )
+from rankgauge.stats.poisson_bootstrap import poisson_bootstrap_interval
 from rankgauge.stats.power_analysis import (
     detectable_by_sign_test,
     detectable_difference,
@@ -69,7 +79,6 @@ from rankgauge.stats.power_analysis import (
     queries_needed,
     sign_test_power,
 )
-from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.randomization import (
     RandomizationTest,
     max_t,
@@ -85,7 +94,6 @@ from rankgauge.stats.sequential import (
     variance_needed,
 )
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
-from rankgauge.stats.weighted_means import effective_size, weighted_mean_interval
 
 __all__ = [
     "FEWEST_PERIODS",
@@ -137,6 +145,7 @@ __all__ = [
     "none_rates",
     "pairwise_test",
     "percent_agreement",
+    "poisson_bootstrap_interval",
     "power",
     "prediction_powered_mean",
     "queries_needed",
@@ -150,7 +159,9 @@ __all__ = [
     "student_t_cdf",
     "student_t_quantile",
     "t_interval",
+    "t_interval_from_moments",
     "t_test",
+    "t_test_from_moments",
     "tukey_hsd",
     "units_needed",
     "variance_needed",

@@ -22,17 +22,11 @@ from rankgauge.stats.arrays import (
     FloatArray,
     blocks,
     check_amount,
+    check_choice,
     check_draws,
     check_share,
+    cluster_numbers,
 )
-
-__all__ = [
-    "Agreement",
-    "cohen_kappa",
-    "krippendorff_alpha",
-    "percent_agreement",
-    "units_needed",
-]
 
 _METRICS = ("nominal", "ordinal", "interval")
 _WEIGHTS = ("none", "linear", "quadratic")
@@ -106,7 +100,7 @@ def krippendorff_alpha(
         (0.588, 4)
     """
     where = "krippendorff_alpha"
-    _check_choice(metric, _METRICS, "metric", where)
+    check_choice(metric, _METRICS, "metric", where)
     values, counts, units = _count_values(ratings, where)
     groups = _clusters_of(clusters, ratings, units, where)
     sizes = counts.sum(axis=1)
@@ -199,7 +193,7 @@ def cohen_kappa(
         0.636
     """
     where = "cohen_kappa"
-    _check_choice(weights, _WEIGHTS, "weights", where)
+    check_choice(weights, _WEIGHTS, "weights", where)
     try:
         pairs = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)], axis=1)
     except (TypeError, ValueError):
@@ -300,29 +294,15 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
 def _clusters_of(
     clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray, where: str
 ) -> IntArray:
-    """The number of the cluster of each of these units; without clusters each is its own."""
-    if clusters is None:
-        return np.arange(len(units))
-    given = np.asarray(clusters)
-    if given.shape != (len(np.asarray(ratings)),):
-        raise InputError(
-            f"{given.size} clusters of {len(np.asarray(ratings))} units", where=where,
-            fix="give the cluster of each unit",
-        )  # fmt: skip
-    return np.unique(given[units], return_inverse=True)[1]
+    """The number of the cluster of each of these units."""
+    every = cluster_numbers(clusters, len(np.asarray(ratings)), where, "unit")
+    return np.unique(every[units], return_inverse=True)[1]
 
 
 def _check_finite(values: FloatArray, where: str) -> None:
     if not np.isfinite(values).all():
         raise InputError(
             "a rating is infinite", where=where, fix="give finite numbers, NaN where one is missing"
-        )
-
-
-def _check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> None:
-    if given not in known:
-        raise InputError(
-            f"{name}={given!r} is not possible", where=where, fix=f"write {', '.join(known)}"
         )
 
 

@@ -13,26 +13,6 @@ import numpy.typing as npt
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.errors import InputError
 
-__all__ = [
-    "TIE",
-    "BoolArray",
-    "FloatArray",
-    "blocks",
-    "check_amount",
-    "check_draws",
-    "check_share",
-    "moments",
-    "one_column",
-    "p_values",
-    "root",
-    "seed_of",
-    "slack",
-    "t_statistic",
-    "table_of",
-    "total",
-    "whole_numbers",
-]
-
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
@@ -135,6 +115,15 @@ def check_amount(value: float, name: str, where: str, *, positive: bool = False)
         )
 
 
+def check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> None:
+    """Refuse what is none of several words."""
+    if given not in known:
+        raise InputError(
+            f"{name}={given!r} is not possible", where=where,
+            fix=f"write {', '.join(known[:-1])} or {known[-1]}",
+        )  # fmt: skip
+
+
 def check_draws(draws: Any, seed: Any, where: str) -> None:
     """Refuse fewer draws than one, and seeds below 0."""
     for value, name, least in ((draws, "draws", 1), (seed, "seed", 0)):
@@ -144,6 +133,21 @@ def check_draws(draws: Any, seed: Any, where: str) -> None:
                 where=where,
                 fix=f"{name} is a whole number, {least} or more",
             )
+
+
+def cluster_numbers(
+    clusters: npt.ArrayLike | None, count: int, where: str, unit: str
+) -> npt.NDArray[np.intp]:
+    """(count,) the number of the cluster of each unit; without clusters each is its own."""
+    if clusters is None:
+        return np.arange(count)
+    given = np.asarray(clusters)
+    if given.shape != (count,):
+        raise InputError(
+            f"{given.size} clusters of {count} {unit}s", where=where,
+            fix=f"give the cluster of each {unit}",
+        )  # fmt: skip
+    return np.unique(given, return_inverse=True)[1]
 
 
 def root(reached: Callable[[float], bool], low: float, high: float) -> float:

@@ -14,15 +14,6 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, seed_of
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
-__all__ = [
-    "FEWEST_PERIODS",
-    "ChangePoint",
-    "LinearTrend",
-    "find_change_points",
-    "first_change",
-    "linear_trend",
-]
-
 LEAST = 3  # periods on each side of a change
 FEWEST_PERIODS = 8  # periods needed to search for changes and to fit a line
 
@@ -85,7 +76,7 @@ def find_change_points(
         x: (T,) denominators; periods with 0 are left out.
         alpha: The level of each test.
         draws: The number of permutations.
-        seed: Of the permutations; derived from the data if left out.
+        seed: Of the permutations; derived from the data if omitted.
 
     Returns:
         Changes in order of time; none if fewer than eight periods have a denominator.
@@ -122,7 +113,7 @@ def first_change(
         y: (T,) numerators of the periods, in order of time.
         x: (T,) denominators; periods with 0 are left out.
         draws: The number of permutations.
-        seed: Of the permutations; derived from the data if left out.
+        seed: Of the permutations; derived from the data if omitted.
 
     Returns:
         The p-value; NaN if fewer than eight periods have a denominator.
@@ -154,7 +145,7 @@ def linear_trend(
     Args:
         y: (T,) numerators of the periods.
         x: (T,) denominators; periods with 0 are left out.
-        time: (T,) when they are; 0, 1, 2, ... if left out.
+        time: (T,) when they are; 0, 1, 2, ... if omitted.
         level: Confidence of the interval.
         bounds: Between which the ratios always are. The change and its interval are limited to the
             largest change between them.

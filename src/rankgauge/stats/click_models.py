@@ -20,8 +20,6 @@ from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import BoolArray, FloatArray, check_share
 
-__all__ = ["ExpectedClicks", "PositionModel", "expected_clicks", "fit_position_model"]
-
 _TINY = 1e-12
 _NEAR = 1e-7
 _MOST_STEPS = 100

@@ -16,11 +16,9 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import check_share
+from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.judge_error import Estimate
-from rankgauge.stats.proportions import wilson_interval
 from rankgauge.stats.t_distribution import student_t_quantile
-
-__all__ = ["ClusterSums", "clustered_mean", "clustered_proportion"]
 
 
 @dataclass(frozen=True)

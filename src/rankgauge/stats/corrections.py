@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from rankgauge.stats.arrays import FloatArray, p_values
 
-__all__ = ["benjamini_hochberg", "bonferroni", "holm"]
-
 
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
     """Bonferroni's correction: min(1, m * p), in the order given.
@@ -34,9 +32,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     given = p_values(p, "holm")
     order = np.argsort(given, kind="stable")
     steps = given[order] * np.arange(len(given), 0, -1)
-    result = np.empty_like(given)
-    result[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return result
+    return _placed(np.maximum.accumulate(steps), order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -51,6 +47,11 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     given = p_values(p, "benjamini_hochberg")
     order = np.argsort(given, kind="stable")[::-1]
     steps = given[order] * len(given) / np.arange(len(given), 0, -1)
-    result = np.empty_like(given)
-    result[order] = np.minimum(1.0, np.minimum.accumulate(steps))
+    return _placed(np.minimum.accumulate(steps), order)
+
+
+def _placed(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+    """Sorted p-values, at most 1, in the order given."""
+    result = np.empty_like(corrected)
+    result[order] = np.minimum(1.0, corrected)
     return result

@@ -16,19 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import FloatArray, check_share
-from rankgauge.stats.proportions import wilson_interval
+from rankgauge.stats.arrays import FloatArray, check_share, cluster_numbers
+from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.t_distribution import student_t_quantile
-
-__all__ = [
-    "Estimate",
-    "clustered_difference",
-    "clustered_rate",
-    "judge_gain",
-    "naive_rate",
-    "prediction_powered_mean",
-    "rogan_gladen",
-]
 
 # The labels that are added: to each of two groups, to one mean, and to groups of differences.
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
@@ -87,7 +77,7 @@ def clustered_rate(
         return _nothing("no label", level)
     mean = math.fsum(values) / n
     effective = float(n)
-    groups = _codes(clusters, n, where)
+    groups = cluster_numbers(clusters, n, where, "item")
     if clusters is not None and 0 < mean < 1:
         ratio = _variance((values - mean) / n, groups) / (mean * (1 - mean) / n)
         effective = n / max(1.0, ratio)
@@ -123,7 +113,7 @@ def clustered_difference(
             "values and group do not fit", where=where,
             fix="give a number from -1 to 1, and whether it is in the group, for each item",
         )  # fmt: skip
-    groups = _codes(clusters, len(numbers), where)
+    groups = cluster_numbers(clusters, len(numbers), where, "item")
     if min(inside.sum(), (~inside).sum()) < 2:
         return _nothing("fewer than 2 labels in a group", level)
     value = float(numbers[inside].mean() - numbers[~inside].mean())
@@ -257,7 +247,7 @@ def prediction_powered_mean(
     check_share(level, "level", where)
     predicted = _zero_to_one(judge, where, "labels of the judge")
     given, known = _labels(human, len(predicted), where)
-    groups = _codes(clusters, len(predicted), where)
+    groups = cluster_numbers(clusters, len(predicted), where, "item")
     sample, rest = int(known.sum()), int((~known).sum())
     if len(np.unique(groups[known])) < 2:
         return _nothing("labels of people on fewer than 2 questions", level, sample)
@@ -330,7 +320,7 @@ class _Errors:
         says = _zero_to_one(judge, where, "labels of the judge")
         n = len(says)
         given, known = _labels(human, n, where)
-        groups = _codes(clusters, n, where)
+        groups = cluster_numbers(clusters, n, where, "item")
         share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         if share.shape != (n,) or not (share >= 0).all() or not share.any():
             raise InputError(
@@ -390,7 +380,7 @@ def naive_rate(
     values = _zero_to_one(judge, "naive_rate", "labels of the judge")
     if len(values) < 2:
         return _nothing("fewer than 2 questions", level, len(values))
-    groups = _codes(clusters, len(values), "naive_rate")
+    groups = cluster_numbers(clusters, len(values), "naive_rate", "item")
     mean = float(values.mean())
     spread = math.sqrt(_variance((values - mean) / len(values), groups))
     half = spread * NormalDist().inv_cdf((1 + level) / 2)
@@ -416,17 +406,6 @@ def _t(level: float, clusters: int) -> float:
 
 def _nothing(reason: str, level: float, count: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, level, count, reason)
-
-
-def _codes(clusters: npt.ArrayLike | None, n: int, where: str) -> npt.NDArray[np.intp]:
-    if clusters is None:
-        return np.arange(n)
-    given = np.asarray(clusters)
-    if given.shape != (n,):
-        raise InputError(
-            f"{given.size} clusters of {n} items", where=where, fix="give the cluster of each item"
-        )
-    return np.unique(given, return_inverse=True)[1]
 
 
 def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.threads import map_in_threads
-from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
     FloatArray,
     blocks,
     check_amount,
+    check_choice,
     check_draws,
     check_share,
     moments,
@@ -24,43 +24,11 @@ from rankgauge.stats.arrays import (
     total,
     whole_numbers,
 )
-from rankgauge.stats.mean_bounds import mean_lower_bound, unseen_value
+from rankgauge.stats.intervals import Interval, mean_lower_bound, unseen_value
 from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quantile
-
-__all__ = [
-    "Bounds",
-    "Interval",
-    "PairedTest",
-    "bootstrap_interval",
-    "effect_size",
-    "non_inferiority",
-    "sign_test",
-    "t_interval",
-    "t_test",
-    "wilcoxon",
-]
 
 _WILCOXON_EXACT = 50
 _NORMAL = NormalDist()
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval for the mean difference.
-
-    Attributes:
-        mean: The mean difference.
-        low: Its lower bound.
-        high: Its upper bound.
-        level: Share of such intervals that contain the true mean: 0.95.
-        method: ``t``, ``percentile`` or ``bca``.
-    """
-
-    mean: float
-    low: float
-    high: float
-    level: float
-    method: str
 
 
 @dataclass(frozen=True)
@@ -130,8 +98,17 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
     """
     column = one_column(differences, "t_interval")
     check_share(level, "level", "t_interval")
-    mean, sd = moments(column)
-    half = student_t_quantile((1 + level) / 2, len(column) - 1) * sd / math.sqrt(len(column))
+    return t_interval_from_moments(*moments(column), len(column), level)
+
+
+def t_interval_from_moments(mean: float, sd: float, queries: int, level: float = 0.95) -> Interval:
+    """:func:`t_interval` from the mean and standard deviation of at least two differences.
+
+    Example:
+        >>> round(t_interval_from_moments(0.01, 0.2, 10_000).low, 5)
+        0.00608
+    """
+    half = student_t_quantile((1 + level) / 2, queries - 1) * sd / math.sqrt(queries)
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
@@ -147,8 +124,18 @@ def t_test(differences: npt.ArrayLike) -> PairedTest:
         0.1347
     """
     column = one_column(differences, "t_test")
-    t = t_statistic(*moments(column), len(column))
-    p = 0.0 if math.isinf(t) else beyond(t * t, len(column) - 1)
+    return t_test_from_moments(*moments(column), len(column))
+
+
+def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
+    """:func:`t_test` from the mean and standard deviation of at least two differences.
+
+    Example:
+        >>> round(t_test_from_moments(0.01, 0.2, 1_000).p, 4)
+        0.1142
+    """
+    t = t_statistic(mean, sd, queries)
+    p = 0.0 if math.isinf(t) else beyond(t * t, queries - 1)
     return PairedTest("paired t", "the mean difference is 0", t, p, exact=False)
 
 
@@ -301,10 +288,7 @@ def bootstrap_interval(
     column = one_column(differences, where)
     check_share(level, "level", where)
     check_draws(draws, seed, where)
-    if method not in {"percentile", "bca"}:
-        raise InputError(
-            f"method={method!r} is not possible", where=where, fix="write percentile or bca"
-        )
+    check_choice(method, ("percentile", "bca"), "method", where)
     mean, sd = moments(column)
     if sd == 0:
         return Interval(mean, mean, mean, level, method)

@@ -21,16 +21,7 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import BoolArray, FloatArray, check_amount, check_share
-from rankgauge.stats.proportions import wilson_interval
-
-__all__ = [
-    "NONE",
-    "NoneRate",
-    "PlackettLuce",
-    "fit_plackett_luce",
-    "none_rates",
-    "ranking_stages",
-]
+from rankgauge.stats.intervals import wilson_interval
 
 NONE = -1
 """Stands for "none of them" among the chosen, and for an empty place among the offered."""

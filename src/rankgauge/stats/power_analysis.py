@@ -17,14 +17,6 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_amount, check_share, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = [
-    "detectable_by_sign_test",
-    "detectable_difference",
-    "power",
-    "queries_needed",
-    "sign_test_power",
-]
-
 _MOST_QUERIES = 10**8
 _NORMAL = NormalDist()
 _RARE = 1e-9

@@ -24,8 +24,6 @@ from rankgauge.stats.arrays import (
     whole_numbers,
 )
 
-__all__ = ["RandomizationTest", "max_t", "pairwise_test", "randomization_test", "tukey_hsd"]
-
 _T = TypeVar("_T")
 _ENUMERATED = 16  # up to this many changed queries, all sign patterns are enumerated
 

@@ -30,14 +30,6 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_amount, check_share, root
 from rankgauge.stats.clustered import ClusterSums
 
-__all__ = [
-    "ConfidenceSequence",
-    "confidence_sequence",
-    "difference_variance",
-    "mixing_sd",
-    "variance_needed",
-]
-
 # Below it, false alarms of rare events are above 5% (docs/explain/experiments.md).
 _LEAST = 10
 

@@ -8,8 +8,6 @@ from functools import lru_cache
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import check_share, root
 
-__all__ = ["beyond", "student_t_cdf", "student_t_quantile"]
-
 
 def student_t_cdf(t: float, df: float) -> float:
     """Probability that a variable with Student's t distribution is at most `t`.

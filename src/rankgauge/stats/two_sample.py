@@ -12,8 +12,6 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, blocks, check_draws, check_share
 
-__all__ = ["AreaEstimate", "LabelScores", "TwoSampleTest", "area_under_curve"]
-
 _FOLDS = 5
 _NEIGHBORS = 10
 _PENALTY = 1.0  # times the number of points that a fold is fitted to
@@ -220,7 +218,7 @@ def area_under_curve(
     Args:
         scores: (n, B).
         labels: (n, B).
-        groups: Positions of the points of each group; all points are one group if left out.
+        groups: Positions of the points of each group; all points are one group if omitted.
 
     Returns:
         (B,) areas; NaN where no group has both labels.

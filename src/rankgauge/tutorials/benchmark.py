@@ -87,8 +87,8 @@ class RetrievalBenchmark:
     def compare_retrievers(self) -> str:
         """Return the retrievers side by side as Markdown, the highest MRR first.
 
-        It names the winner, and says so if its lead over the second cannot be told from noise
-        (paired randomization test).
+        It names the winner, with a note if its lead over the second is not significant (paired
+        randomization test).
 
         Raises:
             InputError: If queries were added after a retriever was run.

@@ -45,7 +45,7 @@ class RetrieverComparison:
     """Compare retrievers by the means of their values; for tests of the differences, `compare()`.
 
     Args:
-        k_values: The cut-offs; 1, 3, 5, 10 if left out.
+        k_values: The cut-offs; 1, 3, 5, 10 if omitted.
 
     Example:
         >>> comparison = RetrieverComparison(k_values=[1, 3])

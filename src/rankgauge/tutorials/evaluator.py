@@ -131,7 +131,7 @@ _OF_QUERY = tuple(field.name for field in fields(QueryEvaluation)[len(fields(Met
 class RetrievalEvaluator:
     """Evaluate rankings at several cut-offs, one query or many.
 
-    Every number is one of :func:`~rankgauge.evaluate`. What is undefined counts 0.0, also for one
+    Values are those of :func:`~rankgauge.evaluate`. Undefined values count as 0.0, also for one
     query.
 
     One query is a ranking (``retrieved_ids``, best first), its relevant documents
@@ -142,7 +142,7 @@ class RetrievalEvaluator:
     :class:`~rankgauge.InputError` for an input that cannot be read, and name the record.
 
     Args:
-        k_values: The cut-offs; 1, 3, 5, 10 if left out.
+        k_values: The cut-offs; 1, 3, 5, 10 if omitted.
 
     Attributes:
         k_values: The cut-offs, each once, as they were given.

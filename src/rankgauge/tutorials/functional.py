@@ -114,7 +114,7 @@ def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
 def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Return the share of the first k ranks with a relevant document.
 
-    A shorter ranking is divided by k, too.
+    The divisor is k even if the ranking is shorter.
 
     Example:
         >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
@@ -199,9 +199,9 @@ def average_precision(
 ) -> float:
     """Return the mean of the precisions at the ranks of the relevant documents.
 
-    Their sum is divided by R, the number of all relevant documents. Other tools divide by something
-    else and call it the same: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
-    documents found).
+    Their sum is divided by R, the number of relevant documents. Other tools divide by something
+    else under the same name: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
+    documents retrieved).
 
     Example:
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
@@ -236,9 +236,9 @@ def ndcg_at_k(
 ) -> float:
     """Return DCG divided by that of the best possible ranking.
 
-    The best ranking is made of all judged documents, retrieved or not. Many scripts take only what
-    was retrieved, which inflates the value: to reproduce them, `ideal` is ``judged``, ``retrieved``
-    (of the whole ranking) or ``topk`` (of the first k).
+    The best ranking contains all judged documents, retrieved or not. Many scripts use only the
+    retrieved documents, which inflates the value: `ideal` is ``judged``, or, to reproduce them,
+    ``retrieved`` (of the whole ranking) or ``topk`` (of the first k).
 
     Example:
         >>> grades = {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}

@@ -30,7 +30,7 @@ class RetrievalResult:
 
 @dataclass(frozen=True)
 class GradedRetrievalResult:
-    """What was retrieved for a query, and the grades of its judged documents.
+    """Retrieved documents of a query, and the grades of its judged documents.
 
     Attributes:
         query_id: The query.

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rankgauge.errors import RankgaugeError, StorageError
 from rankgauge.judging import JudgingProject
 from rankgauge.production import EventLog
-from rankgauge.web import judging, people, production, sessions, teams, votes
+from rankgauge.web import judging, production, sessions, teams, votes
 from rankgauge.web.pages import error_page
 
 STATIC = Path(__file__).parent / "static"
@@ -46,7 +46,6 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
         routes=[
             *judging.routes,
             *teams.routes,
-            *people.routes,
             *votes.routes,
             *([] if log is None else production.routes),
             *sessions.routes,

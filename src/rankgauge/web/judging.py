@@ -15,8 +15,8 @@ from rankgauge.errors import InputError, StorageError
 from rankgauge.judging import Choice, Progress, Task
 from rankgauge.web.display import displayed, guideline_html
 from rankgauge.web.pages import PageError, see_other
+from rankgauge.web.sessions import Visit, visited
 from rankgauge.web.teams import differing_choices
-from rankgauge.web.visits import Visit, visited
 
 _SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}
 _MOST_COMMENT = 10_000

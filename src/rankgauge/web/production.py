@@ -26,7 +26,7 @@ from rankgauge.production import (
 )
 from rankgauge.reports import drift_page
 from rankgauge.web.pages import see_other
-from rankgauge.web.visits import LEADS, Visit, visited
+from rankgauge.web.sessions import LEADS, Visit, visited
 
 _T = TypeVar("_T")
 _PERIODS = ("week", "day")

@@ -8,8 +8,10 @@ import secrets
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -17,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from rankgauge.judging import Judge, JudgingProject, hash_secret
-from rankgauge.web.pages import error_page, read_form, render
+from rankgauge.judging import ROLES, Judge, JudgingProject, hash_secret
+from rankgauge.web.pages import PageError, error_page, read_form, render
 
 _COOKIE = "rankgauge_session"
 _DAYS = 30
@@ -177,3 +179,55 @@ routes = [
     Route("/join/{secret}", _join, methods=["GET", "POST"]),
     Route("/sign-out", _sign_out, methods=["POST"]),
 ]
+
+
+ADMINS = ("admin",)
+LEADS = ("lead", *ADMINS)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The request of a judge who is signed in."""
+
+    request: Request
+    project: JudgingProject
+    judge: Judge
+    form: Mapping[str, str]
+
+    def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """Return a page."""
+        return render(
+            self.request, template, status=status, judge=self.judge,
+            csrf=form_token(self.request), **values,
+        )  # fmt: skip
+
+
+def visited(
+    handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ROLES
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that calls a handler, in a thread, with the judge of the request."""
+
+    def answer(request: Request, form: Mapping[str, str]) -> Response:
+        judge = signed_in(request)
+        if judge is None:
+            return error_page(
+                request, "You are not signed in.", status=401,
+                fix="Open the link that you were given. What you chose before is stored.",
+            )  # fmt: skip
+        if judge.role not in roles:
+            raise PageError(
+                403, f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
+                where=request.url.path, fix="Ask an admin of this project.",
+            )  # fmt: skip
+        if request.method == "POST" and not is_own_form(request, form):
+            raise PageError(
+                403, "The form does not come from a page of this session; nothing was stored.",
+                where=request.url.path, fix="Go back, reload the page, and try again.",
+            )  # fmt: skip
+        return handler(Visit(request, request.app.state.project, judge, form))
+
+    async def endpoint(request: Request) -> Response:
+        form = await read_form(request) if request.method == "POST" else {}
+        return await run_in_threadpool(answer, request, form)
+
+    return endpoint

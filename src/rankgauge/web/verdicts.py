@@ -31,8 +31,6 @@ from rankgauge.web.pages import PageError, read_form, render, see_other
 from rankgauge.web.server import listen, shown_host
 from rankgauge.web.sessions import is_own_origin
 
-__all__ = ["label_answers", "verdict_app"]
-
 # What is asked, and what subject and target are called.
 _ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "answer-context": ("Does the context support the claim?", "Claim", "Context"),

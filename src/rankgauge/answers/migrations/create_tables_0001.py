@@ -5,8 +5,6 @@ from sqlalchemy import MetaData
 
 from rankgauge.answers.store import define_tables
 
-__all__ = ["upgrade"]
-
 revision = "0001"
 down_revision = None
 

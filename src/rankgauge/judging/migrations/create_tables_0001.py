@@ -5,8 +5,6 @@ from sqlalchemy import MetaData
 
 from rankgauge.judging.tables import define_tables
 
-__all__ = ["upgrade"]
-
 revision = "0001"
 down_revision = None
 

@@ -1,5 +1,7 @@
 """Collections from folders and archives, and what is refused of them."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import pickle
@@ -9,7 +11,7 @@ import zipfile
 import pytest
 
 from rankgauge import Collection, Document, FormatError, InputError, Query, UnknownName
-from rankgauge.corpus.loading.folders import other_splits
+from rankgauge.corpus.loading import other_splits
 from rankgauge.formats.folders import files_in_folder
 
 CORPUS = '{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'

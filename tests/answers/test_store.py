@@ -1,5 +1,7 @@
 """Verdicts from files: by key and by place, and what is refused."""
 
+from __future__ import annotations
+
 import json
 
 import pytest

@@ -1,14 +1,9 @@
-"""Lower confidence bound of a mean whose worst values may not have been seen.
-
-The t bound takes the spread from the sample. If most differences are 0, or a few are far below the
-others, a small sample may hold none of the large losses: the t bound is then too high, and a gate
-that uses it passes rare, severe losses. The bound here reckons with one more value than was seen,
-as low as could be expected.
-"""
+"""Confidence intervals of weighted means, bounded means and proportions."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -16,17 +11,99 @@ import numpy.typing as npt
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray
+from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share, moments, one_column, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = [
-    "beyond_worst",
-    "mean_interval",
-    "mean_lower_bound",
-    "skewness",
-    "unseen_value",
-    "weighted_mean_cdf",
-]
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval for the mean difference.
+
+    Attributes:
+        mean: The mean difference.
+        low: Its lower bound.
+        high: Its upper bound.
+        level: Share of such intervals that contain the true mean: 0.95.
+        method: ``t``, ``percentile`` or ``bca``.
+    """
+
+    mean: float
+    low: float
+    high: float
+    level: float
+    method: str
+
+
+def effective_size(weights: npt.ArrayLike) -> float:
+    """Return the number of equal weights that give as sure a mean: (sum w)² / sum w² (Kish 1965).
+
+    Args:
+        weights: (Q,) from 0; at least one is above 0.
+
+    Example:
+        >>> effective_size([1, 1, 1, 1]), round(effective_size([9, 1, 1, 1]), 2)
+        (4.0, 1.71)
+    """
+    found = _weights(weights, "effective_size")
+    return 1 / math.fsum((found**2).tolist())
+
+
+def weighted_mean_interval(
+    values: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95
+) -> Interval:
+    """Interval of a weighted mean of independent values: t, with the error of the jackknife.
+
+    With u = w / sum w and the mean m = sum u v it is
+    m ± t(df) * sqrt((n - 1) / n * sum (u (v - m) / (1 - u))²), df = effective size - 1 (not below
+    1), n the number of weights above 0: the error is that of means that leave one value out
+    (Quenouille 1956, Tukey 1958). With equal weights it is :func:`t_interval`. In simulations it
+    covers 94 to 95% where values do not depend on their weights, and 87 to 94% where they strongly
+    do, the least at effective sizes below 20. In a sample without replacement the error is
+    smaller: then the interval is wider than need be.
+
+    Args:
+        values: (Q,) numbers.
+        weights: (Q,) from 0; at least two are above 0.
+        level: Its confidence, between 0 and 1.
+
+    Example:
+        >>> found = weighted_mean_interval([0.2, 0.0, 0.4, 0.0, 0.1], [2, 1, 1, 1, 1])
+        >>> round(found.mean, 4), round(found.low, 4), round(found.high, 4)
+        (0.15, -0.0364, 0.3364)
+    """
+    where = "weighted_mean_interval"
+    column, shares = one_column(values, where), _weights(weights, where)
+    check_share(level, "level", where)
+    used = int(np.count_nonzero(shares))
+    if len(column) != len(shares) or used < 2:
+        raise InputError(
+            f"{len(column)} values and {len(shares)} weights, {used} of them above 0", where=where,
+            fix="give each value a weight, and at least two weights above 0",
+        )  # fmt: skip
+    mean = math.fsum((shares * column).tolist())
+    # Without its value a weight that is nearly all of the sum leaves nothing.
+    left_out = shares * (column - mean) / np.maximum(1 - shares, 1e-12)
+    error = math.sqrt((used - 1) / used * math.fsum((left_out**2).tolist()))
+    df = max(1.0, effective_size(shares) - 1)
+    half = student_t_quantile((1 + level) / 2, df) * error
+    return Interval(mean, mean - half, mean + half, level, "t")
+
+
+def _weights(given: npt.ArrayLike, where: str) -> FloatArray:
+    """The weights as shares of their sum."""
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or not (weights > 0).any():
+        weights = np.full(1, -1.0)
+    if weights.min() < 0:
+        raise InputError(
+            "weights are numbers from 0, and one is above 0", where=where, fix="check the weights"
+        )
+    # The largest becomes 1: sums of huge weights must not overflow.
+    weights = weights / weights.max()
+    shares: FloatArray = weights / math.fsum(weights.tolist())
+    return shares
+
 
 # Below this share of values that are not 0, the value not seen is the lowest possible one.
 _SPARSE = 1 / 3
@@ -171,3 +248,48 @@ def _share_below(parts: FloatArray, counts: IntArray) -> float:
     if abs(signed) < 1e-4:  # at the mean itself, where both terms grow without bound
         return 0.5
     return _NORMAL.cdf(signed) + _NORMAL.pdf(signed) * (1 / signed - 1 / scaled)
+
+
+def wilson_interval(
+    successes: npt.ArrayLike, trials: npt.ArrayLike, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and upper bounds of Wilson's score interval of proportions.
+
+    The proportions p that a score test does not reject: with p' = successes / trials,
+    (p' + z²/2n ± z sqrt(p'(1 - p')/n + z²/4n²)) / (1 + z²/n) (Wilson 1927). Without trials it is
+    from 0 to 1.
+
+    Args:
+        successes: Counts from 0 to `trials`, of any shape.
+        trials: Counts of the same shape, or one for all.
+        level: The confidence, between 0 and 1.
+
+    Raises:
+        InputError: If there are more successes than trials, or counts are negative or no numbers.
+
+    Example:
+        >>> low, high = wilson_interval([0, 3], [5, 10])
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([0.0, 0.108], [0.434, 0.603])
+    """
+    where = "wilson_interval"
+    check_share(level, "level", where)
+    hits, n = np.broadcast_arrays(
+        np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    )
+    wrong = ~((hits >= 0) & (hits <= n) & np.isfinite(n))
+    if wrong.any():
+        raise InputError(
+            f"{hits[wrong][0]:g} successes of {n[wrong][0]:g} trials are not possible",
+            where=where,
+            fix="give counts from 0 to the number of trials",
+        )
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    center = (hits + z2 / 2) / (n + z2)
+    # Under one root, so that nothing is divided by trials of 0.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.where(n > 0, hits * (n - hits) / n, 0.0)
+    half = np.sqrt(z2 * (spread + z2 / 4)) / (n + z2)
+    # Exact where no or all trials succeeded.
+    low = np.where(hits == 0, 0.0, center - half)
+    return low, np.where(hits == n, 1.0, center + half)

@@ -1,5 +1,7 @@
 """A folder of a reader's own files, with questions beside it."""
 
+from __future__ import annotations
+
 import json
 
 import pytest

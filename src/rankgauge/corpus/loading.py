@@ -1,15 +1,18 @@
-"""Collections of other libraries: ir_datasets, Hugging Face datasets, MTEB."""
+"""Loading of collections: folders, archives, other libraries -> texts and judgments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rankgauge.core.libraries import library
-from rankgauge.corpus.loading.loaded_collection import Loaded, RowReader
 from rankgauge.data.qrels import Qrels
-from rankgauge.errors import InputError
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.archives import Archive
 from rankgauge.formats.datasets import (
     COLLECTION,
     FETCHED,
@@ -23,7 +26,140 @@ from rankgauge.formats.datasets import (
     one_split,
     splits_in,
 )
-from rankgauge.formats.texts import Faults, TextRow, kept
+from rankgauge.formats.folders import (
+    TEXTS,
+    FileSet,
+    documents_in,
+    files_in_archive,
+    files_in_folder,
+    judgments_named,
+    queries_in,
+    splits_of,
+)
+from rankgauge.formats.questions import read_questions
+from rankgauge.formats.readers import read_judgments
+from rankgauge.formats.texts import (
+    Faults,
+    Placed,
+    TextReader,
+    TextRow,
+    TextSource,
+    add_fault,
+    kept,
+    row_of,
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A collection as it was read."""
+
+    documents: Mapping[str, TextRow] = field(default_factory=dict)  # document id to its text
+    queries: Mapping[str, TextRow] = field(default_factory=dict)  # query id to its text
+    qrels: Qrels | None = None  # the judgments, if there are any
+    name: str = "collection"  # its name
+    notes: tuple[str, ...] = ()  # notes of the reader
+    # Whether the judgments was with the queries: they are for these queries alone.
+    beside: bool = False
+
+
+class RowReader:
+    """Reads texts from what hands out rows again and again.
+
+    Args:
+        rows: Gives all rows: mappings with an id and a text.
+        name: Its name for messages.
+        row: Gives the row at a place, if that is quick.
+        size: Bytes of all texts, about.
+    """
+
+    def __init__(
+        self,
+        rows: Callable[[], Iterable[Mapping[str, Any]]],
+        name: str,
+        *,
+        row: Callable[[int], Mapping[str, Any]] | None = None,
+        size: int | None = None,
+    ) -> None:
+        self.name, self.size = name, size
+        self.seekable = row is not None
+        self._rows, self._row = rows, row
+
+    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
+        """Every text, in order."""
+        for place, row in enumerate(self._rows()):
+            try:
+                yield Placed(place + 1, place, self._text(row, place))
+            except FormatError as error:
+                add_fault(error, faults)
+
+    def at(self, offset: int) -> TextRow | None:
+        """The text at this place, from 0."""
+        return None if self._row is None else self._text(self._row(offset), offset)
+
+    def stamp(self) -> object:
+        """Always the same: rows are assumed not to change."""
+        return None
+
+    def _text(self, row: Mapping[str, Any], place: int) -> TextRow:
+        fields = {key: value for key, value in row.items() if value is not None or key == "text"}
+        return row_of(fields, self.name, place + 1)
+
+
+def file_set(path: Path) -> FileSet | None:
+    """The folder or archive at a path; None for a plain file."""
+    if path.is_dir():
+        return files_in_folder(path)
+    if not path.is_file():
+        raise InputError(
+            "there is no such file or folder", where=os.fspath(path), fix="check the path"
+        )
+    name = os.fspath(path)
+    return files_in_archive(Archive(name, name)) if path.suffix.lower() == ".zip" else None
+
+
+def load_folder(
+    files: FileSet, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
+) -> Loaded:
+    """The parts of a collection in one folder or archive."""
+    documents, notes = documents_in(files, faults)
+    asked = queries_in(files)
+    if asked is None and not documents:
+        if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
+            raise InputError(
+                "files of text are not read from an archive", where=files.name,
+                fix="unpack it, and name the folder",
+            )  # fmt: skip
+        raise InputError(
+            "there are neither documents nor queries", where=files.name,
+            fix="wanted corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
+            "TREC, or files of text (.md, .txt)",
+        )  # fmt: skip
+    queries: Mapping[str, TextRow] = {}
+    qrels = None
+    if asked is not None:
+        queries, grades = read_questions(files.source(asked), documents, faults)
+        qrels = None if grades is None else Qrels.of(grades)
+    chosen = judgments_named(files, split) if judged else None
+    if chosen is not None:
+        qrels = Qrels(read_judgments(files.source(chosen)))
+        if len(splits_of(files)) > 1 and len(qrels) < len(queries):
+            mine = {key: row for key, row in queries.items() if key in qrels}
+            notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
+            queries = mine
+    beside = chosen is None and qrels is not None
+    return Loaded(documents, queries, qrels, files.title, notes, beside)
+
+
+def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
+    """The judgments of the splits that were not chosen, by name."""
+    chosen = judgments_named(files, split)
+    return {
+        name: Qrels(read_judgments(files.source(file)))
+        for name, file in splits_of(files).items()
+        if file != chosen
+    }
+
 
 # More than this many documents are not kept in memory.
 _MANY = 20_000
@@ -94,7 +230,7 @@ def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
         source: The name of a repository with these configurations (judgments in ``qrels`` or
             ``default``, or in a repository of the same name with ``-qrels``); a mapping of these
             words to datasets; or a dataset of documents.
-        split: Which judgments; ``test``, or the only ones, if left out.
+        split: Which judgments; ``test``, or the only ones, if omitted.
         faults: Where given, what does not fit is counted there and passed over.
 
     Raises:
@@ -258,3 +394,81 @@ def _mteb_rows(data: Any) -> Any:
         {"id": key, **({"text": value} if isinstance(value, str) else value)}
         for key, value in data.items()
     ]
+
+
+_LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
+_FIX = (
+    "give a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
+    "object of one of these libraries"
+)
+
+
+def load(
+    source: Any = None,
+    *,
+    documents: Any = None,
+    queries: Any = None,
+    qrels: Any = None,
+    split: str | None = None,
+    faults: Faults | None = None,
+    judged: bool = True,
+) -> Loaded:
+    """Load a collection from any supported source; named parts replace its own."""
+    found = _load(source, split, faults, judged=judged)
+    if documents is not None:
+        found = replace(found, documents=kept(_reader(documents, "documents"), faults))
+    if queries is not None:
+        asked, grades = _queries(queries, found, faults)
+        # Judgments of other queries would be of no use.
+        found = replace(found, queries=asked, qrels=grades)
+    if qrels is not None:
+        found = replace(found, qrels=Qrels.of(qrels))
+    return found
+
+
+def _load(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
+    if source is None:
+        return Loaded()
+    if isinstance(source, str) and source.partition(":")[0] in _LIBRARIES and ":" in source:
+        prefix, _, name = source.partition(":")
+        return _LIBRARIES[prefix](name, split, faults)
+    if isinstance(source, str | os.PathLike):
+        return _from_path(source, split, faults, judged=judged)
+    return _from_object(source, split, faults)
+
+
+def _from_path(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
+    path = Path(source)
+    files = None if source == "-" else file_set(path)
+    if files is not None:
+        return load_folder(files, split=split, faults=faults, judged=judged)
+    texts = kept(TextReader(TextSource.of(source)), faults)
+    return Loaded(texts, name="collection" if source == "-" else path.name.split(".")[0])
+
+
+def _from_object(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    library = type(source).__module__.partition(".")[0]
+    if hasattr(source, "docs_iter") or hasattr(source, "queries_iter"):
+        return load_ir_datasets(source, split, faults)
+    if library == "datasets" or (isinstance(source, Mapping) and "corpus" in source):
+        return load_hub(source, split, faults)
+    if hasattr(source, "metadata") and hasattr(source, "load_data"):
+        return load_mteb(source, split, faults)
+    raise InputError(
+        f"got {type(source).__name__}, which is no collection", where="collection", fix=_FIX
+    )
+
+
+def _reader(given: Any, what: str) -> Any:
+    if isinstance(given, str | os.PathLike):
+        return TextReader(TextSource.of(given))
+    return rows_reader(given, what)
+
+
+def _queries(given: Any, found: Loaded, faults: Faults | None) -> tuple[Any, Qrels | None]:
+    if not isinstance(given, str | os.PathLike):
+        return kept(_reader(given, "queries"), faults), None if found.beside else found.qrels
+    asked, grades = read_questions(TextSource.of(given), found.documents, faults)
+    if grades is None and not found.beside:
+        return asked, found.qrels
+    return asked, None if grades is None else Qrels.of(grades)

@@ -1,0 +1,169 @@
+"""The comparison of runs from sums over all queries, without the values of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankgauge import stats
+from rankgauge.comparison.comparison import PairedComparison, design_object, difference_object
+from rankgauge.comparison.conclusions import (
+    best_sentence,
+    difference_sentences,
+    doubts_of_difference,
+)
+from rankgauge.comparison.differences import (
+    CORRECTIONS,
+    FEWEST_FOR_INTERVAL,
+    Design,
+    Difference,
+    DifferenceSample,
+    make_difference,
+    unit_of,
+)
+from rankgauge.core.escaping import for_terminal
+from rankgauge.core.findings import Finding
+from rankgauge.distributed.pairs import (
+    Key,
+    PairJob,
+    PairSums,
+    SpreadJob,
+    SpreadSums,
+    moments_of,
+    skewness_of,
+)
+from rankgauge.distributed.partition import Sum, mean_of
+from rankgauge.errors import InputError
+from rankgauge.measures.measure import parse
+from rankgauge.stats.poisson_bootstrap import interval_of_sums
+
+
+@dataclass(frozen=True, repr=False)
+class DistributedComparison(PairedComparison):
+    """Runs side by side, and conclusions about their differences, without values per query.
+
+    Returned by :func:`rankgauge.distributed.spark.compare`. A subset of what
+    :class:`rankgauge.comparison.Comparison` has, with the same numbers.
+
+    Attributes:
+        run_means: Run to measure to mean.
+        design: What is compared and how it is tested.
+        differences: One for each pair of runs and measure, by pair.
+        sentences: Conclusions.
+        findings: Reasons to doubt the numbers.
+    """
+
+    run_means: Mapping[str, Mapping[str, float]]
+    design: Design
+    differences: tuple[Difference, ...]
+    sentences: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """Return run to measure to mean, in the order given."""
+        return {run: dict(by_measure) for run, by_measure in self.run_means.items()}
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "design": design_object(self.design),
+            "measures": [str(measure) for measure in self.measures],
+            "runs": [{"name": run, "means": means} for run, means in self.means().items()],
+            "differences": [difference_object(d) for d in self.differences],
+            "sentences": list(self.sentences),
+            "findings": [found.to_dict() for found in self.findings],
+        }
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
+
+    def __repr__(self) -> str:
+        runs = ", ".join(self.run_means)
+        return f"<DistributedComparison of {for_terminal(runs)} by {self.primary}>"
+
+
+def spread_job(
+    pairs: PairJob, sums: Mapping[Key, PairSums], design: Design
+) -> SpreadJob:  # fmt: skip
+    """Return what the second pass adds up, for the sums of the first one."""
+    centers = {key: (s.exponent, s.center) for key, s in sums.items() if s.spreads}
+    draws = design.draws if design.interval == "percentile" else 0
+    return SpreadJob(pairs, centers, draws, design.seed)
+
+
+def compare_sums(  # noqa: PLR0917 - what workers found
+    runs: Sequence[str],
+    design: Design,
+    values: Mapping[tuple[str, str], Sum],
+    sums: Mapping[Key, PairSums],
+    spreads: Mapping[Key, SpreadSums],
+    *,
+    skip_undefined: bool,
+) -> DistributedComparison:
+    """Return the comparison that sums over all queries give.
+
+    Args:
+        runs: Their names.
+        design: A t test, with intervals by t or percentile.
+        values: The values by run and measure.
+        sums: The differences of each pair by each measure.
+        spreads: Of those that spread.
+        skip_undefined: Whether undefined values are left out of the means.
+
+    Raises:
+        InputError: If there are fewer than two queries.
+    """
+    if max(s.queries for s in values.values()) < 2:
+        raise InputError(
+            "one query is no ground for a comparison", where="values", fix="judge more queries"
+        )
+    means: dict[str, dict[str, float]] = {run: {} for run in runs}
+    for (run, name), value in values.items():
+        means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)
+    tested = [key for key in sums if parse(key[2]) in design.tested]
+    raw = [_p(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
+    corrected = dict(
+        zip(
+            tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True
+        )
+    )
+    level = design.level_of(len(runs), len(design.pairs_of(runs)))
+    found: list[Difference] = []
+    doubts: list[Finding] = []
+    for key, total in sums.items():
+        run, base, name = key
+        spread = spreads.get(key)
+        mean, sd = moments_of(total, spread)
+        sample = DifferenceSample(
+            mean, *_interval((mean, sd), total, spread, design), sd, total.queries, total.above,
+            total.below, unit_of(total.extremes),
+        )  # fmt: skip
+        both = (means[run][name], means[base][name])
+        p, after = corrected.get(key, (None, None))
+        d = make_difference((run, base, parse(name)), both, sample, p, after, level)
+        found.append(d)
+        if d.measure == design.tested[0]:
+            doubts += doubts_of_difference(d, skewness_of(total, spread))
+    primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
+    told = (best_sentence(primary, design, found, None), *difference_sentences(found))
+    return DistributedComparison(means, design, tuple(found), told, tuple(doubts))
+
+
+def _p(mean: float, sd: float, queries: int) -> float:
+    """The p-value of a pair by itself: as `compare` has it by the t test."""
+    return stats.t_test_from_moments(mean, sd, queries).p if queries >= 2 and (mean or sd) else 1.0
+
+
+def _interval(
+    moments: tuple[float, float], sums: PairSums, spread: SpreadSums | None, design: Design
+) -> tuple[float, float]:
+    """Lower and upper end; NaN if too few queries differ."""
+    mean, sd = moments
+    if spread is None or not sd or sums.above + sums.below < FEWEST_FOR_INTERVAL:
+        return math.nan, math.nan
+    if design.interval == "percentile":
+        return interval_of_sums(spread.weights, spread.sums, sums.exponent, 0.95)
+    found = stats.t_interval_from_moments(mean, sd, sums.queries)
+    return found.low, found.high

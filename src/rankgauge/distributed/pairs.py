@@ -1,0 +1,289 @@
+"""What one worker does to compare runs: add up the differences of the queries of a partition.
+
+Values come as Arrow batches in which all rows of a query are neighbors: one row for each run.
+All sums are exact, so that no split of the queries changes them. It takes two passes: the first
+one finds means, the second one the spread around them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.exact_sum import TOLERANCE, as_float, as_integer
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.distributed.partition import Sum, sum_of, whole_queries
+from rankgauge.errors import InputError
+from rankgauge.measures.measure import parse
+from rankgauge.stats.poisson_bootstrap import query_keys, weighted_sums, whole_differences
+
+# Rows that are held at a time, besides the rest of the query that they end with.
+_ROWS = 250_000
+#: Run, baseline and measure.
+Key: TypeAlias = tuple[str, str, str]
+
+
+class PairJob(NamedTuple):
+    """What is compared.
+
+    Attributes:
+        measures: Names of measures.
+        runs: Names of the runs, each with a row for every query.
+        pairs: Run and baseline of each comparison.
+        skip_undefined: Whether an undefined value is left out; else it counts 0.
+    """
+
+    measures: tuple[str, ...]
+    runs: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    skip_undefined: bool
+
+    def each(self) -> list[Key]:
+        """Each pair by each measure."""
+        return [(*pair, measure) for pair in self.pairs for measure in self.measures]
+
+
+class PairSums(NamedTuple):
+    """The differences of a pair by a measure in a part of the queries.
+
+    Attributes:
+        whole: Their sum times 2 ** 1074.
+        queries: How many they are.
+        above: How many are above 0.
+        below: How many are below 0.
+        lowest: The lowest.
+        highest: The highest.
+        nearest_below: The one below 0 that is nearest to it; -inf without any.
+        nearest_above: The one above 0 that is nearest to it.
+    """
+
+    whole: int = 0
+    queries: int = 0
+    above: int = 0
+    below: int = 0
+    lowest: float = math.inf
+    highest: float = -math.inf
+    nearest_below: float = -math.inf
+    nearest_above: float = math.inf
+
+    @classmethod
+    def of(cls, moved: FloatArray) -> PairSums:
+        """Add up differences."""
+        above, below = moved[moved > 0], moved[moved < 0]
+        return cls(
+            as_integer(moved), len(moved), len(above), len(below),
+            float(moved.min(initial=math.inf)), float(moved.max(initial=-math.inf)),
+            float(below.max(initial=-math.inf)), float(above.min(initial=math.inf)),
+        )  # fmt: skip
+
+    def __add__(self, other: PairSums) -> PairSums:  # type: ignore[override] # sums are added
+        return PairSums(
+            self.whole + other.whole, self.queries + other.queries,
+            self.above + other.above, self.below + other.below,
+            min(self.lowest, other.lowest), max(self.highest, other.highest),
+            max(self.nearest_below, other.nearest_below),
+            min(self.nearest_above, other.nearest_above),
+        )  # fmt: skip
+
+    @property
+    def extremes(self) -> FloatArray:
+        """The lowest, those on both sides of 0, and the highest: sorted."""
+        known = (self.lowest, self.nearest_below, self.nearest_above, self.highest)
+        return np.array([each for each in known if math.isfinite(each)])
+
+    @property
+    def exponent(self) -> int:
+        """The power of two above all sizes."""
+        return math.frexp(float(np.abs(self.extremes).max(initial=0.0)))[1]
+
+    @property
+    def center(self) -> float:
+        """The mean times 2 ** -exponent, as `stats.moments` has it."""
+        return math.ldexp(as_float(self.whole), -self.exponent) / self.queries
+
+    @property
+    def spreads(self) -> bool:
+        """Whether there are differences around the mean that rounding cannot explain."""
+        if self.queries < 2 or self.lowest == self.highest:
+            return False
+        top = float(np.abs(self.extremes).max())
+        return self.highest - self.lowest > TOLERANCE * top
+
+
+class SpreadJob(NamedTuple):
+    """What is added up around the means.
+
+    Attributes:
+        pairs: What is compared.
+        centers: Exponent and mean of each key that spreads.
+        draws: Draws of the bootstrap; 0 for none.
+        seed: Their seed.
+    """
+
+    pairs: PairJob
+    centers: Mapping[Key, tuple[int, float]]
+    draws: int
+    seed: int
+
+
+class SpreadSums(NamedTuple):
+    """Powers of the distances to the mean, in units of 2 ** exponent, and bootstrap sums.
+
+    Attributes:
+        squares: The sum of their squares times 2 ** 1074.
+        cubes: The sum of their cubes times 2 ** 1074.
+        weights: The sum of the weights of each draw.
+        sums: The weighted sum of each draw, as of `whole_differences`.
+    """
+
+    squares: int
+    cubes: int
+    weights: tuple[int, ...]
+    sums: tuple[int, ...]
+
+    def __add__(self, other: SpreadSums) -> SpreadSums:  # type: ignore[override] # sums are added
+        return SpreadSums(
+            self.squares + other.squares, self.cubes + other.cubes,
+            tuple(map(sum, zip(self.weights, other.weights, strict=True))),
+            tuple(map(sum, zip(self.sums, other.sums, strict=True))),
+        )  # fmt: skip
+
+
+def sum_pairs(batches: Iterable[Any], job: PairJob) -> Iterator[Any]:
+    """Add up the values and the differences of a partition: one row of JSON."""
+    values: dict[tuple[str, str], Sum] = {}
+    found: dict[Key, PairSums] = {}
+    for _, tables in _values_of(batches, job):
+        for run, columns in tables.items():
+            for measure, column in columns.items():
+                known = values.get((run, measure), Sum(0, 0, 0))
+                values[run, measure] = known + sum_of(measure, column)
+        for key in job.each():
+            found[key] = found.get(key, PairSums()) + PairSums.of(_moved(tables, key, job)[1])
+    yield from _packed([list(values.items()), list(found.items())])
+
+
+def read_sums(texts: Iterable[str]) -> tuple[dict[tuple[str, str], Sum], dict[Key, PairSums]]:
+    """Add up the rows of `sum_pairs`: by run and measure, and by key."""
+    values: dict[tuple[str, str], Sum] = {}
+    found: dict[Key, PairSums] = {}
+    for text in texts:
+        of_runs, of_pairs = json.loads(text)
+        for (run, measure), numbers in of_runs:
+            values[run, measure] = values.get((run, measure), Sum(0, 0, 0)) + Sum(*numbers)
+        for key, numbers in of_pairs:
+            found[tuple(key)] = found.get(tuple(key), PairSums()) + PairSums(*numbers)
+    return values, found
+
+
+def sum_spreads(batches: Iterable[Any], job: SpreadJob) -> Iterator[Any]:
+    """Add up distances to the means, and weighted differences, of a partition: one row of JSON."""
+    found: dict[Key, SpreadSums] = {}
+    for ids, tables in _values_of(batches, job.pairs):
+        keys = query_keys(ids, job.seed) if job.draws else np.zeros(len(ids), dtype=np.uint64)
+        for key, (exponent, center) in job.centers.items():
+            known, moved = _moved(tables, key, job.pairs)
+            scaled = np.ldexp(moved, -exponent).tolist()
+            # Not NumPy's powers: their last bit may differ from those of `stats.moments`.
+            part = SpreadSums(
+                as_integer(np.array([(value - center) ** 2 for value in scaled])),
+                as_integer(np.array([(value - center) ** 3 for value in scaled])),
+                *_bootstrap(keys[known], whole_differences(moved, exponent), job.draws),
+            )
+            found[key] = found[key] + part if key in found else part
+    yield from _packed(list(found.items()))
+
+
+def read_spreads(texts: Iterable[str]) -> dict[Key, SpreadSums]:
+    """Add up the rows of `sum_spreads`."""
+    found: dict[Key, SpreadSums] = {}
+    for text in texts:
+        for key, (squares, cubes, weights, sums) in json.loads(text):
+            part = SpreadSums(squares, cubes, tuple(weights), tuple(sums))
+            found[tuple(key)] = found[tuple(key)] + part if tuple(key) in found else part
+    return found
+
+
+def moments_of(sums: PairSums, spread: SpreadSums | None) -> tuple[float, float]:
+    """Mean and standard deviation of all differences: those of `stats.moments`."""
+    if not sums.queries:
+        return 0.0, 0.0
+    if spread is None:
+        same = sums.lowest == sums.highest
+        return sums.lowest if same else math.ldexp(sums.center, sums.exponent), 0.0
+    variance = as_float(spread.squares) / (sums.queries - 1)
+    scaled = (sums.center, math.sqrt(variance))
+    mean, sd = (math.ldexp(each, sums.exponent) for each in scaled)
+    return mean, sd
+
+
+def skewness_of(sums: PairSums, spread: SpreadSums | None) -> float:
+    """Skewness of all differences; 0 without spread."""
+    if spread is None:
+        return 0.0
+    variance = as_float(spread.squares) / sums.queries
+    return as_float(spread.cubes) / sums.queries / variance**1.5
+
+
+def _bootstrap(keys: Any, whole: FloatArray, draws: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    sums = weighted_sums(keys, whole[:, None], draws)
+    return tuple(sums[:, 0].tolist()), tuple(sums[:, 1].tolist())
+
+
+def _moved(
+    tables: Mapping[str, Mapping[str, FloatArray]], key: Key, job: PairJob
+) -> tuple[Any, FloatArray]:
+    """Which queries count, and their differences."""
+    run, base, name = key
+    moved = parse(name).differences(
+        tables[run][name], tables[base][name], skip_undefined=job.skip_undefined
+    )
+    known = ~np.isnan(moved)
+    return known, moved[known]
+
+
+def _values_of(
+    batches: Iterable[Any], job: PairJob
+) -> Iterator[tuple[list[str], dict[str, dict[str, FloatArray]]]]:
+    """The ids of queries, and the values of each run by each measure, NaN where undefined."""
+    for table in whole_queries(batches, _ROWS):
+        ids = table["query_id"].combine_chunks().dictionary_encode()
+        queries, codes = ids.dictionary.to_pylist(), ids.indices.to_numpy()
+        names = np.asarray(table["run"].to_pylist(), dtype=object)
+        columns = {measure: table[measure].to_numpy() for measure in job.measures}
+        found = {}
+        for run in job.runs:
+            rows = np.flatnonzero(names == run)
+            counts = np.bincount(codes[rows], minlength=len(queries))
+            _check_counts(counts, queries, run)
+            order = rows[np.argsort(codes[rows], kind="stable")]
+            found[run] = {measure: column[order] for measure, column in columns.items()}
+        yield queries, found
+
+
+def _check_counts(counts: Any, queries: list[str], run: str) -> None:
+    """Refuse a run that has not one row for each query."""
+    wrong = np.flatnonzero(counts != 1)
+    if not len(wrong):
+        return
+    query, count = queries[wrong[0]], int(counts[wrong[0]])
+    if count:
+        raise InputError(
+            f"run {run!r} has {count} rows for query {query!r}", where="values",
+            fix="keep one row for each run and query: values.dropDuplicates(['run', 'query_id'])",
+        )  # fmt: skip
+    raise InputError(
+        f"run {run!r} has no value for query {query!r}, which another run has",
+        where="values",
+        fix="evaluate all runs in one call, with queries='all'",
+    )
+
+
+def _packed(data: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    yield pa.RecordBatch.from_pydict({"sums": [json.dumps(data)]})

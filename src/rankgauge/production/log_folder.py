@@ -1,0 +1,176 @@
+"""The files of a log: manifest, segments and refused rows, written by one import at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rankgauge.core.files import write_atomically
+from rankgauge.errors import InputError
+from rankgauge.production import translation
+from rankgauge.production.log import MANIFEST, read_manifest
+from rankgauge.production.sources import Refused
+
+REFUSED = "refused.jsonl"
+_SHOWN = 2000  # characters of a refused row that are kept
+
+
+class LogFolder:
+    """The folder of a log: its manifest, segments and refused rows.
+
+    The manifest is written last, atomically: a segment that it does not name does not exist, and
+    refused rows behind the size that it names are cut off.
+    """
+
+    def __init__(self, folder: Path, written: Path, manifest: dict[str, Any]) -> None:
+        self.folder, self._written, self.manifest = folder, written, manifest
+        self._new: list[str] = []
+        # Hashes of the refused rows of the file, so that a second import adds none again.
+        self._refused: set[int] | None = None
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, folder: Path, settings: Mapping[str, Any], *, dry_run: bool
+    ) -> Iterator[LogFolder]:
+        """Open a log for one import at a time, or a copy in memory of its manifest."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(
+                "this is a file, wanted the folder of a log",
+                where=str(folder),
+                fix="name a new folder",
+            )
+        exists = (folder / MANIFEST).exists()
+        if (
+            not exists
+            and folder.is_dir()
+            and any(
+                not each.name.startswith((".", "events-", REFUSED)) for each in folder.iterdir()
+            )
+        ):
+            raise InputError(
+                "this folder has other files and is not a log", where=str(folder),
+                fix="name a new folder",
+            )  # fmt: skip
+        with contextlib.ExitStack() as stack:
+            if not dry_run:
+                _make(folder)
+                stack.enter_context(_locked(folder))
+            manifest: dict[str, Any] = (
+                read_manifest(str(folder))
+                if exists
+                else {
+                    "schema": "rankgauge log 1", "settings": dict(settings), "segments": [],
+                    "first_ranks": {}, "refused_bytes": 0, "unfinished": {},
+                }
+            )  # fmt: skip
+            if manifest["settings"] != settings:
+                raise InputError(
+                    "this log was imported with other settings of personal data: "
+                    + ", ".join(f"{k}={v}" for k, v in dict(manifest["settings"]).items()),
+                    where=str(folder), fix="give the same ones, or import into a new folder",
+                )  # fmt: skip
+            written = (
+                Path(stack.enter_context(tempfile.TemporaryDirectory())) if dry_run else folder
+            )
+            store = cls(folder, written, manifest)
+            if not dry_run:
+                store.clean()
+            yield store
+
+    def clean(self) -> None:
+        """Remove the files of an interrupted import."""
+        known = {each["file"] for each in self.manifest["segments"]}
+        for path in self.folder.iterdir():
+            if (
+                path.name.startswith("events-") and path.name not in known
+            ) or path.suffix == ".part":
+                path.unlink()
+        refused = self.folder / REFUSED
+        if refused.exists():
+            os.truncate(refused, self.manifest["refused_bytes"])
+
+    @property
+    def files(self) -> list[str]:
+        """The segments."""
+        old = [str(self.folder / each["file"]) for each in self.manifest["segments"]]
+        new = {str(self.folder / name) for name in self._new}
+        return [str(self._written / Path(name).name) if name in new else name for name in old]
+
+    def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
+        """Write the events of the table ``fresh`` as a segment, and refused rows."""
+        [(count,)] = connection.execute("SELECT count(*) FROM fresh").fetchall()
+        segments = self.manifest["segments"]
+        if count:
+            name = f"events-{len(segments) + 1:06}.parquet"
+            part = self._written / f"{name}.part"
+            target = translation.literal(str(part))
+            connection.execute(
+                f"COPY (SELECT {translation.stored()} FROM fresh) TO {target}"
+                " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
+            )
+            with part.open("rb") as stream:
+                os.fsync(stream.fileno())
+            part.replace(self._written / name)
+            segments.append({"file": name, "events": count})
+            self._new.append(name)
+        if refused:
+            keeps = not any(
+                (self.manifest["settings"]["personal"] != "keep",
+                 self.manifest["settings"]["scrub"], self.manifest["settings"]["drop_text"])
+            )  # fmt: skip
+            with (self._written / REFUSED).open("ab+") as stream:
+                if self._refused is None:
+                    stream.seek(0)
+                    self._refused = {hash(line) for line in stream}
+                for source, each in refused:
+                    row = {"source": f"{source}:{each.line}", "reason": each.fault}
+                    if keeps:
+                        row["row"] = each.text[:_SHOWN]
+                    line = json.dumps(row).encode() + b"\n"
+                    if hash(line) not in self._refused:
+                        self._refused.add(hash(line))
+                        stream.write(line)
+                stream.flush()
+                os.fsync(stream.fileno())
+                self.manifest["refused_bytes"] = stream.tell()
+
+    def commit(self) -> None:
+        """Write the manifest."""
+        with write_atomically(self._written / MANIFEST) as stream:
+            stream.write(json.dumps(self.manifest, indent=1).encode())
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder cannot be made: {error.strerror or error}", where=str(folder),
+            fix="name a folder that may be written to",
+        ) from None  # fmt: skip
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep a second import out; the lock ends with the process."""
+    with (folder / ".lock").open("ab") as stream:
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                "another import into this log is running", where=str(folder),
+                fix="wait until it ends",
+            ) from None  # fmt: skip
+        yield

@@ -1,0 +1,234 @@
+"""`SparkLog`: a log of production in a Spark DataFrame, analyzed by the same queries as elsewhere.
+
+Queries are translated from the dialect of DuckDB by sqlglot, so that each metric is defined once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any, Self
+
+from rankgauge.core.libraries import library
+from rankgauge.errors import FormatError
+from rankgauge.production.events import COLUMNS
+from rankgauge.production.log import QUESTIONS_SQL, REQUIRED_COLUMNS, EventLog
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as DuckDB gives times
+_ZONE = "spark.sql.session.timeZone"
+_NUMBERS = count(1)
+_WORD = r"[\pL\pN]+"  # as in the macro of a log
+
+
+class SparkLog(EventLog):
+    """Events in a Spark DataFrame, for `online_metrics` and `compare_arms`.
+
+    Their queries run on Spark and give the same numbers as over a log in files: counts and the
+    intervals made of them are equal, sums of fractions (``click_mrr``) but for rounding. Only
+    sums come to this machine. Events at the same time may be taken in another order.
+
+    Args:
+        events: A DataFrame with the columns of `COLUMNS`; only ``event_id``, ``kind``, ``time``
+            (a timestamp) and ``question_id`` are required.
+        name: The name in tables.
+
+    Raises:
+        FormatError: If a column is missing or ``time`` is no timestamp.
+        MissingExtra: If pyspark or sqlglot is not installed.
+
+    Example:
+        >>> log = SparkLog(session.read.parquet("s3://logs/events"))  # doctest: +SKIP
+        >>> print(online_metrics(log, by="week"))  # doctest: +SKIP
+    """
+
+    def __init__(self, events: Any, name: str = "Spark") -> None:  # another source than files
+        library("pyspark", extra="spark", of="a log on Spark")
+        library("sqlglot", extra="sql", of="a log on Spark")
+        self.path, self.files = name, ()
+        types = dict(events.dtypes)
+        missing = [each for each in REQUIRED_COLUMNS if each not in types]
+        if missing:
+            raise FormatError(
+                f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(types))}",
+                path=name, fix="name the columns as rankgauge.production.COLUMNS",
+            )  # fmt: skip
+        if types["time"] != "timestamp":
+            raise FormatError(
+                f"column 'time' has values of type {types['time']}", path=name,
+                fix="cast it to a timestamp",
+            )  # fmt: skip
+        self._frame = events
+
+    def connection(self, *, threads: int = 2, memory: str = "") -> Any:  # noqa: ARG002 - of files
+        """Open a connection to Spark with the views ``events`` and ``questions``.
+
+        Until it is closed, Spark's time zone is UTC.
+        """
+        return _Connection(self._frame)
+
+
+class _Connection:
+    """What the analyses of a log use of a connection of DuckDB."""
+
+    def __init__(self, events: Any) -> None:
+        self._session = events.sparkSession
+        self._prefix = f"rankgauge_{next(_NUMBERS)}_"
+        self._views: list[str] = []
+        self._kept: list[Any] = []
+        self._rows: list[Any] = []
+        self._zone = self._session.conf.get(_ZONE)
+        self._session.conf.set(_ZONE, "UTC")
+        types = {name: _spark_type(kind) for name, kind in COLUMNS.items()}
+        found = set(events.columns)
+        columns = (
+            f"CAST({f'`{name}`' if name in found else 'NULL'} AS {kind}) AS `{name}`"
+            for name, kind in types.items()
+        )
+        self._create("events", events.selectExpr(*columns))
+        self._create("questions", self._query(QUESTIONS_SQL, ()))
+
+    def execute(self, sql: str, parameters: Any = ()) -> _Connection:
+        """Run a statement of the analyses."""
+        sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
+        tree = sqlglot.parse_one(sql, read="duckdb")
+        if not isinstance(tree, sqlglot.exp.Create):
+            self._rows = _fetch(self._query(tree, parameters))
+        elif tree.expression is None:
+            columns = ", ".join(
+                f"{each.name} {each.kind.sql('spark')}" for each in tree.this.expressions
+            )
+            self._create(tree.this.this.name, self._session.createDataFrame([], columns))
+        else:
+            # Each statement that reads it would compute it again.
+            frame = self._query(tree.expression, parameters).persist()
+            self._kept.append(frame)
+            self._create(tree.this.name, frame)
+        return self
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows into a table."""
+        tree = library("sqlglot", extra="sql", of="a log on Spark").parse_one(sql, read="duckdb")
+        name = tree.this.name
+        known = self._session.table(self._prefix + name)
+        self._create(name, self._session.createDataFrame(list(map(tuple, rows)), known.schema))
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows of the last query."""
+        return self._rows
+
+    def close(self) -> None:
+        """Drop all views."""
+        for frame in self._kept:
+            frame.unpersist()
+        for name in self._views:
+            self._session.catalog.dropTempView(self._prefix + name)
+        self._session.conf.set(_ZONE, self._zone)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _create(self, name: str, frame: Any) -> None:
+        frame.createOrReplaceTempView(self._prefix + name)
+        if name not in self._views:
+            self._views.append(name)
+
+    def _query(self, query: Any, parameters: Any) -> Any:
+        return self._session.sql(_translated(query, parameters, self._prefix, self._views))
+
+
+def _translated(query: Any, parameters: Any, prefix: str, views: Sequence[str]) -> str:
+    """A query of DuckDB in Spark's dialect."""
+    sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
+    exp = sqlglot.exp
+    tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
+    given = iter(parameters) if not isinstance(parameters, Mapping) else None
+    # Children before their parents.
+    for node in reversed(list(tree.walk())):
+        if isinstance(node, exp.Parameter | exp.Placeholder):
+            value = parameters[node.name] if given is None else next(given)
+            node.replace(exp.convert(value))
+        elif isinstance(node, exp.Table) and node.name in views:
+            node.set("this", exp.to_identifier(prefix + node.name))
+        else:
+            adapted = _adapted(node, exp)
+            if adapted is not None:
+                node.replace(adapted)
+    text: str = tree.sql(dialect="spark")
+    return text
+
+
+def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for each function
+    """A function that sqlglot translates otherwise than the analyses need; None for all else."""
+
+    def call(name: str, *arguments: Any) -> Any:
+        return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
+
+    match node:
+        case exp.Length():  # of lists only
+            return call("array_size", node.this)
+        case exp.ArgMin() | exp.ArgMax():
+            # Rows without a value do not count.
+            name = "min_by" if isinstance(node, exp.ArgMin) else "max_by"
+            known = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
+            return call(
+                name, node.this, exp.If(this=known, true=node.expression.copy(), false=exp.Null())
+            )
+        case exp.Bracket(this=exp.Anonymous()):  # map_extract(map, key)[1]
+            return call("try_element_at", *node.this.expressions)
+        case exp.Bracket():
+            return call("get", node.this, *node.expressions)
+        case exp.Quantile() | exp.PercentileDisc():
+            order = exp.Ordered(this=node.this.copy(), nulls_first=True)
+            at = node.args.get("quantile") or node.expression
+            return exp.WithinGroup(
+                this=call("percentile_disc", at), expression=exp.Order(expressions=[order])
+            )
+        case exp.GroupConcat():
+            found = call("collect_set", node.find(exp.Column))
+            return call("array_join", call("sort_array", found), exp.convert(" or "))
+        case exp.Anonymous() if node.name.lower() == "arg_max_null":
+            return call("max_by", *node.expressions)
+        case exp.TimeToUnix():  # of DuckDB with its fraction
+            return exp.Div(this=call("unix_micros", node.this), expression=exp.convert(1e6))
+        case exp.Anonymous() if node.name.lower() == "word_similarity":
+            one, other = (
+                call(
+                    "array_distinct",
+                    call(
+                        "regexp_extract_all", call("lower", each), exp.convert(_WORD),
+                        exp.convert(0),
+                    ),
+                )
+                for each in node.expressions
+            )  # fmt: skip
+            sizes = exp.Mul(this=call("array_size", one), expression=call("array_size", other))
+            return exp.Div(
+                this=call("array_size", call("array_intersect", one, other)),
+                expression=call("nullif", call("sqrt", sizes), exp.convert(0)),
+            )
+    return None
+
+
+def _fetch(frame: Any) -> list[tuple[Any, ...]]:
+    """The rows of a small result; times are naive ones in UTC, as those of DuckDB."""
+    names = [f"c{n}" for n in range(len(frame.columns))]
+    times = [kind == "timestamp" for _, kind in frame.dtypes]
+    cells = [f"unix_micros({c})" if is_time else c for c, is_time in zip(names, times, strict=True)]
+    return [
+        tuple(
+            _EPOCH + timedelta(microseconds=value) if is_time and value is not None else value
+            for value, is_time in zip(row, times, strict=True)
+        )
+        for row in frame.toDF(*names).selectExpr(*cells).collect()
+    ]
+
+
+def _spark_type(kind: str) -> str:
+    """The type of a column of a log."""
+    sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
+    text: str = sqlglot.exp.DataType.build(kind, dialect="duckdb").sql(dialect="spark")
+    return text
