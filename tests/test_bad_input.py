@@ -188,8 +188,8 @@ FILES: list[Case] = [
         lambda: rg.read_run(wrote("a.run", LINE), format="msmarco"),
     ),
     ("judgments in the format of runs", lambda: rg.read_qrels("a", format="msmarco")),
-    ("what trec_eval prints", lambda: qrels_file("num_ret               \t301\t500\n")),
-    ("what trec_eval prints, as a run", lambda: run_file("runid                 \tall\tx\n")),
+    ("output of trec_eval", lambda: qrels_file("num_ret               \t301\t500\n")),
+    ("output of trec_eval, as a run", lambda: run_file("runid                 \tall\tx\n")),
     ("deviations for trec_eval", lambda: qrels_file("301 map 0.1212 0.1545\n")),
     ("preferences as judgments", lambda: qrels_file("q1 a b d1 1\n")),
     ("topics as judgments", lambda: qrels_file("<top>\n<num> 1 <title> a\n</top>\n")),
@@ -203,7 +203,7 @@ FILES: list[Case] = [
     ("columns of one name", lambda: run_file("qid,docno,score,Score\nq1,d1,1,2\n", "a.csv")),
     ("distances", lambda: run_file("qid,docno,distance\nq1,d1,1\n", "a.csv")),
     (
-        "a log of clicks",
+        "a click log",
         lambda: qrels_file('{"query_id": "q1", "action_name": "click"}\n', "a.jsonl"),
     ),
     (
@@ -346,7 +346,9 @@ def test_nothing_is_left_behind_by_a_failed_write(
 
 def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINE + b"q1 Q0\n")))
-    with pytest.raises(rg.FormatError, match=r"^<stdin>, line 2: got 2 fields, wanted 6 as before"):
+    with pytest.raises(
+        rg.FormatError, match=r"^<stdin>, line 2: got 2 fields, expected 6 as before"
+    ):
         rg.read_run("-")
 
 
@@ -365,6 +367,6 @@ def test_no_document_in_common_is_a_warning_because_zero_can_be_correct() -> Non
     evaluation = rg.evaluate({"q1": {"a": 1}}, {"q1": ["b"]}, "P@1")
     assert evaluation.mean() == {"P@1": 0.0}
     assert (
-        "WARNING: no retrieved document is among the judged ones of its query: the run has 'b', "
+        "WARNING: no retrieved document is judged for its query: the run has 'b', "
         "the judgments have 'a'; check that both use the same document ids"
     ) in evaluation.notes

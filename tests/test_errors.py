@@ -16,7 +16,7 @@ from rankgauge.errors import (
 )
 
 ERRORS = [
-    InputError("got 3, wanted 4", where="run", fix="add one"),
+    InputError("got 3, expected 4", where="run", fix="add one"),
     InputError("got 3"),
     FormatError("no number", path="a.run", line=3, column=5, text="q1 ...", fix="write one"),
     FormatError("nothing here", path="a.run"),
@@ -35,7 +35,7 @@ def test_errors_are_the_same_after_a_pickle(error: RankgaugeError) -> None:
 
 
 def test_a_message_says_where_what_and_the_fix() -> None:
-    assert str(ERRORS[0]) == "run: got 3, wanted 4\nfix: add one"
+    assert str(ERRORS[0]) == "run: got 3, expected 4\nfix: add one"
     assert str(ERRORS[1]) == "got 3"
     assert str(ERRORS[2]) == "a.run, line 3, column 5: no number\nline: q1 ...\nfix: write one"
     assert str(ERRORS[3]) == "a.run: nothing here"

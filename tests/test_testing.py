@@ -100,18 +100,18 @@ def test_a_callable_passes_and_skipped_checks_are_listed():
     checks = check_retriever(lambda text, k: words.ranking(Query("", text), k), None, QUERIES)
     left_out = {one.name: one.remark for one in checks if not one.passed}
     assert left_out == {
-        "document ids are known": "nobody gave the documents it searches",
-        "an empty collection gives empty rankings": "a callable has no index()",
-        "odd documents are survived: empty, title only, other letters, twins, long": (
+        "document ids are known": "its documents are unknown",
+        "an empty collection returns empty rankings": "a callable has no index()",
+        "unusual documents raise no error: empty, title only, other alphabets, duplicates, long": (
             "a callable has no index()"
         ),
-        "indexing again replaces what was there": "a callable has no index()",
-        "settings are plain, without secrets": ("it has no settings: its results are never reused"),
+        "indexing again replaces the index": "a callable has no index()",
+        "settings are plain, without secrets": ("without settings, its results are never reused"),
     }
 
 
 def test_the_ids_of_a_callable_are_compared_with_given_documents():
-    with pytest.raises(InputError, match="document 'd9' was returned, which is not in the index"):
+    with pytest.raises(InputError, match="document 'd9' was returned, but is not in the index"):
         check(lambda text: ["d9"] if text else [])
 
 
@@ -123,9 +123,9 @@ def test_ids_alone_have_no_scores_to_check():
     left_out = [one for one in check(Ids()) if not one.passed]
     assert left_out == [
         RetrieverCheck(
-            "scores are finite and descend",
+            "scores are finite and in descending order",
             passed=False,
-            remark="it gives no scores: places stand for them",
+            remark="it returns no scores: ranks are used",
         )
     ]
 
@@ -155,7 +155,7 @@ def test_almost_equal_scores_may_change_places_with_the_company():
             return [(name, 1.0) for name, _ in super().ranking(query, k)]
 
     remarks = {one.remark for one in check(Rounded())}
-    assert "documents of almost equal score change places" in remarks
+    assert "documents with almost equal scores change ranks" in remarks
 
 
 # ---- one bad retriever of each kind
@@ -215,7 +215,7 @@ BAD = {
     "unknown id": (ranked(lambda _hits: [("x", 9.0)]), "'x' was returned, which is not in"),
     "ascending": (
         ranked(lambda hits: [(name, float(at)) for at, (name, _) in enumerate(hits)]),
-        "scores do not descend",
+        "scores are not in descending order",
     ),
     "NaN": (ranked(lambda hits: [(name, math.nan) for name, _ in hits]), "finite number"),
     "half scored": (
@@ -249,7 +249,7 @@ BAD = {
     "keeps old documents": (bad(index=accumulates), "from an empty collection"),
     "another ranking each time": (
         ranked(lambda hits: [(name, 1.0) for name, _ in hits[:: (-1) ** next(COUNTER)]]),
-        "asked twice, it ranks",
+        "for the same query it returns",
     ),
     "order of queries lost": (
         bad(
@@ -257,7 +257,7 @@ BAD = {
                 self, sorted(queries, key=lambda query: query.id), k
             )
         ),
-        "among other queries it ranks",
+        "together with other queries it returns",
     ),
     "a query depends on its batch": (
         bad(
@@ -265,17 +265,17 @@ BAD = {
                 hits[: len(queries)] for hits in Words.search(self, queries, k)
             ]
         ),
-        "among other queries it ranks",
+        "together with other queries it returns",
     ),
-    "a query asked twice": (bad(search=once_each), "among other queries it ranks"),
-    "settings no mapping": (bad(settings="bm25"), "settings: got str, wanted a mapping"),
+    "a query asked twice": (bad(search=once_each), "together with other queries it returns"),
+    "settings no mapping": (bad(settings="bm25"), "settings: got str, expected a mapping"),
     "settings no JSON": (bad(settings={"model": object()}), "settings: they are no JSON"),
     "settings with NaN": (bad(settings={"k1": math.nan}), "settings: they are no JSON"),
     "settings with numbers for keys": (bad(settings={1: 2}), "settings: they are others after"),
     "settings with a secret": (bad(settings={"http": [{"api_key": "s3"}]}), "'api_key' looks like"),
     "settings that change": (
         bad(settings=property(lambda _self: {"n": next(COUNTER)})),
-        "settings: they are others at a second look",
+        "settings: they change between two reads",
     ),
     "size no number": (bad(size="big"), "size: got 'big'"),
     "usage no numbers": (bad(usage=lambda _self: {"calls": "many"}), r"usage\(\): got"),
@@ -300,7 +300,7 @@ def test_stale_documents_are_caught_where_an_empty_collection_is_one():
         if not listed:
             self.rows = {}
 
-    with pytest.raises(InputError, match=r"odd.* was returned, which is not in the index"):
+    with pytest.raises(InputError, match=r"odd.* was returned, but is not in the index"):
         check_retriever(
             bad(index=index),
             [Document("d1", text="nine"), Document("d2", text="Books"), Document("d3", text="x")],
@@ -321,7 +321,7 @@ def test_k_is_a_whole_number_from_one(k):
 
 
 def test_there_is_something_to_check_with():
-    with pytest.raises(InputError, match="no documents to check with"):
+    with pytest.raises(InputError, match="no documents for the check"):
         check_retriever(Words(), {}, QUERIES)
-    with pytest.raises(InputError, match="no queries to check with"):
+    with pytest.raises(InputError, match="no queries for the check"):
         check_retriever(Words(), DOCUMENTS, [])

@@ -147,7 +147,7 @@ class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the fie
         near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
         meant = f"did you mean {' or '.join(lowered[name] for name in near)}?"
         fix = meant if near else f"known: {', '.join(names)}"
-        return cls(f"no {what} is called {got[:60]!r}", where=where, fix=fix)
+        return cls(f"unknown {what} {got[:60]!r}", where=where, fix=fix)
 
 
 class MissingExtra(RankgaugeError, ImportError):  # noqa: N818 - a name in the field's words

@@ -29,11 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Two options, as the command line has them."""
     group = parser.getgroup("rankgauge")
     group.addoption(
-        _UPDATE, action="store_true", help="Write the baselines of gates, and hold nothing."
+        _UPDATE,
+        action="store_true",
+        help="Write the baselines of gates instead of comparing with them.",
     )
-    group.addoption(
-        _STRICT, action="store_true", help="A gate that is INCONCLUSIVE fails the test."
-    )
+    group.addoption(_STRICT, action="store_true", help="Fail the test if a gate is INCONCLUSIVE.")
 
 
 class Gatekeeper:

@@ -117,7 +117,7 @@ def check_retriever(
         >>> checks[0]
         RetrieverCheck(name='each query gets one ranking', passed=True, remark='')
         >>> [check.remark for check in checks if not check.passed][0]
-        'it gives no scores: places stand for them'
+        'it returns no scores: ranks are used'
     """
     asked = _CheckedRetriever(retriever, integer("k", k))
     indexes = has_index(retriever) and indexing
@@ -135,7 +135,7 @@ def check_retriever(
     checks: list[RetrieverCheck] = []
     if has_index(retriever):
         asked.index(given)
-        checks.append(RetrieverCheck("index() takes documents that are iterated"))
+        checks.append(RetrieverCheck("index() accepts an iterable of documents"))
     checks += _rankings(asked, wanted, indexes=indexes)
     checks += _depths(asked, wanted, len(known))
     checks += _repetition(asked, wanted)
@@ -143,7 +143,11 @@ def check_retriever(
     if indexes:
         checks += _indexing(asked, given, wanted)
     else:
-        why = "its index is made elsewhere" if has_index(retriever) else "a callable has no index()"
+        why = (
+            "its index is created elsewhere"
+            if has_index(retriever)
+            else "a callable has no index()"
+        )
         checks += [RetrieverCheck(name, passed=False, remark=why) for name in _OF_INDEXING]
     checks += [_settings(retriever), *_extras(retriever)]
     return tuple(checks)
@@ -171,7 +175,7 @@ def _given(
     ready = isinstance(given, list) and all(isinstance(one, kind) for one in given)
     found = given if ready else list(read(given).values())
     if not found:
-        raise InputError(f"there are no {what} to check with", where=what, fix="give one or more")
+        raise InputError(f"there are no {what} for the check", where=what, fix="give at least one")
     return found
 
 
@@ -194,8 +198,8 @@ class _CheckedRetriever:
     def index(self, documents: Sequence[Document], what: str = "the documents") -> None:
         _checked(
             lambda: index_documents(self.retriever, _Iterable(documents)),
-            f"index() of {what}", "take what can be iterated, and nothing but that; titles and "
-            "texts may be empty",
+            f"index() of {what}", "accept any iterable of documents; titles and texts may be "
+            "empty",
         )  # fmt: skip
 
     def __call__(
@@ -213,14 +217,14 @@ class _CheckedRetriever:
     def _hits(self, found: Any, query: Query, k: int) -> Hits:
         """The hits of one query, after a check of what hits_of() would fix silently."""
         where = f"query {query.id!r}"
-        fix = "return a ranking that can be read, empty if nothing is found"
+        fix = "return a valid ranking, empty if nothing is found"
         if isinstance(found, Iterator):
             rows = found
             found = _checked(lambda: listed_hits(rows, k), where, fix)
         ids, scores = _checked(lambda: rows_of_hits(found, k), where, fix)
         if len(ids) > k:
             raise InputError(
-                f"{len(ids)} hits for k={k}", where=where, fix="return at most k documents"
+                f"{len(ids)} hits for k={k}", where=where, fix="return no more than k documents"
             )
         twice = None
         if len(set(ids)) < len(ids):
@@ -228,18 +232,20 @@ class _CheckedRetriever:
         if twice is not None:
             raise InputError(
                 f"document {twice!r} was returned twice", where=where,
-                fix="return each document once, at its best place",
+                fix="return each document once, at its best rank",
             )  # fmt: skip
         stray = next((name for name in ids if self.known and name not in self.known), None)
         if stray is not None:
             raise InputError(
-                f"document {stray!r} was returned, which is not in the index", where=where,
-                fix="return the ids the documents came with, and forget what was indexed before",
+                f"document {stray!r} was returned, but is not in the index", where=where,
+                fix="return the ids of the indexed documents, and discard earlier indexes",
             )  # fmt: skip
         if not isinstance(found, Mapping) and scores != sorted(scores, reverse=True):
             raise InputError(
-                f"scores do not descend: {', '.join(f'{score:g}' for score in scores[:5])}",
-                where=where, fix="return the best first, higher is better; negate distances",
+                "scores are not in descending order: "
+                f"{', '.join(f'{score:g}' for score in scores[:5])}",
+                where=where, fix="return the best document first with the highest score; negate "
+                "distances",
             )  # fmt: skip
         return hits_of(found, k)
 
@@ -291,7 +297,7 @@ def _rankings(
     if not found and indexes:
         raise InputError(
             f"nothing was found for any of {len(queries)} queries", where="search()",
-            fix="look whether index() keeps the documents; give documents and queries that meet",
+            fix="check that index() keeps the documents, and use queries that match some of them",
         )  # fmt: skip
     nothing = "" if found else "nothing was found for any query"
     unscored = any(hits and not hits.scored for hits in answers)
@@ -299,14 +305,14 @@ def _rankings(
     return [
         RetrieverCheck("each query gets one ranking", remark=nothing),
         RetrieverCheck(ids) if asked.known else RetrieverCheck(
-            ids, passed=False, remark="nobody gave the documents it searches"
+            ids, passed=False, remark="its documents are unknown"
         ),
         RetrieverCheck("each document occurs once in a ranking"),
         RetrieverCheck(
-            "scores are finite and descend", passed=not unscored,
-            remark="it gives no scores: places stand for them" if unscored else "",
+            "scores are finite and in descending order", passed=not unscored,
+            remark="it returns no scores: ranks are used" if unscored else "",
         ),
-        RetrieverCheck("at most k documents"),
+        RetrieverCheck("no more than k documents"),
     ]  # fmt: skip
 
 
@@ -314,11 +320,11 @@ def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> l
     deep = asked(queries)
     first = asked(queries, k=1)
     others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
-    remark = f"{others} of {len(queries)} queries have another first document" if others else ""
+    remark = f"{others} of {len(queries)} queries have a different first document" if others else ""
     beyond = count + 7
     asked(queries[:_ALONE], k=beyond)
     return [
-        RetrieverCheck("k=1 gives one document at most", remark=remark),
+        RetrieverCheck("k=1 returns at most one document", remark=remark),
         RetrieverCheck("k larger than the collection"),
     ]
 
@@ -328,9 +334,9 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
     for query, one, other in zip(queries, before, asked(queries), strict=True):
         if one.ids != other.ids:
             raise InputError(
-                f"asked twice, it ranks {_shown(one)} and {_shown(other)}",
+                f"for the same query it returns {_shown(one)}, then {_shown(other)}",
                 where=f"query {query.id!r}",
-                fix="order equal scores by a rule, such as document id, and leave chance a seed",
+                fix="break ties by a rule, such as document id, and seed random numbers",
             )
     backwards = asked(queries[::-1], what="the queries in another order")[::-1]
     some = queries[:_ALONE]
@@ -341,10 +347,10 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
         for others in (backwards, alone, twins):
             if place < len(others):
                 swapped += _swapped(query, before[place], others[place])
-    remark = "documents of almost equal score change places" if swapped else ""
+    remark = "documents with almost equal scores change ranks" if swapped else ""
     return [
         RetrieverCheck("the same query gives the same ranking"),
-        RetrieverCheck("the order and the company of queries change nothing", remark=remark),
+        RetrieverCheck("the order and grouping of queries do not change rankings", remark=remark),
     ]
 
 
@@ -360,9 +366,9 @@ def _swapped(query: Query, one: Hits, other: Hits) -> bool:
             same &= all(math.isclose(score, n, rel_tol=_CLOSE, abs_tol=_CLOSE) for n in near)
     if not same:
         raise InputError(
-            f"among other queries it ranks {_shown(other)}, before {_shown(one)}",
+            f"together with other queries it returns {_shown(other)}, alone {_shown(one)}",
             where=f"query {query.id!r}",
-            fix="return rankings in the order of the queries, and let none depend on another",
+            fix="return rankings in the order of the queries, each independent of the others",
         )
     return True
 
@@ -376,13 +382,13 @@ def _odd_queries(asked: _CheckedRetriever) -> list[RetrieverCheck]:
         asked([Query(f"odd: {name}", text)], what=f"an odd query ({name})")
     odd = [Query(f"odd: {name}", text) for name, text in _ODD_QUERIES.items()]
     asked(odd, what="odd queries")
-    return [RetrieverCheck(f"odd queries are survived: {', '.join(_ODD_QUERIES)}")]
+    return [RetrieverCheck(f"unusual queries raise no error: {', '.join(_ODD_QUERIES)}")]
 
 
 _OF_INDEXING = (
-    "an empty collection gives empty rankings",
-    "odd documents are survived: empty, title only, other letters, twins, long",
-    "indexing again replaces what was there",
+    "an empty collection returns empty rankings",
+    "unusual documents raise no error: empty, title only, other alphabets, duplicates, long",
+    "indexing again replaces the index",
 )
 
 
@@ -397,7 +403,7 @@ def _indexing(
         if hits:
             raise InputError(
                 f"{_shown(hits)} was returned from an empty collection",
-                where=f"query {query.id!r}", fix="let index() replace what was there",
+                where=f"query {query.id!r}", fix="let index() replace the earlier index",
             )  # fmt: skip
     asked.known = frozenset(document.id for document in _ODD_DOCUMENTS)
     asked.index(_ODD_DOCUMENTS, "odd documents")
@@ -411,9 +417,9 @@ def _indexing(
     for query, one, other in zip(queries, before, asked(queries), strict=True):
         if one.ids != other.ids:
             raise InputError(
-                f"indexed again, it ranks {_shown(other)}, before {_shown(one)}",
+                f"indexed again, it returns {_shown(other)}, before {_shown(one)}",
                 where=f"query {query.id!r}",
-                fix="let index() begin anew: nothing of what was indexed before may stay",
+                fix="let index() discard everything that was indexed before",
             )
     return [RetrieverCheck(name) for name in _OF_INDEXING]
 
@@ -425,36 +431,36 @@ def _settings(retriever: Any) -> RetrieverCheck:
     )
     if found is None:
         return RetrieverCheck(
-            name, passed=False, remark="it has no settings: its results are never reused"
+            name, passed=False, remark="without settings, its results are never reused"
         )
     if not isinstance(found, Mapping):
         raise InputError(
-            f"got {type(found).__name__}, wanted a mapping", where="settings",
-            fix='let settings be a property: {"type": "mine", ...}',
+            f"got {type(found).__name__}, expected a mapping", where="settings",
+            fix='make settings a property: {"type": "mine", ...}',
         )  # fmt: skip
     try:
         plain = json.loads(json.dumps(dict(found), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"they are no JSON: {error}", where="settings",
-            fix="give text, numbers, lists and mappings, such as the name of a model",
+            f"they cannot be written as JSON: {error}", where="settings",
+            fix="use text, numbers, lists and mappings, such as the name of a model",
         ) from error  # fmt: skip
     if plain != _listed(found):
         raise InputError(
-            "they are others after writing and reading them as JSON", where="settings",
-            fix="let all keys be text",
+            "they change when written and read as JSON", where="settings",
+            fix="use text for all keys",
         )  # fmt: skip
     secret = next(_secrets(plain), None)
     if secret is not None:
         raise InputError(
             f"{secret!r} looks like a secret", where="settings",
-            fix="settings are printed and stored: leave it out, or name the environment variable "
-            "that holds it (key_env)",
+            fix="settings are printed and stored: omit it, or name the environment variable "
+            "that has it (key_env)",
         )  # fmt: skip
     if getattr(retriever, "settings", None) != found:
         raise InputError(
-            "they are others at a second look", where="settings",
-            fix="leave out what changes without a change of rankings, such as times and addresses",
+            "they change between two reads", where="settings",
+            fix="omit settings that do not affect rankings, such as times and addresses",
         )  # fmt: skip
     return RetrieverCheck(name)
 
@@ -484,18 +490,20 @@ def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise InputError(
-                f"got {size!r:.60}, wanted a number of bytes", where="size",
-                fix="let size be a property that returns an int, or None if nobody knows",
+                f"got {size!r:.60}, expected a number of bytes", where="size",
+                fix="make size a property that returns an int, or None if unknown",
             )  # fmt: skip
         yield RetrieverCheck("size is a number of bytes")
     usage = getattr(retriever, "usage", None)
     if usage is not None:
         used = usage
         if callable(usage):
-            used = _checked(usage, "usage()", "return a mapping of numbers, empty for none")
+            used = _checked(
+                usage, "usage()", "return a mapping of numbers, empty if there are none"
+            )
         if not isinstance(used, Mapping) or not all(map(is_number, used.values())):
             raise InputError(
-                f"got {used!r:.60}, wanted a mapping of numbers", where="usage()",
-                fix='let usage() return what was used up so far: {"calls": 3, "tokens": 812}',
+                f"got {used!r:.60}, expected a mapping of numbers", where="usage()",
+                fix='let usage() return the totals so far: {"calls": 3, "tokens": 812}',
             )  # fmt: skip
         yield RetrieverCheck("usage() is a mapping of numbers")

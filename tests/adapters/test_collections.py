@@ -41,7 +41,7 @@ def test_datasets_by_the_names_of_their_parts_are_a_collection(datasets):
     )
     found = Collection.load(wrapped)
     assert same_as_plain(found, ["q1"])
-    assert found.notes == ("1 of 2 queries: those that are judged in test",)
+    assert found.notes == ("1 of 2 queries: those judged in test",)
     assert list(Collection.load(wrapped, split="dev").queries) == ["q2"]
     with pytest.raises(InputError, match="no split 'train'"):
         Collection.load(wrapped, split="train")
@@ -164,7 +164,7 @@ def test_a_task_of_mteb_is_a_collection(task):
     assert found.name == "NFCorpus"
     task.dataset["default"]["dev"] = task.dataset["default"]["test"]
     assert same_as_plain(Collection.load(task))
-    with pytest.raises(InputError, match="there is none such") as caught:
+    with pytest.raises(InputError, match="it was not found") as caught:
         Collection.load(task, split="train")
     assert "default dev" in caught.value.fix
 

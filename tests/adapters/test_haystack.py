@@ -114,9 +114,9 @@ def test_ids_can_be_read_from_meta(store):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"input": "query"}, "input='query' is no path"),
-        ({"output": "a.b.c"}, "output='a.b.c' is no path"),
-        ({"top_k": "retriever."}, "top_k='retriever.' is no path"),
+        ({"input": "query"}, "input='query' is not a path"),
+        ({"output": "a.b.c"}, "output='a.b.c' is not a path"),
+        ({"top_k": "retriever."}, "top_k='retriever.' is not a path"),
     ],
 )
 def test_an_invalid_path_is_named(store, options, message):

@@ -39,12 +39,12 @@ def test_an_existing_table_is_searched_by_its_columns(tmp_path):
     assert len(everything) == len(DOCUMENTS)
     with pytest.raises(InputError, match="no column 'vector'; it has page, body, year"):
         LanceDB(ENCODER, id_field="page", **options).index([])
-    with pytest.raises(InputError, match="'year' of table 'pages' is int64, wanted lists"):
+    with pytest.raises(InputError, match="'year' of table 'pages' is int64, expected lists"):
         LanceDB(ENCODER, id_field="page", vector_field="year", **options).index([])
 
 
 def test_a_remote_table_is_refused():
-    with pytest.raises(InputError, match="wanted the path of a folder"):
+    with pytest.raises(InputError, match="expected the path of a folder"):
         LanceDB(ENCODER, location="db://somewhere")
 
 

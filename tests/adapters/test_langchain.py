@@ -87,7 +87,7 @@ def test_the_store_of_a_retriever_is_indexed_too():
     )
     checks = check_retriever(LangChain(own, indexing=True))
     assert [one.name for one in checks if not one.passed] == [
-        "scores are finite and descend",
+        "scores are finite and in descending order",
         "settings are plain, without secrets",
     ]
 
@@ -187,8 +187,8 @@ def test_a_run_can_be_evaluated():
     [
         (7, {}, "has no invoke"),
         (Fixed(pages=[]), {"score": "similarity"}, "returns no scores"),
-        (Fixed(pages=[]), {"score": "cosine"}, "no kind of score is called 'cosine'"),
-        (Fixed(pages=[]), {"depth": 0}, "depth=0 is not possible"),
+        (Fixed(pages=[]), {"score": "cosine"}, "unknown kind of score 'cosine'"),
+        (Fixed(pages=[]), {"depth": 0}, "depth=0 is not valid"),
         (Fixed(pages=[]), {"indexing": True}, "no vector store"),
         (Fixed(pages=[]), {"settings": "bm25"}, "got 'bm25' for the settings"),
     ],

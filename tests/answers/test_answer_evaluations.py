@@ -195,7 +195,7 @@ def test_the_json_of_answers_is_valid_by_its_schema(name):
 def test_json_of_answers_that_lacks_scores_is_refused():
     data = json.loads(evaluated().to_json())
     for broken in ({"scores": data["scores"][1:]}, {"scores": [[]]}, {"judge": 3}):
-        with pytest.raises(InputError, match="no evaluation in JSON"):
+        with pytest.raises(InputError, match="not an evaluation in JSON"):
             AnswerEvaluation.from_json(json.dumps(data | broken))
 
 

@@ -35,7 +35,7 @@ PLANTED = {
     "retrieved but cut": answered(record={"gold": ("z",), "ranking": ("a", "b", "x", "z")}),
     "abstained though answerable": answered(abstention=["abstains"]),
     "used but contradicted": answered(answer_context=[S, N, N, C]),
-    "beside the question": answered(answer_question=["not relevant", "not relevant"]),
+    "does not address the question": answered(answer_question=["not relevant", "not relevant"]),
     "in the context but not used": answered(reference_answer=[N, N], answer_reference=[N, N]),
     "partly used": answered(reference_answer=[S, N]),
     "unsupported claims": answered(answer_context=[S, N, N, N]),

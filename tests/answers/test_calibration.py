@@ -275,7 +275,7 @@ def test_labels_on_other_answers_correct_by_rogan_and_gladen():
 def test_a_measure_of_several_relations_has_no_rogan_gladen():
     answers, judge, human = judged()
     means = correct_means(answers, judge, human, ["AnswerCorrectness"], claims=claims_of).means
-    assert "not the share" in means[0].rogan_gladen.reason
+    assert "not a share" in means[0].rogan_gladen.reason
     assert not means[0].method
 
 

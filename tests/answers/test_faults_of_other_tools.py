@@ -92,7 +92,7 @@ def test_a_query_without_results_is_zero_and_no_error():
 
 
 def test_ninety_percent_junk_is_no_perfect_score():
-    """Errors are not left out of the mean: a question whose verdicts are missing keeps bounds."""
+    """Errors are not excluded from the mean: a question whose verdicts are missing keeps bounds."""
     records = [AnswerRecord(str(n), "How high?", "It is 5 m high.",
                             (Context("c", "It is 5 m high."),)) for n in range(10)]  # fmt: skip
     (item,) = (each for each in items_of(records[0], sentence_claims(records[0]))

@@ -236,7 +236,7 @@ def test_a_callable_judges_in_batches_and_may_decline():
 
 def test_an_unknown_label_of_a_callable_is_missing():
     missing = decided("a", "b", judge=CallableJudge(lambda _: ["entailment"], "nli"))
-    assert (missing.code, missing.reason) == ("invalid", "'entailment' is no label")
+    assert (missing.code, missing.reason) == ("invalid", "'entailment' is not a label")
 
 
 def test_a_callable_that_returns_too_few_labels_is_refused(tmp_path):

@@ -258,7 +258,7 @@ def test_two_systems_in_a_file_are_two_sets_with_the_same_questions() -> None:
     assert (one.system, other.system) == ("a", "b")
     assert [each.id for each in one] == [each.id for each in other] == ["1", "2"]
     assert AnswerSet.of(rows, system="b").records[0].answer == "b"
-    with pytest.raises(InputError, match=r"no record is of the system 'c'"):
+    with pytest.raises(InputError, match=r"no record has the system 'c'"):
         AnswerSet.of(rows, system="c")
 
 
@@ -296,27 +296,28 @@ def test_mixed_up_ids_are_an_error() -> None:
 
 
 BROKEN = {
-    '{"question": "a?"}': r"line 2: there is no 'answer'; its parts are 'question'",
+    '{"question": "a?"}': r"line 2: there is no 'answer'; its fields are 'question'",
     '{"qestion": "a?", "answer": "b"}': r"line 2: there is no 'question'(?s:.*)rename 'qestion'",
     '{"id": "q1", "question": "a?", "answer": "b"}':
         r"line 2: duplicate question 'q1' \(also .*line 1",
     '{"id": "q2", "question": "a?", "answer": "b", "contexts": [null]}':
         r"line 2, context 1: it is null",
     '{"id": "q2", "question": "a?", "answer": "b", "contexts": 3}':
-        r"line 2: 'contexts' is 3, wanted a list",
-    '{"id": "q2", "question": "a?", "answer": ["b"]}': r"line 2: 'answer' is \['b'\], wanted text",
+        r"line 2: 'contexts' is 3, expected a list",
+    '{"id": "q2", "question": "a?", "answer": '
+    '["b"]}': r"line 2: 'answer' is \['b'\], expected text",
     '{"id": "q2", "question": "a?", "answer": "b", "answerable": "maybe"}':
         r"'answerable' is 'maybe'",
-    '{"question": "a?", "answer": "b"}': r"line 2: it has no id, and other records have one",
+    '{"question": "a?", "answer": "b"}': r"line 2: it has no id, but other records do",
     '{"id": " ", "question": "a?", "answer": "b"}': r"line 2: the id is empty",
     '{"id": "q2", "answer": "b"}': r"line 2: question 'q2' has no text",
-    '{"id": "q2", "question": "a?", "answer": "b", "system": "x"}': r"line 1: it names no system",
+    '{"id": "q2", "question": "a?", "answer": "b", "system": "x"}': r"line 1: it has no system",
     '{"id": "q2", "question": "a?", "answer": "b", "citations": [{}]}': r"a citation is \{\}",
     '{"id": "q2", "question": "a?", "contexts": ["x"], "context_ids": ["1", "2"], "answer": "b"}':
         r"line 2: 'context_ids' has 2 ids, 'contexts' has 1 context",
-    '{"id": "q2", "question": [{"text": "x"}], "answer": "b"}': r"wanted role and content",
+    '{"id": "q2", "question": [{"text": "x"}], "answer": "b"}': r"expected role and content",
     "{": r"line 2: not valid JSON",
-    "[]": r"line 2: got a list, wanted an object",
+    "[]": r"line 2: got a list, expected an object",
 }  # fmt: skip
 
 
@@ -351,7 +352,7 @@ def test_spans_are_read_from_files_with_other_kinds_of_parts() -> None:
 
 
 def test_a_reference_without_questions_is_refused() -> None:
-    with pytest.raises(InputError, match="reference: there is no question"):
+    with pytest.raises(InputError, match="reference: there are no questions"):
         AnswerSet.of([ROW], reference=[])
 
 
@@ -371,7 +372,7 @@ def test_long_contexts_other_scripts_and_empty_texts_are_read(tmp_path: Path) ->
 
 def test_unread_parts_are_noted() -> None:
     assert AnswerSet.of([ROW | {"latency": 3}]).notes == (
-        "answers: nothing is read from 'latency'",
+        "answers: unknown fields ignored: 'latency'",
     )
 
 

@@ -131,8 +131,8 @@ def test_items_that_a_judge_leaves_out_are_missing(store):
 @pytest.mark.parametrize(
     ("verdict", "message"),
     [
-        (lambda item: Verdict("unknown", "supported", "x"), "no item to judge"),
-        (lambda item: Verdict(item.key, "relevant", "x"), "is no verdict on answer-context"),
+        (lambda item: Verdict("unknown", "supported", "x"), "not an item to judge"),
+        (lambda item: Verdict(item.key, "relevant", "x"), "is not a verdict on answer-context"),
     ],
 )
 def test_a_verdict_on_something_else_is_refused(store, verdict, message):

@@ -160,7 +160,7 @@ def test_a_failure_of_todays_configuration_does_not_stop_the_others():
     found = explore(build, ran, QRELS, SPACE, measure="RR", start={"depth": 3, "noise": "low"})
     assert found.before is None
     assert found.trials[0].error == "OSError: gone"
-    with pytest.raises(InputError, match="nothing to compare the best with"):
+    with pytest.raises(InputError, match="no current configuration"):
         found.before_after()
 
 
@@ -217,7 +217,7 @@ def test_no_trial_begins_after_the_budget(monkeypatch):
 
     found = explore(dict, run, QRELS, SPACE, measure="RR", budget=25)
     assert len(found.trials) == 3
-    assert "not all were tried: the budget of 25 s was over" in found.sentences
+    assert "not all were tried: the budget of 25 s was used up" in found.sentences
     assert found.sentences[0].startswith("3 of 8 configurations tried (grid)")
 
 
@@ -291,7 +291,7 @@ def test_two_differing_settings_are_reported_with_intermediate_steps():
 
 def test_one_setting_that_differs_is_named():
     found, _ = explored({"depth": [0, 1]}, start={"depth": 2})
-    assert "best and before differ in one setting: depth" in found.sentences
+    assert "the best and the current configuration differ in one setting: depth" in found.sentences
     assert found.untried == ()
 
 
@@ -313,7 +313,7 @@ def test_the_ablation_has_the_neighbours_of_the_best():
         trial = next(trial for trial in found.trials if trial.name == row[5])
         assert row[4] == f"{trial.value - found.best.value:+.4f}"
     few, _ = explored({"depth": [0, 1], "noise": ["low"]}, start={"depth": 2, "noise": "high"})
-    assert few.ablation().notes[1] == "no neighbour was tried in: noise"
+    assert few.ablation().notes[1] == "no neighboring value was tried for: noise"
 
 
 def test_few_queries_are_a_warning():
@@ -362,7 +362,7 @@ def test_failure_patterns_are_compared():
     table = found.before_after(k=1)
     rows = {row[0]: row[1:] for row in table.rows}
     old, new = (diagnose(found.qrels, found.runs[name], k=1) for name in ("before", "best"))
-    assert rows["queries that miss a relevant document in the first 1"] == (
+    assert rows["queries that miss a relevant document in the top 1"] == (
         old.failing, new.failing, f"{new.failing - old.failing:+d}",
     )  # fmt: skip
     below = {t.cause.name: t for t in old.totals}["ranked below k"]
@@ -389,7 +389,7 @@ def test_diagnoses_of_different_data_are_not_compared():
         ({"space": {"depth": 3}}, "values of 'depth'"),
         ({"space": {"depth": "123"}}, "values of 'depth'"),
         ({"start": {"depth": 1}}, "has no noise"),
-        ({"start": 3}, "configuration of today"),
+        ({"start": 3}, "current configuration"),
         ({"trials": 0}, "trials=0"),
         ({"trials": True}, "trials=True"),
         ({"budget": 0}, "budget=0"),
@@ -397,8 +397,8 @@ def test_diagnoses_of_different_data_are_not_compared():
         ({"tuning_share": 1}, "tuning_share=1"),
         ({"tuning_share": "half"}, "tuning_share='half'"),
         ({"seed": 1.5}, "seed=1.5"),
-        ({"measure": "NumRet"}, "neither better high nor low"),
-        ({"method": "optuna"}, "how long Optuna may search"),
+        ({"measure": "NumRet"}, "no better direction"),
+        ({"method": "optuna"}, "a search with Optuna needs a limit"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -80,15 +80,15 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
 @pytest.mark.parametrize(
     ("explore", "said"),
     [
-        ("", "nothing to explore"),
-        ("[explore]\nretriever = 'bm25'", "nothing to explore"),
+        ("", "the plan has no"),
+        ("[explore]\nretriever = 'bm25'", "the plan has no"),
         ("[explore]\nretriever = 'bm52'\n[explore.space]\nk1 = [1]", "'bm52'"),
         ("[explore]\nretriver = 'bm25'\n[explore.space]\nk1 = [1]", "'retriver'"),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = 1", "got 1 for k1"),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = []", "got [] for k1"),
         (
             "[explore]\nretriever = 'both'\n[explore.space]\n'of.7.k1' = [1]",
-            "'of.7' is no part of the retriever",
+            "'of.7' is not part of the retriever",
         ),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk11 = [1]", "k11"),
     ],

@@ -164,7 +164,7 @@ def test_a_damaged_header_is_ignored_and_another_format_refused(tmp_path):
     assert json.loads(head.read_text())["finished"] is True
     for version in (2, 4):
         head.write_text(json.dumps({"format": version}))
-        with pytest.raises(InputError, match=f"format {version}, wanted 3"):
+        with pytest.raises(InputError, match=f"format {version}, expected 3"):
             Journal(tmp_path).open()
     for damage in (
         "",
@@ -307,5 +307,5 @@ def test_a_retriever_without_settings_is_identified_by_its_and_the_runs_name():
 
 
 def test_settings_are_plain_values():
-    with pytest.raises(InputError, match="no plain values"):
+    with pytest.raises(InputError, match="not plain values"):
         identify(Declares(model=object()), None, "mine")

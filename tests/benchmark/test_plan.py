@@ -133,13 +133,13 @@ def test_options_inside_parts_are_explored(write):
 @pytest.mark.parametrize(
     ("explore", "said"),
     [
-        ("", "nothing to explore"),
-        ("[explore]\nretriever = 'bm25'", "nothing to explore"),
+        ("", "the plan has no"),
+        ("[explore]\nretriever = 'bm25'", "the plan has no"),
         ("[explore]\nretriver = 'bm25'", "'retriver'"),
         ("[explore]\nretriever = 'bm52'\nspace = { b = [1] }", "'bm52'"),
         ("[explore]\nretriever = 'bm25'\nspace = { b = 0.5 }", "list of values"),
         ("[explore]\nretriever = 'bm25'\nspace = { b = [] }", "list of values"),
-        ("[explore]\nretriever = 'hybrid'\nspace = { 'of.7.b' = [1] }", "no part"),
+        ("[explore]\nretriever = 'hybrid'\nspace = { 'of.7.b' = [1] }", "not part"),
         ("[explore]\nretriever = 'bm25'\nspace = { bb = [1] }", "'bb'"),
         ("[explore]\nretriever = 'bm25'\nmethod = 'x'\nspace = { b = [1] }", "'x'"),
     ],
@@ -295,7 +295,7 @@ WRONG = {
     "unknown part": (f"{HEAD}[retrievers.a]\ntype = 'hybrid'\nof = ['b', 'c']", "'b'"),
     "circle": (
         f"{HEAD}[retrievers]\na = {{ type = 'hybrid', of = ['b'] }}\n{CIRCLE}",
-        "part of each other",
+        "contain each other",
     ),
     "unknown encoder": (
         f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = {{ type = 'hash' }}", "'hash'",
@@ -310,7 +310,9 @@ WRONG = {
         f"{HEAD}[retrievers.a]\ntype = 'random'\nprices = {{ tokens = 'a' }}", "retrievers.a",
     ),
     "unknown measure": (f"measures = ['nDGC']\n{HEAD}[retrievers.a]\ntype = 'random'", "'nDGC'"),
-    "parts only": (f"{HEAD}[retrievers.a]\ntype = 'random'\npart = true", "only a part"),
+    "parts only": (
+        f"{HEAD}[retrievers.a]\ntype = 'random'\npart = true", "all retrievers are parts",
+    ),
     "an encoder that is no table": (
         f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = 'hashing'",
         'encoder = { type = "hashing" }',
@@ -500,7 +502,7 @@ def test_repeats_count_the_queries_whose_value_changes(write, tmp_path):
     made = run_plan(plan, progress=False).bench
     (said,) = rankgauge.benchmark.repeat_plan(plan, made, 2, "RR")
     assert said.endswith(
-        "between 0.0000 and 0.0000 in 2 times; its value differs for 0 of 30 queries"
+        "between 0.0000 and 0.0000 in 2 repetitions; its value differs for 0 of 30 queries"
     )
 
 
@@ -543,7 +545,7 @@ def test_repeats_report_values_that_do_not_change(write, tmp_path):
     )
     made = run_plan(plan, progress=False).bench
     said = list(rankgauge.benchmark.repeat_plan(plan, made, 3, "RR"))
-    assert said[0] == "lots: the same rankings and scores, 3 times"
+    assert said[0] == "lots: the same rankings and scores in 3 repetitions"
     assert said[1].startswith("wavers: ")
     assert not list(Path(made.store).glob("repeat-*"))
     with pytest.raises(InputError, match="repeat"):

@@ -200,7 +200,7 @@ def test_answers_of_changed_values_are_not_reused(collection, tmp_path, change, 
     other = bench.run("mine", CHANGES[change](1), again=again, timed=0)
     assert other.evaluate("RR", errors="empty").mean() == {"RR": 0.0}
     assert other.tally.reused == 0
-    assert any("every query was asked anew: its code, or a value" in note for note in other.notes)
+    assert any("every query was run again: its code, or a value" in note for note in other.notes)
     same = bench.run("mine", CHANGES[change](1), again=again, timed=0)
     assert same.tally.reused == (10 if again == "missing" else 9)
     assert "unfinished run of the same code" in " ".join(same.notes)
@@ -256,7 +256,7 @@ def test_another_process_reuses_only_responses_of_the_same_code(tmp_path):
     assert in_processes(tmp_path)[0] == f"4 {whole}"
     said, notes = in_processes(tmp_path, mine=MODULE.format(shift=1))
     assert said == "0 ['d1', 'd2', 'd3', '-']"
-    assert "every query was asked anew" in notes
+    assert "every query was run again" in notes
     said, notes = in_processes(tmp_path, "failed", helpers=helpers.replace("// 2", "// 2 + 1"))
     assert said == "0 ['d2', 'd3', 'd4', '-']"
     assert "--resume" in notes
@@ -286,7 +286,7 @@ def test_incomparable_code_is_called_again_unless_reuse_is_requested(tmp_path):
     assert "it uses socket, which cannot be compared between processes" in notes
     said, notes = in_processes(tmp_path, "resume")
     assert said == f"3 {whole}"
-    assert 'asked for (again="resume")' in notes
+    assert 'requested (again="resume")' in notes
 
 
 def test_answers_are_not_reused_after_a_file_changed(tmp_path):
@@ -377,7 +377,7 @@ def test_a_damaged_journal_gives_no_empty_ranking(collection, tmp_path):
     run = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
     path = run.journal.folder / "responses.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"d3"', b'"d4"'))
-    with pytest.raises(InputError, match="1 response cannot be read any more"):
+    with pytest.raises(InputError, match="1 response cannot be read"):
         run.evaluate("RR")
     again = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
     assert again.evaluate("RR").mean() == {"RR": 1.0}
@@ -405,7 +405,7 @@ def test_a_run_is_not_mixed_with_a_restarted_journal(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     old = bench.run("a", Words(), timed=0)
     bench.run("a", Words(), again="all", timed=0)
-    with pytest.raises(InputError, match="begun anew"):
+    with pytest.raises(InputError, match="replaced by a later run"):
         old.evaluate("RR")
 
 
@@ -648,7 +648,7 @@ def test_a_full_disk_loses_no_answer(tmp_path):
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert "the journal cannot be written" in full.stderr
-    assert "goes on where it stopped" in full.stderr
+    assert "continues where it stopped" in full.stderr
     done = subprocess.run(
         [sys.executable, "-c", script(0), str(tmp_path)],
         capture_output=True, text=True, check=True, timeout=120,

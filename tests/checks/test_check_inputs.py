@@ -100,7 +100,7 @@ def test_judgments_passed_as_a_run_are_refused():
         check(rankgauge.Run.of(run), run)
     with pytest.raises(InputError, match="judgments"):
         check(qrels, rankgauge.Qrels.of(qrels))
-    with pytest.raises(InputError, match="no query"):
+    with pytest.raises(InputError, match="no queries"):
         check({}, run)
 
 

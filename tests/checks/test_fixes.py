@@ -76,7 +76,7 @@ def test_fixing_one_of_two_unwritable_faults_is_not_enough(tmp_path):
     given_ = [written(tmp_path, "q", QRELS), written(tmp_path, "r", bad)]
     result = fix_inputs(check(*given_), *given_, also=["F101"])
     assert result.write(tmp_path / "out") == [
-        f"{given_[1]}: not copied, it has lines that no copy can carry: --fix-also R102"
+        f"{given_[1]}: not copied: it has lines that cannot be kept in a copy: --fix-also R102"
     ]
     assert not (tmp_path / "out").exists()
 
@@ -223,7 +223,7 @@ def test_a_copy_never_takes_the_place_of_another_input(tmp_path):
         (tmp_path / folder).mkdir()
     old = written(tmp_path / "old", "a.run", RUN + "q1 Q0 d2 3 8.0 x\n")
     new = written(tmp_path / "new", "a.run", RUN)
-    with pytest.raises(InputError, match="take the place of an input"):
+    with pytest.raises(InputError, match="overwrite an input"):
         fix_inputs(check(judged, [old, new]), judged, [old, new]).write(tmp_path / "new")
     assert (tmp_path / "new" / "a.run").read_text() == RUN
 
@@ -252,7 +252,7 @@ def test_rows_that_span_lines_are_rewritten_with_a_note(tmp_path):
     text = 'query_id,doc_id,score,why\nq1,d1,3,"two\nlines"\nq1,d1,3,b\nq2,"d\n3",1,c\n'
     judged, run = written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "a.csv", text)
     said = fix_inputs(check(judged, run), judged, run).write(tmp_path / "out")
-    assert said == [f"wrote {tmp_path / 'out' / 'a.csv'}: R101 1 row; all rows are written anew"]
+    assert said == [f"wrote {tmp_path / 'out' / 'a.csv'}: R101 1 row; all rows were rewritten"]
     with (tmp_path / "out" / "a.csv").open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows == [
@@ -299,13 +299,13 @@ def test_only_reported_problems_are_fixed(tmp_path):
 def test_a_code_without_a_fix_is_refused():
     with pytest.raises(UnknownName, match="J102 cannot be fixed without a person"):
         fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["J102"])
-    with pytest.raises(UnknownName, match="no finding has the code 'X'"):
+    with pytest.raises(UnknownName, match="unknown finding code 'X'"):
         fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["X"])
 
 
 def test_a_copy_never_takes_the_place_of_its_original(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
-    with pytest.raises(InputError, match="take the place of an input"):
+    with pytest.raises(InputError, match="overwrite an input"):
         fix_inputs(check(path), path).write(tmp_path)
     assert (tmp_path / "qrels.txt").read_text() == QRELS + QRELS
 

@@ -129,7 +129,7 @@ def test_unattainable_recall_is_reported_with_its_maximum():
     run = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}, "q2": {"d1": 1.0}}
     problem = only(check(qrels, run, ["R@2", "R@10"]), "J107")
     assert (problem.evidence.count, problem.evidence.of) == (1, 2)
-    reach = effect(problem, "highest", "R@2")
+    reach = effect(problem, "maximum", "R@2")
     assert reach.now == pytest.approx(opinion(qrels, run, "recall_2"))
     assert reach.then == pytest.approx((2 / 4 + 1) / 2)
     assert "J107" not in check(qrels, run, ["R@4", "P@2"]).codes

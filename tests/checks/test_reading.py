@@ -90,7 +90,7 @@ def test_a_grade_that_is_not_finite_is_a_line_that_cannot_be_read():
         ("a.csv", "a,b\n1,2\n", FormatError),
         ("missing/a.run", None, InputError),
     ],
-    ids=["empty", "no run", "cut off", "no mapping", "other columns", "missing"],
+    ids=["empty", "no run", "truncated", "no mapping", "other columns", "missing"],
 )
 def test_unreadable_input_is_the_same_error_as_elsewhere(tmp_path, name, text, kind):
     path = tmp_path / name
@@ -110,7 +110,7 @@ def test_truncated_compressed_data_are_checked_up_to_their_end(tmp_path):
     path.write_bytes(whole[: len(whole) // 2])
     found = check(QRELS, path)
     assert only(found, "F101").evidence.count == 1
-    assert "cut off" in only(found, "F101").message
+    assert "truncated" in only(found, "F101").message
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["query by query", "queries mixed"])
@@ -172,7 +172,7 @@ def test_a_run_of_three_columns_is_read_in_its_named_format(tmp_path):
 def test_the_third_column_of_a_broken_run_is_ambiguous(tmp_path):
     path = tmp_path / "three.run"
     path.write_text("q1 d1 0.5\nq1 d2\nq1 d3 0.25\n")
-    with pytest.raises(FormatError, match="line 2: got 2 fields, wanted 3"):
+    with pytest.raises(FormatError, match="line 2: got 2 fields, expected 3"):
         check(QRELS, path)
     # Of judgments it is the grade.
     assert given_qrels(path).whole.docs.tolist() == [b"d1", b"d3"]

@@ -257,7 +257,7 @@ def test_recall_of_truncated_rankings_is_compared_with_its_maximum():
     (most,) = problem.evidence.effects
     assert most.then == pytest.approx((1 + 4 / 5 + 4 / 9 + 4 / 13) / 4)
     assert most.now == pytest.approx((1 + 1 / 5 + 1 / 9 + 1 / 13) / 4)
-    assert most.by == "the most that rankings of 4 documents can reach"
+    assert most.by == "the maximum for rankings of 4 documents"
 
 
 def test_rankings_that_end_at_many_depths_are_not_cut():

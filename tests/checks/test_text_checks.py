@@ -151,15 +151,21 @@ def test_a_check_counts_what_the_description_of_the_collection_counts():
     remarks = {found.message: found.evidence.count for found in info.findings}
     problems = found()
     assert remarks["documents without any text"] == problems["T101", "texts"].evidence.count
-    assert remarks["documents that repeat another"] == problems["T102", "texts"].evidence.count
     assert (
-        remarks["queries whose words occur in a document"]
+        remarks["documents with the same text as another"]
+        == problems["T102", "texts"].evidence.count
+    )
+    assert (
+        remarks["queries whose text occurs in a document"]
         == problems["T103", "texts"].evidence.count
     )
     assert (
-        remarks["judged documents that are not there"] == problems["T104", "texts"].evidence.count
+        remarks["judged documents not in the collection"]
+        == problems["T104", "texts"].evidence.count
     )
-    assert remarks["judged queries that are not there"] == problems["T105", "texts"].evidence.count
+    assert (
+        remarks["judged queries not in the collection"] == problems["T105", "texts"].evidence.count
+    )
 
 
 def test_a_query_without_any_judgment_stays_in_the_mean():

@@ -138,12 +138,12 @@ def test_a_named_run_is_diagnosed(bench):
     assert done.returncode == 2
     assert "retrievers are: bm25" in done.stderr
     done = bench("--diagnose", "bm25", "--only", "dense")
-    assert "no run is called 'bm25'" in done.stderr
+    assert "unknown run 'bm25'" in done.stderr
 
 
 def test_repeats_are_reported(bench):
     done = bench("--only", "bm25", "--repeat", "2")
-    assert "bm25: the same rankings and scores, 2 times" in done.stdout
+    assert "bm25: the same rankings and scores in 2 repetitions" in done.stdout
 
 
 def test_configurations_are_explored_and_chosen(tmp_path):
@@ -221,11 +221,11 @@ def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--label", "x"), "add it"), (("--fresh", "--failed"), "leave out --failed"),
+        (("--label", "x"), "add it"), (("--fresh", "--failed"), "omit --failed"),
         (("--only", "bm52"), "'bm52'"), (("--report", "no/such/r.html"), "no folder"),
         (("-m", "nDGC@10"), "nDGC"), (("--baseline", "bm52"), "retrievers are: bm25, dense"),
         (("--diagnose", "bm52"), "'bm52'"), (("--repeat", "0"), "0"),
-        (("--runs", PLAN), "cannot be made"),
+        (("--runs", PLAN), "cannot be created"),
     ],
     ids=str,
 )  # fmt: skip
@@ -257,7 +257,7 @@ def test_an_interrupted_command_names_its_store_and_resumes(bench, tmp_path):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command goes on from there" in said
+    assert "the same command continues from there" in said
     done = bench(plan=plan)
     assert done.returncode == 0, done.stderr
     assert "unfinished run of the same code" in " ".join(done.stdout.split())

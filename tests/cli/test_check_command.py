@@ -42,9 +42,7 @@ def codes(done):
 def test_input_without_problems_ends_with_0(run_check):
     done = run_check("qrels.txt", "a.run", "-m", "RR", "-m", "P@2")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(
-        "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
-    )
+    assert done.stdout.startswith("no problems found in 2 inputs\n• inputs: qrels.txt, a.run\n")
 
 
 def test_judgments_can_be_checked_alone(run_check, tmp_path):
@@ -210,7 +208,7 @@ def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(
     for words in (("--ignore", "X9"), ("--select", "X9"), ("--fix", "out", "--fix-also", "X9")):
         done = run_check("nowhere.txt", "a.run", *words)
         assert done.returncode == 2
-        assert "no finding has the code 'X9'" in done.stderr
+        assert "unknown finding code 'X9'" in done.stderr
     done = run_check("nowhere.txt", "a.run", "--fix", "out", "--fix-also", "J102")
     assert "J102 cannot be fixed without a person; these can: F101" in done.stderr
 

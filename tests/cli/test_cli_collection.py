@@ -33,10 +33,10 @@ def test_every_option_reaches_the_library(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     for line in (
         "judgments of grade 3,1,,",
-        "queries whose words occur in a document,1,1,q1 in a.md",
-        "judged documents that are not there,1,2,b.md",
-        "judged queries that are not there,1,2,q2",
-        "documents of the run a that are not there,1,1,z.md",
+        "queries whose text occurs in a document,1,1,q1 in a.md",
+        "judged documents not in the collection,1,2,b.md",
+        "judged queries not in the collection,1,2,q2",
+        "documents of the run a that are not in the collection,1,1,z.md",
     ):
         assert line in done.stdout.splitlines()
     done = run("info", "docs", "--split", "dev", cwd=tmp_path)
@@ -50,7 +50,7 @@ def test_every_form_has_all_known_facts(form, tmp_path):
     path.write_text('{"_id": "d", "text": "x"}\nno\n')
     done = run("info", path, "--as", form)
     assert done.returncode == 0
-    assert "lines or files that were passed over" in done.stdout
+    assert "lines or files that were skipped" in done.stdout
     assert "no judgments were given" in done.stdout
 
 

@@ -128,7 +128,7 @@ def test_deleting_asks_first(kept):
     assert kept("history", "delete", "1").returncode == 130
     assert "removed evaluation 1" in kept("history", "delete", "1", stdin="y\n").stderr
     assert "removed evaluation 2" in kept("history", "delete", "2", "--yes").stderr
-    assert "nothing is kept" in kept("history", "list").stdout
+    assert "no evaluation is saved" in kept("history", "list").stdout
 
 
 def test_a_closed_pipe_does_not_prevent_saving(run, tmp_path):
@@ -142,7 +142,7 @@ def test_an_unwritable_store_does_not_prevent_the_table(run, tmp_path):
     done = run("evaluate", QRELS, BM25, "-m", "RR", "--save", "--history", "h.db")
     assert done.returncode == 2
     assert "0.7279" in done.stdout
-    assert "h.db: this is no database of SQLite" in done.stderr
+    assert "h.db: not an SQLite database" in done.stderr
     assert "saved" not in done.stderr
 
 
@@ -168,18 +168,18 @@ def test_records_can_be_saved(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("history", "list"), "there is no history yet\nfix: keep an evaluation first"),
+        (("history", "list"), "there is no history yet\nfix: save an evaluation first"),
         (("history", "show", "1"), "there is no history yet"),
         (("history", "trend"), "there is no history yet"),
         (("history", "show", "one"), "'one' is not a valid integer"),
         (("history", "list", "--last", "0"), "0 is not in the range"),
         (("evaluate", QRELS, BM25, "--label", "a"), "are for --save: add it"),
-        (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', wanted KEY=VALUE"),
-        (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', wanted KEY=VALUE"),
+        (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', expected KEY=VALUE"),
+        (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--date", "soon"), "'soon' does not match"),
         (
             ("evaluate", QRELS, BM25, "--save", "--history", "mysql://me:secret@host/db"),
-            "this kind of database is not known",
+            "this kind of database is not supported",
         ),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_trend_is_drawn(kept, tmp_path):
     assert kept("history", "trend", "--plot", "trend.png", "--last", "1").returncode == 0
     assert (tmp_path / "trend.png").read_bytes().startswith(b"\x89PNG")
     bad = kept("history", "trend", "--plot", "trend.gif")
-    assert (bad.returncode, "name a file that ends in .svg or .png" in bad.stderr) == (2, True)
+    assert (bad.returncode, "use a name that ends in .svg or .png" in bad.stderr) == (2, True)
 
 
 def test_compare_and_history_compare_give_the_same_numbers(kept):

@@ -47,11 +47,11 @@ def test_two_files_with_the_same_name_are_distinguished(tmp_path):
     ("words", "said"),
     [
         (["nowhere.txt", BM25], "nowhere.txt"),
-        ([QRELS, BM25, KEYWORD, "--baseline", "nope"], "no run is called 'nope'"),
+        ([QRELS, BM25, KEYWORD, "--baseline", "nope"], "unknown run 'nope'"),
         ([QRELS, BM25, "--collection", "nowhere"], "there is no such file or folder"),
         ([QRELS, BM25, "-m", "ndgc"], "did you mean"),
-        ([QRELS, BM25, "--diagnose", "bm52"], "no run is called 'bm52'"),
-        ([QRELS, BM25, "-m", "FirstRel", "--diagnose"], "FirstRel is not better the higher"),
+        ([QRELS, BM25, "--diagnose", "bm52"], "unknown run 'bm52'"),
+        ([QRELS, BM25, "-m", "FirstRel", "--diagnose"], "FirstRel is not better when higher"),
     ],
 )
 def test_an_error_is_reported_and_an_old_report_kept(tmp_path, words, said):

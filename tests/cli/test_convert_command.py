@@ -20,7 +20,7 @@ def test_output_files_and_losses_are_reported_on_standard_error(tmp_path):
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.decode().splitlines() == [
         f"{tmp_path / 'a.csv'}: a run of 30 queries, 501 documents (trec to csv)",
-        "lost: the tag 'bm25': csv has no place for it",
+        "lost: the tag 'bm25': csv cannot store it",
     ]
     assert rankgauge.read_run(tmp_path / "a.csv")["q01"] == rankgauge.read_run(BM25)["q01"]
 

@@ -38,7 +38,7 @@ def test_named_queries_are_shown():
 def test_sentences_go_to_standard_error_with_csv():
     done = run(QRELS, BM25, KEYWORD, "--as", "csv")
     assert len(done.stdout.splitlines()) == 31
-    assert "30 queries: 5 gain, 8 stay, 17 lose" in done.stderr
+    assert "30 queries: 5 gain, 8 unchanged, 17 lose" in done.stderr
 
 
 def test_a_narrow_encoding_gets_plain_arrows():

@@ -55,10 +55,10 @@ def test_values_and_a_mean_are_explained(tmp_path):
     path.write_text("query_id,nDCG@10\n" + "".join(f"{q},{v:.4f}\n" for q, v in rows), "utf-8")
     done = run(QRELS, BM25, "nDCG@10", "--against-values", str(path))
     assert done.returncode == 0, done.stderr
-    assert "found: ideal of what was retrieved" in done.stdout
+    assert "found: ideal of retrieved documents" in done.stdout
     mean = f"{there.mean()['nDCG(ideal=retrieved)@10']:.7f}"
     done = run(QRELS, BM25, "nDCG@10", "--against-mean", mean, "--as", "json")
-    assert json.loads(done.stdout)["fits"][0]["name"] == "ideal of what was retrieved"
+    assert json.loads(done.stdout)["fits"][0]["name"] == "ideal of retrieved documents"
 
 
 def test_two_targets_or_an_invalid_mean_are_refused():
@@ -67,4 +67,4 @@ def test_two_targets_or_an_invalid_mean_are_refused():
     assert "give one of" in done.stderr
     done = run(QRELS, BM25, "AP", "--against-mean", "high")
     assert done.returncode == 2
-    assert "wanted a number such as 0.4123" in done.stderr
+    assert "expected a number such as 0.4123" in done.stderr

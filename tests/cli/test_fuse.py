@@ -42,7 +42,7 @@ def test_tuning_reports_its_choices_and_writes_the_run(tmp_path):
         "--grid", "k=1,60", "-o", target,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "no query was fused with parameters chosen on it" in done.stderr
+    assert "so no query was fused" in done.stderr
     assert "3 folds of the 30 judged queries, seed 4" in done.stderr
     runs = [rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD)]
     tuned = rankgauge.tune_fusion(
@@ -63,7 +63,7 @@ def test_a_file_of_queries_to_train_on_leaves_them_out(tmp_path):
     listed = tmp_path / "train.txt"
     listed.write_text("q01\nq02\nq03\n", encoding="utf-8")
     done = run("fuse", BM25, KEYWORD, "--tune", QRELS, "--train", listed)
-    assert "chosen on 3 queries that were given" in done.stderr
+    assert "chosen on the 3 queries of --train" in done.stderr
     assert not {"q01", "q02", "q03"} & {line.split()[0] for line in done.stdout.splitlines()}
 
 
@@ -76,21 +76,21 @@ def test_a_terminal_without_box_characters_gets_ascii():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25,), "got 1 run, wanted two or more"),
+        ((BM25,), "got 1 run, expected two or more"),
         ((BM25, "nosuch.run"), "nosuch.run: there is no such file"),
         ((BM25, KEYWORD, "--method", "rff"), "did you mean rrf"),
         ((BM25, KEYWORD, "--weights", "1;2"), "is not numbers with ',' between them"),
         ((BM25, KEYWORD, "--weights", "1"), "got 1 weights for 2 runs"),
-        ((BM25, KEYWORD, "--weights", "nan,1"), "a weight=nan is not possible"),
-        ((BM25, KEYWORD, "--norm", "sum"), "rrf reads no norm"),
-        ((BM25, KEYWORD, "--k", "-3"), "k=-3.0 is not possible"),
-        ((BM25, KEYWORD, "--folds", "3"), "--folds belongs to --tune QRELS"),
-        ((BM25, KEYWORD, "--grid", "k=1"), "--grid belongs to --tune QRELS"),
-        ((BM25, KEYWORD, "-m", "AP"), "--measure belongs to --tune QRELS"),
+        ((BM25, KEYWORD, "--weights", "nan,1"), "a weight=nan is not valid"),
+        ((BM25, KEYWORD, "--norm", "sum"), "rrf has no parameter norm"),
+        ((BM25, KEYWORD, "--k", "-3"), "k=-3.0 is not valid"),
+        ((BM25, KEYWORD, "--folds", "3"), "--folds needs --tune QRELS"),
+        ((BM25, KEYWORD, "--grid", "k=1"), "--grid needs --tune QRELS"),
+        ((BM25, KEYWORD, "-m", "AP"), "--measure needs --tune QRELS"),
         ((BM25, KEYWORD, "--tune", QRELS, "--folds", "2", "--train", "x"), "exclude each other"),
         ((BM25, KEYWORD, "--tune", QRELS, "--folds", "99"), "choose from 2 to 30 folds"),
         ((BM25, KEYWORD, "--tune", QRELS, "--grid", "k=a"), "is not numbers"),
-        ((BM25, KEYWORD, "--tune", QRELS, "--grid", "q=1"), "no parameter of a fusion"),
+        ((BM25, KEYWORD, "--tune", QRELS, "--grid", "q=1"), "unknown parameter of a fusion"),
         ((BM25, KEYWORD, "--tune", QRELS, "--grid", "k"), "is not WORD=V,V..."),
         ((BM25, KEYWORD, "--tune", QRELS, "--grid", "weights=1/x"), "is not numbers"),
         ((BM25, KEYWORD, "-o", "no/such/folder/x.run"), "cannot be written"),
@@ -132,7 +132,7 @@ def test_cut_writes_a_file_by_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25, "-k", "0"), "cut: k=0 is not possible"),
+        ((BM25, "-k", "0"), "cut: k=0 is not valid"),
         ((BM25,), "Missing option '-k'"),
         (("nosuch.run", "-k", "1"), "there is no such file"),
     ],
@@ -171,13 +171,13 @@ def test_queries_in_a_file_are_kept(tmp_path):
         ((), "give a RUN, or --qrels QRELS"),
         ((BM25,), "give -n NUMBER, or --queries FILE"),
         ((BM25, "-n", "1", "--queries", "x"), "give -n NUMBER, or --queries FILE"),
-        ((BM25, "-n", "99"), "99 queries were asked for, there are 30"),
-        ((BM25, "-n", "0"), "n=0 is not possible"),
+        ((BM25, "-n", "99"), "99 queries were requested, but there are only 30"),
+        ((BM25, "-n", "0"), "n=0 is not valid"),
         ((BM25, KEYWORD, "-n", "1"), "name a folder for them with -o"),
-        ((BM25, BM25, "-n", "1", "-o", "x"), "is no name of its own in the folder"),
+        ((BM25, BM25, "-n", "1", "-o", "x"), "would be the name of two files in the folder"),
         (("-", "-", "-n", "1", "-o", "x"), "standard input can be read once"),
-        ((BM25, KEYWORD, "-n", "1", "-o", str(Path(BM25).parent)), "would be written over"),
-        ((BM25, KEYWORD, "-n", "1", "-o", BM25), "no folder can be made"),
+        ((BM25, KEYWORD, "-n", "1", "-o", str(Path(BM25).parent)), "would be overwritten"),
+        ((BM25, KEYWORD, "-n", "1", "-o", BM25), "the folder cannot be created"),
         ((BM25, "--queries", "nosuch.txt"), "nosuch.txt: there is no such file"),
         ((QRELS, "-n", "1"), "this looks like judgments"),
     ],

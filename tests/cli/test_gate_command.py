@@ -133,9 +133,9 @@ def test_latency_is_read_from_two_files(gate, tmp_path):
     (tmp_path / "new.csv").write_text(rows.replace("q7,", "q7,fast"))
     assert "took 'fast" in gate(*words).stderr
     (tmp_path / "new.csv").write_text("q1,1,2\n")
-    assert "3 fields, wanted two" in gate(*words).stderr
+    assert "3 fields, expected two" in gate(*words).stderr
     (tmp_path / "new.csv").write_text("q1,1\n")
-    assert "were timed for one of the two only" in gate(*words).stderr
+    assert "were timed for only one of the two" in gate(*words).stderr
     assert "no rule limits them" in gate(BM25, "--latency", "old.csv", "new.csv").stderr
 
 

@@ -62,7 +62,7 @@ def test_questions_in_a_page_are_escaped(files):
     [
         (["-o", "drift.pdf"], "ends in none of .html"),
         (["-o", "missing/drift.html"], "there is no folder"),
-        (["--encoder", "bert"], "there is no encoder 'bert'"),
+        (["--encoder", "bert"], "unknown encoder 'bert'"),
     ],
 )
 def test_impossible_options_are_refused(files, options, said):
@@ -82,7 +82,7 @@ def test_a_diagnosis_reads_the_drift_report(files):
     given = ("diagnose", sample_path("qrels.txt"), sample_path("runs/bm25.run"), "--drift")
     done = command.run(*given, files / "drift.json")
     assert done.returncode == 0
-    assert "evaluation set not what users ask" in " ".join(done.stdout.split())
+    assert "the evaluation set differs from users' questions" in " ".join(done.stdout.split())
     for name in ("eval.txt", "none.json"):
         refused = command.run(*given, files / name)
         assert (refused.returncode, "rankgauge logs drift" in refused.stderr) == (2, True)

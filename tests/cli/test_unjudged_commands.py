@@ -72,10 +72,10 @@ def test_runs_of_one_group_are_left_out_together(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25,), "wanted two or more"),
-        ((BM25, KEYWORD, "--group", "bm25"), "wanted RUN=GROUP"),
-        ((BM25, KEYWORD, "--group", "x.run=a"), "wanted RUN=GROUP"),
-        ((BM25, KEYWORD, "-m", "num_q"), "is no measure here"),
+        ((BM25,), "expected two or more"),
+        ((BM25, KEYWORD, "--group", "bm25"), "expected RUN=GROUP"),
+        ((BM25, KEYWORD, "--group", "x.run=a"), "expected RUN=GROUP"),
+        ((BM25, KEYWORD, "-m", "num_q"), "is not supported"),
     ],
     ids=["one run", "no group", "no such run", "no measure"],
 )

@@ -23,10 +23,12 @@ from rankgauge import (
     UnknownName,
     compare,
     evaluate,
+    parse,
     plot,
     write_run,
 )
 from rankgauge.comparison import Design, conclusions
+from rankgauge.comparison.differences import DifferenceSample, make_difference
 from rankgauge.core.findings import COMPARISON_KINDS
 from rankgauge.reports import Options, render
 
@@ -160,16 +162,16 @@ def test_few_queries_are_a_warning():
 @pytest.mark.parametrize(
     ("act", "error", "said"),
     [
-        (lambda: compare(QRELS, {"a": RUNS["s0"]}, "RR"), InputError, "got 1 run, wanted two"),
+        (lambda: compare(QRELS, {"a": RUNS["s0"]}, "RR"), InputError, "got 1 run, expected two"),
         (lambda: compare(QRELS, [Run.of(RUNS["s0"]), Run.of(RUNS["s1"])], "RR"), InputError,
          "two runs are called 'run'"),
-        (lambda: compare(QRELS, RUNS, "RR", baseline="no"), UnknownName, "no run is called 'no'"),
+        (lambda: compare(QRELS, RUNS, "RR", baseline="no"), UnknownName, "unknown run 'no'"),
         (lambda: compare(QRELS, RUNS, "RR", test="sign"), UnknownName, "test='sign'"),
         (lambda: compare(QRELS, RUNS, "RR", correction="none"), UnknownName, "correction='none'"),
         (lambda: compare({"q": {"d"}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}, "RR"), InputError,
-         "one query is no ground"),
+         "one query is too few"),
         (lambda: compare(QRELS, 7, "RR"), InputError, "got int where runs"),
-        (lambda: compare(QRELS, RUNS, []), InputError, "no measure was asked for"),
+        (lambda: compare(QRELS, RUNS, []), InputError, "no measure was given"),
         (lambda: FOUND.difference("s9"), InputError, "was not compared"),
     ],
 )  # fmt: skip
@@ -278,7 +280,7 @@ def test_one_query_that_carries_the_difference_is_named():
         in found.warnings
     )
     even = compare(qrels, {"old": old, "new": some}, "FirstRel")
-    assert not any("alone carries" in text for text in even.warnings)
+    assert not any("accounts for" in text for text in even.warnings)
 
 
 def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
@@ -300,7 +302,7 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
         (lambda: compare(QRELS, RUNS, "RR", test="t", correction="max-t"), "max-t corrects the"),
         (lambda: compare(QRELS, RUNS, "RR", interval="normal"), "interval='normal'"),
         (lambda: compare(QRELS, RUNS, "RR", pairs="some"), "pairs='some'"),
-        (lambda: Design((), "a"), "no measure is tested"),
+        (lambda: Design((), "a"), "no measure was given to test"),
         (lambda: compare(FOUND.evaluations[:1]), "got 1 run"),
         (lambda: compare(FOUND.evaluations, tested="RR"),
          "RR was not evaluated"),
@@ -309,7 +311,7 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
          "differ in their measures"),
         (lambda: compare({"q1": {"d"}, "q2": {"d"}},
                          {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}, "c": {"q1": ["d"], "q2": ["d"]}},
-                         "RR", queries="intersection"), "no judged query is in every run"),
+                         "RR", queries="intersection"), "no judged query is in all runs"),
     ],
 )  # fmt: skip
 def test_designs_that_cannot_be_are_refused(act, said):
@@ -427,6 +429,20 @@ def test_a_run_on_other_queries_than_the_rest_is_refused():
     assert any("count as empty rankings (a 30, b 30)" in text for text in found.warnings)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-0.0000382, 0.000932, "+0.00045 (95% CI -0.00004 to +0.00093)"),
+        (0.0001, 0.0018, "+0.0009 (95% CI +0.0001 to +0.0018)"),
+        (-0.001, 0.002, "+0.001 (95% CI -0.001 to +0.002)"),
+    ],
+)
+def test_narrow_intervals_are_shown_with_more_decimals(low, high, text):
+    sample = DifferenceSample((low + high) / 2, low, high, 0.2, 1_000_000, 10, 9, None)
+    found = make_difference(("b", "a", parse("RR")), (0.5, 0.4), sample, 0.03, 0.03, 0.05)
+    assert found.difference_text() == text
+
+
 def test_judgments_of_relevant_documents_only_give_no_note_on_unjudged_ones():
     only = {q: {d: g for d, g in docs.items() if g > 0} for q, docs in QRELS.items()}
     holes = {q: {f"{k}x": v for k, v in d.items()} for q, d in RUNS["s1"].items()}
@@ -463,7 +479,7 @@ def test_external_values_are_compared_without_notes_on_judgments():
 
 
 def test_policies_of_evaluations_cannot_be_chosen_again():
-    with pytest.raises(InputError, match="policies are those of the evaluations"):
+    with pytest.raises(InputError, match="policies come from the evaluations"):
         compare(FOUND.evaluations, ties="input")
     with pytest.raises(InputError, match="judgments without runs"):
         compare(QRELS)

@@ -38,7 +38,7 @@ def test_p_values_are_corrected_over_all_runs_and_tested_measures():
 
 
 def test_an_unknown_test_is_refused_also_where_none_is_needed():
-    with pytest.raises(UnknownName, match="test='sign' is not possible"):
+    with pytest.raises(UnknownName, match="test='sign' is not valid"):
         compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "RR", test="sign")
 
 

@@ -188,11 +188,11 @@ def test_common_documents_are_a_share_of_the_longer_of_both_tops():
 @pytest.mark.parametrize(
     ("act", "error", "said"),
     [
-        (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, 1.0), InputError, "p=1.0 is not possible"),
+        (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, 1.0), InputError, "p=1.0 is not valid"),
         (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, 0), InputError, "above 0 and below 1"),
-        (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, "x"), InputError, "p='x' is not possible"),
+        (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, "x"), InputError, "p='x' is not valid"),
         (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, math.nan), InputError, "p=nan"),
-        (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, k=0), InputError, "k=0 is not possible"),
+        (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, k=0), InputError, "k=0 is not valid"),
         (lambda: rbo({"q": ["a"]}, {"q": ["a"]}, depth=1.5), InputError, "depth=1.5"),
         (lambda: rbo({"q": ["a"]}, {"1": ["a"]}), MismatchError, "no query in common"),
         (lambda: rbo({}, {}), MismatchError, "run has none"),

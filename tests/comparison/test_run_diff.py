@@ -220,8 +220,8 @@ def test_it_has_a_short_repr_and_a_table():
 @pytest.mark.parametrize(
     ("act", "error", "said"),
     [
-        (lambda: diff(QRELS, OLD, NEW, k=0), InputError, "k=0 is not possible"),
-        (lambda: diff(QRELS, OLD, NEW, most=-1), InputError, "most=-1 is not possible"),
+        (lambda: diff(QRELS, OLD, NEW, k=0), InputError, "k=0 is not valid"),
+        (lambda: diff(QRELS, OLD, NEW, most=-1), InputError, "most=-1 is not valid"),
         (lambda: diff(QRELS, OLD, NEW, queries=["q"]), MismatchError, "query 'q' is not judged"),
         (lambda: diff(QRELS, OLD, NEW, queries=[]), InputError, "list of queries is empty"),
         (lambda: diff(QRELS, OLD, NEW, queries=1.5), InputError, "got 1.5 for the queries"),

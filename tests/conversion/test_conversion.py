@@ -110,7 +110,7 @@ def test_columns_are_known_by_their_first_bytes_and_others_are_counted(form, tmp
     (frame.to_parquet if form == "parquet" else frame.to_feather)(path)
     done = convert(path, tmp_path / "out.txt")
     assert (done.kind, done.source_format) == ("qrels", form)
-    assert done.losses == ("1 column not kept: 'rank'",)
+    assert done.losses == ("1 column dropped: 'rank'",)
     assert (tmp_path / "out.txt").read_text() == "q 0 d 2.5\n"
 
 
@@ -118,10 +118,10 @@ def test_objects_in_memory_are_converted_with_name_but_without_settings(tmp_path
     run = Run.of({"q": {"d": 0.1}}, name="mine", settings={"k1": 0.9})
     done = convert(run, tmp_path / "a.run")
     assert (tmp_path / "a.run").read_text() == "q Q0 d 1 0.1 mine\n"
-    assert done.losses == ("the settings of the run (1) are not kept",)
+    assert done.losses == ("the settings of the run (1)",)
     assert (done.source, done.source_format, done.kind) == ("run", "memory", "run")
     done = convert(run, tmp_path / "a.csv")
-    assert done.losses[0] == "the name 'mine': csv has no place for it"
+    assert done.losses[0] == "the name 'mine': csv cannot store it"
     done = convert(Qrels.of({"q": {"d": 1}}), tmp_path / "q.csv")
     assert (done.source, done.kind, done.losses) == ("judgments", "qrels", ())
 
@@ -137,26 +137,26 @@ def lost(tmp_path: Path, text: str, target: str = "out.txt", **words: object) ->
 
 def test_an_iteration_that_is_not_0_is_counted(tmp_path):
     judged = "q1 0 d1 1\nq1 1 d2 1\nq1 2 d3 0\n"
-    assert lost(tmp_path, judged) == ("iteration other than 0 in 2 lines: '1' is the first",)
+    assert lost(tmp_path, judged) == ("iteration other than 0 in 2 lines: first '1'",)
 
 
 def test_a_second_field_that_is_not_q0_is_counted(tmp_path):
     run = "q1 Q0 d1 1 2.0 t\nq1 q0 d2 2 1.0 t\n"
-    assert lost(tmp_path, run) == ("second field other than Q0 in 1 line: 'q0' is the first",)
+    assert lost(tmp_path, run) == ("second field other than Q0 in 1 line: first 'q0'",)
 
 
 def test_the_tag_is_kept_if_the_format_has_one(tmp_path):
     run = "q1 Q0 d1 1 2.0 bm25\n"
     assert lost(tmp_path, run) == ()
     assert (tmp_path / "out.txt").read_text() == run
-    assert lost(tmp_path, run, "out.csv") == ("the tag 'bm25': csv has no place for it",)
-    assert lost(tmp_path, run, name="mine") == ("the tag 'bm25': it becomes 'mine', as asked",)
+    assert lost(tmp_path, run, "out.csv") == ("the tag 'bm25': csv cannot store it",)
+    assert lost(tmp_path, run, name="mine") == ("the tag 'bm25': replaced by 'mine'",)
     assert (tmp_path / "out.txt").read_text() == run.replace("bm25", "mine")
 
 
 def test_several_tags_are_counted(tmp_path):
     run = "".join(f"q1 Q0 d{n} {n} {9 - n}.0 {tag}\n" for n, tag in enumerate("aabcd", 1))
-    wanted = "4 tags, all become one: 'a' (2 lines), 'b' (1 lines), 'c' (1 lines) and 1 more"
+    wanted = "4 tags, merged into one: 'a' (2 lines), 'b' (1 lines), 'c' (1 lines) and 1 more"
     assert lost(tmp_path, run) == (wanted,)
     assert " a\n" in (tmp_path / "out.txt").read_text()
 
@@ -169,14 +169,14 @@ def test_a_tag_with_blanks_is_joined(tmp_path):
 
 def test_ranks_that_contradict_the_scores_are_counted_by_query(tmp_path):
     run = "q1 Q0 d1 1 1.0 t\nq1 Q0 d2 2 2.0 t\nq2 Q0 d1 2 1.0 t\nq2 Q0 d2 1 2.0 t\n"
-    message = "the rank column contradicts the scores in 1 query, 'q1': the scores decide"
+    message = "the rank column contradicts the scores in 1 query, 'q1': the scores are used"
     assert lost(tmp_path, run) == (message,)
 
 
 def test_ranks_are_compared_with_scores_even_if_queries_are_interleaved(tmp_path):
     rows = [("q1", 1, 3.0), ("q2", 1, 1.0), ("q1", 2, 2.0), ("q2", 2, 5.0), ("q1", 3, 2.0)]
     run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
-    message = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
+    message = "the rank column contradicts the scores in 1 query, 'q2': the scores are used"
     assert lost(tmp_path, run) == (message,)
 
 
@@ -225,12 +225,12 @@ def test_each_rank_belongs_to_its_own_line(tmp_path):
 @pytest.mark.parametrize("rank", ["x", "1.5", "-1", "1e400", "nan"])
 def test_a_rank_that_is_no_number_is_passed_over(rank, tmp_path):
     assert lost(tmp_path, f"q1 Q0 d1 1 2.0 t\nq1 Q0 d2 {rank} 1.0 t\n") in {
-        (), ("the rank column contradicts the scores in 1 query, 'q1': the scores decide",),
+        (), ("the rank column contradicts the scores in 1 query, 'q1': the scores are used",),
     }  # fmt: skip
 
 
 def test_comment_lines_are_counted(tmp_path):
-    assert lost(tmp_path, "# one\nq1 0 d1 1\n# two\nq1 0 d2 1\n") == ("2 comment lines not kept",)
+    assert lost(tmp_path, "# one\nq1 0 d1 1\n# two\nq1 0 d2 1\n") == ("2 comment lines dropped",)
 
 
 def test_ids_that_look_like_formulas_are_converted_unchanged(tmp_path):
@@ -254,13 +254,13 @@ def test_additional_columns_are_counted(form, tmp_path):
     done = convert(path, tmp_path / "out.json", kind="run")
     many = "columns" if mark else "keys"
     names = "'rank', 'tag'" if mark else "'tag', 'rank'"
-    assert done.losses == (f"2 {many} not kept: {names}",)
+    assert done.losses == (f"2 {many} dropped: {names}",)
 
 
 def test_a_format_of_ranks_loses_the_scores_with_a_note(tmp_path):
     run = Run.of({"q": {"d": 2.0, "e": 1.0}})
     done = convert(run, tmp_path / "a.tsv", target_format="msmarco")
-    assert done.losses == ("2 scores: msmarco holds ranks only",)
+    assert done.losses == ("2 scores: msmarco stores only ranks",)
     assert (tmp_path / "a.tsv").read_text() == "q\td\t1\nq\te\t2\n"
 
 
@@ -276,7 +276,7 @@ def test_ranks_that_become_ranks_lose_nothing(tmp_path):
 def test_grades_below_0_are_ratings_elsewhere(tmp_path):
     judged = Qrels.of({"q": {"d": -1, "e": 2}})
     done = convert(judged, tmp_path / "a.json", target_format="rank-eval")
-    wanted = "1 grade below 0 (pooled, not judged): rank-eval takes them for ratings"
+    wanted = "1 grade below 0 (pooled, not judged): rank-eval reads them as ratings"
     assert done.losses == (wanted,)
     assert convert(judged, tmp_path / "a.txt").losses == ()
 
@@ -376,7 +376,7 @@ def test_an_ambiguous_file_needs_a_named_format(name, text, kinds, tmp_path):
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     (tmp_path / "a.md").write_text("# Notes\nnothing\n")
-    with pytest.raises(InputError, match="none of what can be converted"):
+    with pytest.raises(InputError, match="cannot be converted"):
         convert(tmp_path / "a.md", tmp_path / "b.csv")
     (tmp_path / "empty").write_text("\n# only this\n")
     with pytest.raises(InputError, match="the file is empty"):
@@ -399,7 +399,7 @@ def test_texts_are_read_in_the_format_that_is_named(tmp_path):
     )  # fmt: skip
     assert done.source_format == "csv"
     assert (tmp_path / "b.jsonl").read_text() == '{"_id": "q1", "text": "to be, or not"}\n'
-    with pytest.raises(UnknownName, match="no texts are in the format 'letor'"):
+    with pytest.raises(UnknownName, match="texts cannot be read from the format 'letor'"):
         convert(tmp_path / "a.dat", tmp_path / "c.tsv", kind="queries", source_format="letor")
 
 
@@ -446,9 +446,9 @@ def test_fields_that_another_tool_needs_are_named(form, left, tmp_path):
 
 
 def test_unknown_words_are_named(tmp_path):
-    with pytest.raises(UnknownName, match="kind='qrel' is not possible"):
+    with pytest.raises(UnknownName, match="kind='qrel' is not valid"):
         convert(sample_path("qrels.txt"), tmp_path / "a", kind="qrel")
-    with pytest.raises(UnknownName, match="target_format='xls' is not possible"):
+    with pytest.raises(UnknownName, match="target_format='xls' is not valid"):
         convert(sample_path("qrels.txt"), tmp_path / "a", target_format="xls")
 
 
@@ -457,7 +457,7 @@ def test_its_input_is_not_overwritten(tmp_path):
     path.write_text("q1 0 d1 1\n")
     (tmp_path / "link.csv").symlink_to(path)
     for target in (path, tmp_path / "link.csv"):
-        with pytest.raises(InputError, match="this is the file that is read"):
+        with pytest.raises(InputError, match="the target is the source file"):
             convert(path, target)
     assert path.read_text() == "q1 0 d1 1\n"
 

@@ -125,11 +125,11 @@ def test_the_first_text_that_does_not_fit_is_named(tmp_path):
     source = corpus(
         tmp_path, [*CORPUS, {"_id": "d3", "text": "a\tb"}, {"_id": "d4", "text": "c\n"}]
     )
-    with pytest.raises(InputError, match="tsv cannot hold tabs and line breaks of 'd3'"):
+    with pytest.raises(InputError, match="tsv cannot store tabs and line breaks of 'd3'"):
         convert(source, tmp_path / "a.tsv")
     assert not (tmp_path / "a.tsv").exists()
     done = convert(source, tmp_path / "a.tsv", lossy=True)
-    assert done.losses == ("tabs and line breaks of 2 texts, 'd3' the first: tsv cannot hold it",)
+    assert done.losses == ("tabs and line breaks of 2 texts, first 'd3': tsv cannot store it",)
     assert [row[2] for row in texts(tmp_path / "a.tsv")][2:] == ["a b", "c "]
 
 
@@ -139,7 +139,7 @@ def test_topics_of_trec_hold_descriptions_and_narratives(tmp_path):
     assert convert(source, tmp_path / "topics.txt").losses == ()
     assert texts(tmp_path / "topics.txt") == texts(source)
     source = corpus(tmp_path, [{"_id": "1", "text": "cats", "type": "a"}], "queries.jsonl")
-    with pytest.raises(InputError, match="trec cannot hold field 'type' of '1'"):
+    with pytest.raises(InputError, match="trec cannot store field 'type' of '1'"):
         convert(source, tmp_path / "topics.txt")
 
 
@@ -210,7 +210,7 @@ def test_a_part_of_a_collection_is_written_alone(tmp_path):
     convert(folder, tmp_path / "all.zip")
     convert(tmp_path / "all.zip", tmp_path / "again.txt", kind="qrels")
     assert (tmp_path / "again.txt").read_text() == (tmp_path / "qrels.txt").read_text()
-    with pytest.raises(InputError, match="the collection holds no run"):
+    with pytest.raises(InputError, match="the collection has no run"):
         convert(Collection.load(folder), tmp_path / "a.run", kind="run")
     with pytest.raises(InputError, match=r"a folder or a .zip of BEIR"):
         convert(folder, tmp_path / "a.csv", target_format="csv")
@@ -220,7 +220,7 @@ def test_a_folder_that_is_not_empty_is_not_changed(tmp_path):
     folder = laid_out(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("x")
-    with pytest.raises(InputError, match="there is something already"):
+    with pytest.raises(InputError, match="the target already exists"):
         convert(folder, tmp_path / "full")
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
 
@@ -228,7 +228,7 @@ def test_a_folder_that_is_not_empty_is_not_changed(tmp_path):
 def test_a_collection_that_does_not_fit_leaves_nothing_behind(tmp_path):
     held = Collection({"d": Document("d")}, {}, qrels=Qrels.of({"q": {"d": 0.5}}))
     for name in ("out", "out.zip"):
-        with pytest.raises(InputError, match="beir holds whole grades"):
+        with pytest.raises(InputError, match="beir stores whole grades"):
             convert(held, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -79,8 +79,8 @@ def test_an_interrupt_ends_all_threads():
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2", None, 10**9])
 def test_a_number_of_threads_that_is_not_possible_is_refused(jobs):
-    with pytest.raises(rg.InputError, match=r"jobs=.* is not possible\s+fix: .* from 1 to 1,024"):
+    with pytest.raises(rg.InputError, match=r"jobs=.* is not valid\s+fix: .* from 1 to 1,024"):
         map_in_threads(abs, [1], jobs)
     runs = {"a": {"q": ["d"]}, "b": {"q": ["e"]}}
-    with pytest.raises(rg.InputError, match=r"jobs=.* is not possible"):
+    with pytest.raises(rg.InputError, match=r"jobs=.* is not valid"):
         rg.compare({"q": {"d"}}, runs, "RR", jobs=jobs)

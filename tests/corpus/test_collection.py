@@ -200,11 +200,11 @@ def test_fields_that_are_no_json_are_refused_by_the_fingerprint():
 def test_an_id_with_a_nul_is_refused_with_its_line(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(FormatError, match=r"id 'd\\x001' holds a NUL byte") as caught:
+    with pytest.raises(FormatError, match=r"id 'd\\x001' contains a NUL byte") as caught:
         Collection.load(documents=path)
     assert caught.value.line == 1 + (name == "a.csv")
     for given in ({"documents": {"d\0001": "x"}}, {"documents": {}, "queries": {"d\0001": "x"}}):
-        with pytest.raises(InputError, match=r"id 'd\\x001' holds a NUL byte"):
+        with pytest.raises(InputError, match=r"id 'd\\x001' contains a NUL byte"):
             Collection.of(**given)
 
 

@@ -52,15 +52,15 @@ def test_all_faults_that_change_numbers_are_found():
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES), JUDGED)
     assert remarks(info) == {
         "documents without any text": (1, 6, ("d2",)),
-        "documents that repeat another": (1, 6, ("d5 = d3",)),
+        "documents with the same text as another": (1, 6, ("d5 = d3",)),
         "queries without any text": (1, 5, ("q4",)),
-        "queries that repeat another": (1, 5, ("q3 = q2",)),
-        "queries whose words occur in a document": (1, 5, ("q1 in d1",)),
+        "queries with the same text as another": (1, 5, ("q3 = q2",)),
+        "queries whose text occurs in a document": (1, 5, ("q1 in d1",)),
         "queries with the id of a document": (1, 5, ("q4",)),
         "queries without judgments": (3, 5, ("q3", "q4", "q5")),
-        "judged queries that are not there": (1, 3, ("q9",)),
+        "judged queries not in the collection": (1, 3, ("q9",)),
         "judged queries without a relevant document": (1, 3, ("q2",)),
-        "judged documents that are not there": (1, 4, ("d9",)),
+        "judged documents not in the collection": (1, 4, ("d9",)),
         "relevant documents without any text": (1, 4, ("d2",)),
     }
     assert all(found.effect for found in info.findings)
@@ -90,7 +90,11 @@ def test_missing_judgments_give_no_findings():
 def test_runs_are_compared_with_the_documents():
     run = Run.of({"q1": ["d1", "gone"], "q2": ["gone", "d3"]}, name="bm25")
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES), runs=[run])
-    assert remarks(info)["documents of the run bm25 that are not there"] == (1, 4, ("gone",))
+    assert remarks(info)["documents of the run bm25 that are not in the collection"] == (
+        1,
+        4,
+        ("gone",),
+    )
 
 
 def test_queries_that_are_in_two_splits_are_named(tmp_path):
@@ -100,13 +104,13 @@ def test_queries_that_are_in_two_splits_are_named(tmp_path):
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\na\td\t1\nb\td\t1\n")
     (tmp_path / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nb\td\t1\n")
     found = remarks(describe_collection(tmp_path))
-    assert found["queries that are judged in the split dev, too"] == (1, 2, ("b",))
+    assert found["queries that are also judged in the split dev"] == (1, 2, ("b",))
 
 
 def test_lines_that_do_not_fit_are_counted_and_do_not_stop_it(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"_id": "d", "text": "x"}\nno\n{"_id": "d", "text": "y"}\n')
-    count, of, examples = remarks(describe_collection(path))["lines or files that were passed over"]
+    count, of, examples = remarks(describe_collection(path))["lines or files that were skipped"]
     assert (count, of) == (2, 3)
     assert "line 2: not valid JSON" in examples[0]
     assert "line 3: id 'd' is also in line 1" in examples[1]
@@ -139,7 +143,7 @@ def test_a_query_is_found_wherever_pieces_end(piece, monkeypatch):
         "one two three fou": 0, "first one two three": 1,
     }.items():  # fmt: skip
         found = remarks(describe_collection(Collection.of(texts, {"q": asked})))
-        assert found.get("queries whose words occur in a document", (0,))[0] == count
+        assert found.get("queries whose text occurs in a document", (0,))[0] == count
 
 
 @pytest.mark.slow
@@ -151,8 +155,8 @@ def test_a_document_of_100_megabytes_is_checked(tmp_path):
     questions.write_text("question,relevant\nwhere is the needle,d\n")
     info = describe_collection(path, queries=questions)
     assert info.spreads["words of a document"].most == 2 * ((100 << 20) // 11) + 4
-    assert remarks(info)["queries whose words occur in a document"][2] == ("q1 in d",)
-    assert remarks(info)["lines or files that were passed over"][0] == 1
+    assert remarks(info)["queries whose text occurs in a document"][2] == ("q1 in d",)
+    assert remarks(info)["lines or files that were skipped"][0] == 1
 
 
 @pytest.mark.slow
@@ -175,10 +179,10 @@ def test_real_collections_are_counted_as_a_plain_script_counts_them(data_folder)
         assert info.judged_documents == len({row[1] for row in rows} & {d["_id"] for d in docs})
         plain = [plain_words(text) for text in whole]
         leaks = sum(any(plain_words(q["text"]) in text for text in plain) for q in asked)
-        assert remarks(info).get("queries whose words occur in a document", (0,))[0] == leaks
+        assert remarks(info).get("queries whose text occurs in a document", (0,))[0] == leaks
         same = [" ".join(text.lower().split()) for text in whole if text.strip()]
         repeats = len(same) - len(set(same))
-        assert remarks(info).get("documents that repeat another", (0,))[0] == repeats
+        assert remarks(info).get("documents with the same text as another", (0,))[0] == repeats
 
 
 def test_it_takes_judgments_of_its_own():
@@ -196,9 +200,7 @@ def test_an_empty_document_that_is_judged_not_relevant_is_not_missed():
 
 def test_faults_are_placed_below_the_collection(tmp_path):
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "x"}\nno\n')
-    _, _, (example,) = remarks(describe_collection(tmp_path))[
-        "lines or files that were passed over"
-    ]
+    _, _, (example,) = remarks(describe_collection(tmp_path))["lines or files that were skipped"]
     assert example.startswith("corpus.jsonl, line 2: ")
 
 

@@ -49,7 +49,7 @@ def test_a_folder_of_beir_gives_texts_and_the_judgments_of_a_split(beir):
     assert found.documents["d1"] == Document("d1", "T", "one")
     assert found.qrels == {"q1": {"d1": 2}} or found.qrels["q1"] == {"d1": 2.0}
     assert found.queries == {"q1": Query("q1", "why")}
-    assert found.notes == ("1 of 3 queries: those that are judged in qrels/test.tsv",)
+    assert found.notes == ("1 of 3 queries: those judged in qrels/test.tsv",)
     dev = Collection.load(beir, split="dev")
     assert (list(dev.queries), dev.qrels["q2"]) == (["q2"], {"d2": 1.0})
 
@@ -231,7 +231,11 @@ def test_what_does_not_fit_is_counted_where_that_is_asked_for(tmp_path):
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [("gone", "no such file or folder"), (3, "int, which is no collection"), ("empty", "neither")],
+    [
+        ("gone", "no such file or folder"),
+        (3, "int, which is not a collection"),
+        ("empty", "neither"),
+    ],
 )
 def test_what_is_no_collection_is_refused(tmp_path, monkeypatch, source, said):
     monkeypatch.chdir(tmp_path)
@@ -323,4 +327,4 @@ class _Unreachable:
 def test_a_collection_that_cannot_be_fetched_is_named():
     with pytest.raises(InputError, match=r"ir_datasets:.*All download sources failed") as caught:
         Collection.load(_Unreachable())
-    assert "fetched" in caught.value.fix
+    assert "check the network" in caught.value.fix

@@ -100,7 +100,7 @@ def test_the_mean_is_over_queries_with_relevant_spans():
     assert [one.query_id for one in scores.queries] == ["q1", "q2"]
     assert scores.mean() == {"precision": 0.25, "recall": 0.5, "iou": 0.25}
     assert scores.left_out == 2
-    assert "2 of the queries" in scores.table().notes[1]
+    assert "omitted: 2 queries" in scores.table().notes[1]
     assert not math.isnan(scores.queries[1].precision)
 
 
@@ -124,7 +124,7 @@ def test_a_collection_has_the_texts():
 
 
 def test_spans_beyond_the_text_or_of_none_are_refused():
-    with pytest.raises(InputError, match="has 13 characters, a span goes from 0 to 40"):
+    with pytest.raises(InputError, match="has 13 characters, but a span is from 0 to 40"):
         span_scores({"q": [Span("d2", 0, 40)]}, {"q": [Span("d2", 0, 1)]}, texts=TEXTS)
     with pytest.raises(InputError, match="has no text"):
         span_scores({"q": [Span("d9", 0, 4)]}, {"q": [Span("d2", 0, 1)]}, texts=TEXTS)
@@ -141,7 +141,7 @@ def test_a_span_that_is_none_is_refused(start, end):
 def test_what_has_nothing_relevant_or_nothing_in_common_is_refused():
     with pytest.raises(InputError, match="no query has a relevant span"):
         span_scores({"q": [Span("d", 0, 1)]}, {"q": [Span("d", 1, 1)]})
-    with pytest.raises(MismatchError, match="wanted: 'q1'"):
+    with pytest.raises(MismatchError, match="expected: 'q1'"):
         span_scores({"q": [Span("d", 0, 1)]}, {"q1": [Span("d", 0, 1)]})
     with pytest.raises(UnknownName, match="repeats"):
         span_scores({}, {}, repeats="twice")
@@ -166,8 +166,8 @@ def test_spans_are_read_from_lines(tmp_path):
         ('{"query_id": "q1", "doc_id": "d1", "start": 5, "end": 2}', "from 5 to 2"),
         ('{"query_id": "q1", "doc_id": "d1", "start": 5, "end": NaN}', "line 1"),
         ('{"query_id": "", "doc_id": "d1", "start": 0, "end": 2}', "for an id"),
-        ("[1]", "wanted an object"),
-        ("", "there is no span"),
+        ("[1]", "expected an object"),
+        ("", "there are no spans"),
     ],
     ids=["missing", "backwards", "nan", "no-id", "list", "empty"],
 )

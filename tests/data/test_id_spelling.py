@@ -44,7 +44,7 @@ def test_whatever_ids_are_made_of_a_way_is_found_where_two_meet(ours, theirs):
     [
         (b"%07d", "without leading zeros"),
         (b"%d.0", "without .0 at the end"),
-        (b'"%d"', "without blanks or quotes around them"),
+        (b'"%d"', "without surrounding spaces or quotes"),
     ],
 )
 def test_even_one_id_in_thousands_that_nobody_writes_by_chance_is_found(written, by):

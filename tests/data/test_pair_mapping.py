@@ -128,7 +128,7 @@ def test_repeated_documents_are_kept_until_a_policy_decides() -> None:
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(
         UnknownName,
-        match="ties='heap' is not possible\nfix: choose one of: trec, input, best, worst, mean",
+        match="ties='heap' is not valid\nfix: choose one of: trec, input, best, worst, mean",
     ):
         Policies(ties="heap")  # type: ignore[arg-type]
 
@@ -136,12 +136,12 @@ def test_unknown_policies_are_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"draws": -1}, "draws=-1 is not possible"),
-        ({"draws": 2.5}, "draws=2.5 is not possible"),
-        ({"draws": True}, "draws=True is not possible"),
+        ({"draws": -1}, "draws=-1 is not valid"),
+        ({"draws": 2.5}, "draws=2.5 is not valid"),
+        ({"draws": True}, "draws=True is not valid"),
         ({"ties": "mean", "draws": 1}, "draws=1 gives no standard error"),
         ({"draws": 100}, "draws=100 with ties=trec: orders are drawn for their mean only"),
-        ({"ties": "mean", "draws": 10, "seed": -3}, "seed=-3 is not possible"),
+        ({"ties": "mean", "draws": 10, "seed": -3}, "seed=-3 is not valid"),
         ({"ties": "mean", "seed": 3}, "seed=3 without draws: nothing is drawn"),
     ],
     ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],

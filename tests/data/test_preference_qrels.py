@@ -102,7 +102,7 @@ def test_they_are_immutable_compared_by_content_and_pickled() -> None:
          "duplicate document 'a' for subgroup '1' of group 'g' of query 'q'"),
         ({"q": {"g": {"1": {"a": "good"}}}}, "grade 'good' is text"),
         (Run.of({"q": ["a"]}), "got the run"),
-        (7, "got int, wanted preferences"),
+        (7, "got int, expected preferences"),
     ],
     ids=["conflict", "circle", "zero", "twice", "text", "run", "number"],
 )  # fmt: skip
@@ -116,11 +116,13 @@ def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str) -> Non
 def test_a_file_that_does_not_fit_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "prefs"
     path.write_text("q a 1 d1 1\nq a 1 d2\n", encoding="utf-8")
-    with pytest.raises(InputError, match="prefs, line 2: got 4 fields, wanted 5: query group sub"):
+    with pytest.raises(
+        InputError, match="prefs, line 2: got 4 fields, expected 5: query group sub"
+    ):
         read_preference_qrels(path)
 
 
 @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
 def test_ties_by_grade_are_refused(ties: Any) -> None:
-    with pytest.raises(InputError, match="is not known for measures of preferences"):
+    with pytest.raises(InputError, match="is not available for measures of preferences"):
         evaluate(PreferenceQrels.of(JUDGED), {"q1": ["d1"]}, "prefs_simp", ties=ties)

@@ -21,7 +21,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 
-NUMBERED = "records: without ids, so the queries are numbered from 1"
+NUMBERED = "records: without ids: queries are numbered from 1"
 EXAMPLE = '{"id": "q1", "retrieved": ["d2", "d1"], "relevant": ["d1"]}'
 
 
@@ -206,7 +206,7 @@ def test_the_name_of_the_retriever_is_no_misspelling():
 
 def test_other_keys_are_left_unread_and_named_in_a_note():
     record = {"id": "q", "retrieved": ["d1"], "relevant": ["d1"], "answer": "yes", "latency": 0.2}
-    assert Records.of([record]).notes == ("records: nothing is read from 'answer', 'latency'",)
+    assert Records.of([record]).notes == ("records: unknown fields ignored: 'answer', 'latency'",)
 
 
 # ---------------------------------------------------------------- files
@@ -265,7 +265,7 @@ BAD_FILES = {
     ),
     "a part that is missing": (
         "r.jsonl", json.dumps(LINES[0]) + '\n{"id": "q2", "retrieved": ["d1"]}\n',
-        "r.jsonl, line 2: there is no 'relevant'; its parts are 'id', 'retrieved'",
+        "r.jsonl, line 2: there is no 'relevant'; its fields are 'id', 'retrieved'",
     ),
     "the same query again": (
         "r.jsonl", json.dumps(LINES[0]) + "\n" + json.dumps(LINES[0]),
@@ -279,15 +279,15 @@ BAD_FILES = {
         "r.jsonl", '{"retrieved": ["d1"], "scores": ["high"], "relevant": []}',
         "r.jsonl, line 1: score 'high' is text, not a number",
     ),
-    "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1 where a record was wanted"),
-    "a number": ("r.json", "7", "r.json: got a JSON int, wanted a list of records"),
+    "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1 where a record was"),
+    "a number": ("r.json", "7", "r.json: got a JSON int, expected a list of records"),
     "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: not valid JSON"),
     "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' occurs twice in one object"),
     "an empty JSON": ("r.json", " ", "r.json: the file is empty"),
     "UTF-16": ("r.json", "[\0{\0", "r.json, line 1: not valid JSON"),
     "nested too deeply": ("r.json", "[" * 100_000, "r.json: the JSON is nested too deeply"),
-    "an empty list": ("r.json", "[]", "r.json: there is no record"),
-    "an empty file": ("r.jsonl", "", "r.jsonl: there is no record"),
+    "an empty list": ("r.json", "[]", "r.json: there are no records"),
+    "an empty file": ("r.jsonl", "", "r.jsonl: there are no records"),
 }  # fmt: skip
 
 
@@ -376,7 +376,7 @@ def test_scores_rule_over_the_order_of_the_list_and_a_note_says_so(name):
     told = graded_record(relevant=["c"], **{name: [0.1, 0.2, 0.9]})
     assert evaluate(told, measures="RR").mean() == {"RR": 1.0}
     assert told.notes == (
-        "records: 1 query whose list order and retrieval scores disagree; the scores rule",
+        "records: 1 query whose list order and retrieval scores disagree: the scores are used",
     )
     quiet = graded_record(relevant=["c"], **{name: [0.9, 0.9, -1]})
     assert quiet.notes == ()
@@ -436,15 +436,15 @@ def test_records_give_bit_for_bit_what_judgments_and_a_run_give(data):
 
 GOOD = {"id": "q1", "retrieved": ["d1"], "relevant": ["d1"]}
 BAD = {
-    "nothing": ([], "records: there is no record", f"give at least one: {EXAMPLE}"),
+    "nothing": ([], "records: there are no records", f"give at least one: {EXAMPLE}"),
     "None": (
         None,
-        "records: got NoneType where records were wanted",
+        "records: got NoneType where records were expected",
         f"give a list of records: [{EXAMPLE}, ...]",
     ),
     "judgments alone": (
         {"q1": {"d1": 3}},
-        "records: a mapping without columns 'retrieved' and 'relevant' holds no records",
+        "records: a mapping without columns 'retrieved' and 'relevant' has no records",
         (
             "if these are judgments, give the run as well: evaluate(qrels, run); "
             f"else give a list of records: [{EXAMPLE}, ...]"
@@ -452,48 +452,48 @@ BAD = {
     ),
     "judgments that are read": (
         Qrels.of({"q1": {"d1": 3}}),
-        "got Qrels alone, wanted records or judgments and a run",
+        "got Qrels alone, expected records or judgments and a run",
         "give both: evaluate(qrels, run)",
     ),
     "one record": (
         {"retrieved": ["d1"], "relevant": ["d1"]},
-        "records: this is one record, wanted a list of records or parallel lists",
+        "records: this is one record, expected a list of records or parallel lists",
         "give it as a list of one: [record]",
     ),
-    "text": (["d1"], "record 1: got 'd1' where a record was wanted", f"write {EXAMPLE}"),
+    "text": (["d1"], "record 1: got 'd1' where a record was expected", f"write {EXAMPLE}"),
     "a misspelt key": (
         [GOOD, {**GOOD, "id": "q2", "relevance_score": {"d1": 3}}],
-        "record 2: no part of a record is called 'relevance_score'",
+        "record 2: unknown field of a record: 'relevance_score'",
         "did you mean 'relevance_scores'?",
     ),
     "no ranking": (
         [{"id": "q1", "docs": ["d1"], "relevant": ["d1"]}],
-        "record 1: there is no 'retrieved'; its parts are 'id', 'docs', 'relevant'",
+        "record 1: there is no 'retrieved'; its fields are 'id', 'docs', 'relevant'",
         f"add 'retrieved', as in {EXAMPLE}",
     ),
     "no judgments": (
         [{"retrieved": ["d1"], "relevance": ["d1"]}],
-        "record 1: there is no 'relevant'; its parts are 'retrieved', 'relevance'",
+        "record 1: there is no 'relevant'; its fields are 'retrieved', 'relevance'",
         f"rename 'relevance' to 'relevant', as in {EXAMPLE}",
     ),
     "None for relevant": (
         [{"retrieved": ["d1"], "relevant": None}],
-        "record 1: there is no 'relevant'; its parts are 'retrieved'",
-        f"write 'relevant': [] if there are none (it is None), as in {EXAMPLE}",
+        "record 1: there is no 'relevant'; its fields are 'retrieved'",
+        f"write 'relevant': [] instead of None if there are none, as in {EXAMPLE}",
     ),
     "two names of one thing": (
         [{**GOOD, "relevant_ids": ["d1"]}],
-        "record 1: 'relevant' and 'relevant_ids' are two names of the same thing",
+        "record 1: 'relevant' and 'relevant_ids' are two names for the same field",
         "keep one: 'relevant'",
     ),
     "grades twice": (
         [{"retrieved": ["d1"], "relevant": {"d1": 1}, "relevance_scores": {"d1": 1}}],
-        "record 1: 'relevant' and 'relevance_scores' both hold grades",
+        "record 1: 'relevant' and 'relevance_scores' both have grades",
         "give 'relevant' as a list of document ids",
     ),
     "some ids": (
         [GOOD, {"retrieved": ["d1"], "relevant": ["d1"]}],
-        "record 2: it has no id, as 1 of 2 records; the others have one",
+        "record 2: it has no id, like 1 of 2 records; the others have one",
         "give every record an id, or none",
     ),
     "an id twice": (
@@ -503,12 +503,12 @@ BAD = {
     ),
     "a set": (
         [{"retrieved": {"d1"}, "relevant": ["d1"]}],
-        "record 1: 'retrieved' is a set, which has no order, so it is no ranking",
+        "record 1: 'retrieved' is a set, which has no order, so it is not a ranking",
         "give 'retrieved' as a list, best first",
     ),
     "a document for a list": (
         [GOOD, {"id": "q2", "retrieved": "d1", "relevant": ["d1"]}],
-        "record 2: 'retrieved' is 'd1', wanted a list of document ids",
+        "record 2: 'retrieved' is 'd1', expected a list of document ids",
         "write 'retrieved': [\"d1\", ...]",
     ),
     "too few scores": (
@@ -518,40 +518,37 @@ BAD = {
     ),
     "scores twice": (
         [{"retrieved": {"d1": 1.0}, "scores": [0.5], "relevant": ["d1"]}],
-        "record 1: 'retrieved' has scores already, and there is 'scores'",
+        "record 1: scores are in both 'retrieved' and 'scores'",
         "remove 'scores', or give 'retrieved' as a list of document ids",
     ),
     "scores by document": (
         [{"retrieved": ["d1"], "scores": {"d1": 2}, "relevant": ["d1"]}],
-        "record 1: 'scores' is a mapping: of grades, or of the retriever's scores?",
-        (
-            "call grades 'relevance_scores'; give the retriever's scores as a list, one for "
-            "each of 'retrieved'"
-        ),
+        "record 1: 'scores' is a mapping, of either grades or scores",
+        ("name grades 'relevance_scores'; give scores as a list, one for each of 'retrieved'"),
     ),
     "grades in a list": (
         [{"retrieved": ["d1"], "relevance_scores": [3], "relevant": ["d1"]}],
-        "record 1: 'relevance_scores' is a list of int, wanted a grade by document id",
+        "record 1: 'relevance_scores' is a list of int, expected a grade by document id",
         'write \'relevance_scores\': {"d1": 3, "d2": 1}',
     ),
     "a relevant document twice": (
         [{"retrieved": ["d1"], "relevant": ["d1", "d2", "d1"]}],
-        "record 1: a document occurs twice among the relevant: 'd1'",
-        "give every relevant document once, such as by set(...)",
+        "record 1: a relevant document is listed twice: 'd1'",
+        "list every relevant document once, for example with set(...)",
     ),
     "columns of unequal length": (
         {"retrieved": [["d1"], ["d2"]], "relevant": [["d1"]]},
-        "records: the columns are not of equal length: 'retrieved' has 2, 'relevant' has 1",
+        "records: the columns have different lengths: 'retrieved' has 2, 'relevant' has 1",
         "give every column one entry for each query",
     ),
     "a column of text": (
         {"retrieved": [["d1"]], "relevant": "d1"},
-        "records: column 'relevant' is 'd1', wanted a list with an entry for each query",
+        "records: column 'relevant' is 'd1', expected a list with an entry for each query",
         "write 'relevant': [...]",
     ),
     "a tuple of one": (
         [(["d1"],)],
-        "record 1: got (['d1'],) where a record was wanted",
+        "record 1: got (['d1'],) where a record was expected",
         f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {EXAMPLE}",
     ),
     "an id inside and outside": (
@@ -598,7 +595,7 @@ def test_a_key_is_taken_for_a_misspelling_only_if_it_is_near():
             Records.of([{**GOOD, key: 1}])
     for key in ("retrieved_at", "category", "n", 7):
         assert Records.of([{**GOOD, key: 1}]).notes == (
-            f"records: nothing is read from {str(key)!r}",
+            f"records: unknown fields ignored: {str(key)!r}",
         )
 
 
@@ -614,14 +611,14 @@ def test_a_series_with_documents_as_labels_holds_their_grades_or_scores():
     twice = pd.Series([1, 2], index=["d1", "d1"])
     with pytest.raises(InputError, match="record 1: document 'd1' has two grades"):
         Records.of([{"retrieved": ["d2"], "relevant": twice}])
-    with pytest.raises(InputError, match="'relevant' and 'relevance_scores' both hold grades"):
+    with pytest.raises(InputError, match="'relevant' and 'relevance_scores' both have grades"):
         Records.of([{"retrieved": ["d2"], "relevant": grades, "relevance_scores": grades}])
 
 
 @pytest.mark.parametrize("part", ["retrieved", "relevant", "relevance_scores"])
 def test_a_data_frame_is_no_part_of_a_record(part):
     record = {"retrieved": ["d1"], "relevant": ["d1"], part: pd.DataFrame({"d1": [1]})}
-    with pytest.raises(InputError, match=f"record 1: '{part}' is DataFrame, wanted a list"):
+    with pytest.raises(InputError, match=f"record 1: '{part}' is DataFrame, expected a list"):
         Records.of([record])
 
 
@@ -648,5 +645,5 @@ def test_broken_gzip_data_is_reported_wherever_it_breaks(tmp_path, monkeypatch, 
         "two bytes": packed[:2],
     }[damage]
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(InputError, match=f"^{name}.*: the gzip data is broken or cut off"):
+    with pytest.raises(InputError, match=f"^{name}.*: the gzip data is corrupt or truncated"):
         Records.of(name)

@@ -57,5 +57,5 @@ def test_what_a_format_cannot_hold_is_refused_and_nothing_is_written(name, tmp_p
     with pytest.raises(InputError, match="cannot be written"):
         held.write(tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UnknownName, match="no format 'parquet'"):
+    with pytest.raises(UnknownName, match="cannot be written in the format 'parquet'"):
         held.write(tmp_path / "a", "parquet")

@@ -48,7 +48,7 @@ def test_cutting_twice_is_cutting_once():
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "x", None, True])
 def test_k_is_a_whole_number_from_1(k):
-    with pytest.raises(UnknownName, match=r"cut: k=.* is not possible"):
+    with pytest.raises(UnknownName, match=r"cut: k=.* is not valid"):
         cut(RUN, k)
 
 
@@ -109,10 +109,10 @@ def test_queries_that_only_some_have_are_drawn_on_request():
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        ({"n": 21}, InputError, "21 queries were asked for, there are 20"),
-        ({"n": 0}, InputError, "n=0 is not possible"),
-        ({"n": 1.0}, InputError, "n=1.0 is not possible"),
-        ({"n": 1, "seed": "a"}, InputError, "seed='a' is not possible"),
+        ({"n": 21}, InputError, "21 queries were requested, but there are only 20"),
+        ({"n": 0}, InputError, "n=0 is not valid"),
+        ({"n": 1.0}, InputError, "n=1.0 is not valid"),
+        ({"n": 1, "seed": "a"}, InputError, "seed='a' is not valid"),
         ({"n": 1, "among": "all"}, UnknownName, "among='all'"),
     ],
 )
@@ -122,7 +122,7 @@ def test_an_impossible_sample_is_refused(words, error, said):
 
 
 def test_files_without_a_common_query_have_no_sample():
-    with pytest.raises(InputError, match="there are 0 that all 2 have"):
+    with pytest.raises(InputError, match="there are only 0 that all 2 have"):
         sample_queries([RUN, Run.of({"x": ["d"]})], 1)
     for nothing in ([], ["a.run"]):
         with pytest.raises(InputError, match="drawn from judgments and runs"):
@@ -151,9 +151,9 @@ def test_kept_rows_are_unchanged(made, data):
 
 
 def test_no_query_at_all_is_an_error():
-    with pytest.raises(MismatchError, match=r"asked for: 'x'"):
+    with pytest.raises(MismatchError, match=r"requested: 'x'"):
         keep_queries(RUN, ["x"])
-    with pytest.raises(MismatchError, match="asked for: none"):
+    with pytest.raises(MismatchError, match="requested: none"):
         keep_queries(RUN, [])
     for wrong in ("q1", 7):
         with pytest.raises(InputError, match="for the queries"):

@@ -89,16 +89,16 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
     [
         ({"q": {"d": 1}}, "got 1 for subtopics", '"subtopic": grade'),
         ({"q": ["d"]}, "for documents", '"subtopic": grade'),
-        ([("q", "d", 1)], "wanted query, subtopic, document, grade", "give rows"),
+        ([("q", "d", 1)], "expected query, subtopic, document, grade", "give rows"),
         ([("q", "s", "d", "x")], "grade 'x' is text, not a number", "as a number"),
-        ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "leave out"),
+        ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "remove"),
         ([("q", "s", "d", 1), ("q", "s", "d", 0)], "duplicate document 'd'", "keep one"),
-        ([("q", "0", "d", 1)], "these judgments have no subtopics: each is of '0'", "q1 2 d1 1"),
+        ([("q", "0", "d", 1)], "these judgments have no subtopics: all are of '0'", "q1 2 d1 1"),
         ({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, "for documents", "write"),
-        (7, "got int, wanted judgments by subtopic", "give a mapping"),
+        (7, "got int, expected judgments by subtopic", "give a mapping"),
         ([], "there is no row to read", "give rows of query_id, subtopic_id"),
         (Qrels.of({"q": {"d"}}), "these judgments have no subtopics", "give judgments by subtopic"),
-        (Run.of({"q": ["d"]}), "got the run 'run' where judgments were wanted", "by subtopic"),
+        (Run.of({"q": ["d"]}), "got the run 'run' where judgments were expected", "by subtopic"),
     ],
     ids=["grade", "list", "pairs", "text", "nan", "twice", "ordinary", "columns", "number", "none",
          "qrels", "run"],
@@ -113,13 +113,13 @@ def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str, fix: s
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a", "q1 a d1 1\nq1 a d1\n", "a, line 2: got 3 fields, wanted 4"),
+        ("a", "q1 a d1 1\nq1 a d1\n", "a, line 2: got 3 fields, expected 4"),
         ("a", "q1 a d1 one\n", "a, line 1: grade 'one' is text"),
         ("a", LINES + "\nq1 b d2 1\n", "a, lines 3 and 6: duplicate document 'd2' for subtopic"),
         ("a", "\n", "there is no line to read"),
         ("a.csv", "query,subtopic,doc\n", "the columns are 'query', 'subtopic', 'doc'"),
-        ("a.csv", "query,subtopic,doc,grade\nq,s,d\n", "a.csv, line 2: got 3 columns, wanted 4"),
-        ("a.jsonl", '{"query": 1}\n', "wanted query, subtopic, document, grade"),
+        ("a.csv", "query,subtopic,doc,grade\nq,s,d\n", "a.csv, line 2: got 3 columns, expected 4"),
+        ("a.jsonl", '{"query": 1}\n', "expected query, subtopic, document, grade"),
     ],
 )
 def test_a_file_that_does_not_fit_names_the_line(
@@ -235,7 +235,7 @@ def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
     with pytest.raises(InputError) as error:
         evaluate(JUDGED, RUN, ["alpha_nDCG@5", "AP", "NRBP"], ties=ties)
     assert f"ties={ties}: alpha_nDCG@5, NRBP" in str(error.value)
-    assert "is not known for measures of subtopics" in error.value.what
+    assert "is not available for measures of subtopics" in error.value.what
     assert "ties='trec'" in error.value.fix
     assert evaluate(SubtopicQrels.of(JUDGED), RUN, "AP", ties=ties).mean()
 
@@ -285,7 +285,7 @@ def test_a_file_is_read_as_the_measures_need_it(tmp_path: Path) -> None:
     assert isinstance(read_judgments(path, "AP"), Qrels)
     assert isinstance(read_judgments(path), Qrels)
     assert isinstance(read_judgments(path, "StRecall@5", format="trec"), SubtopicQrels)
-    with pytest.raises(rankgauge.UnknownName, match="in no format 'smart'"):
+    with pytest.raises(rankgauge.UnknownName, match="cannot be read from the format 'smart'"):
         read_judgments(path, "StRecall@5", format="smart")
 
 

@@ -64,8 +64,8 @@ def test_the_sample_has_the_gaps_of_its_description():
 @pytest.mark.parametrize(
     ("run", "kind", "said"),
     [
-        ({"q": ["a", "x", "y", "z", "w"]}, "noisy context", "P@5 cannot pass 0.20"),
-        ({"r": ["a", "b", "c", "d", "e"]}, "missing information", "R@5 cannot pass 0.50"),
+        ({"q": ["a", "x", "y", "z", "w"]}, "noisy context", "P@5 cannot exceed 0.20"),
+        ({"r": ["a", "b", "c", "d", "e"]}, "missing information", "R@5 cannot exceed 0.50"),
         ({"r": ["x", "y", "z", "w", "v", "a"]}, "both are low", "a perfect reranker"),
         ({"s": ["a", "b", "c", "d", "e"]}, "both are high", "both are high"),
     ],
@@ -82,12 +82,12 @@ def test_precision_and_recall_are_read_together(run, kind, said):
 def test_another_cut_off_is_offered_with_its_effect():
     found = diagnose({"q": {"a": 1}}, {"q": ["a", "x", "y", "z", "w"]})
     assert found.precision_recall.sentences[-1] == (
-        "k = 3 instead of 5 would lift precision from 0.20 to 0.33, and recall would stay at 1.00"
+        "k = 3 instead of 5 would raise precision from 0.20 to 0.33, and leave recall at 1.00"
     )
     ten = dict.fromkeys("abcdefghij", 1)
     found = diagnose({"q": ten}, {"q": [*"abcde", "x", "f", *"ywvu"]})
     assert found.precision_recall.sentences[-1] == (
-        "k = 10 instead of 5 would lift recall from 0.50 to 0.60, and precision would fall from "
+        "k = 10 instead of 5 would raise recall from 0.50 to 0.60, and precision would fall from "
         "1.00 to 0.60"
     )
 
@@ -244,16 +244,16 @@ Q, R = {"q": {"d": 1}}, {"q": ["x", "d"]}
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        ({"k": 0}, InputError, "k=0 is not possible"),
-        ({"k": 2.5}, InputError, "k=2.5 is not possible"),
-        ({"k": True}, InputError, "k=True is not possible"),
+        ({"k": 0}, InputError, "k=0 is not valid"),
+        ({"k": 2.5}, InputError, "k=2.5 is not valid"),
+        ({"k": True}, InputError, "k=True is not valid"),
         ({"worst": -1}, InputError, "worst=-1"),
         ({"depth": 0}, InputError, "depth=0"),
         ({"rel": 0}, InputError, "rel=0"),
         ({"rel": math.nan}, InputError, "rel=nan"),
         ({"rel": 4}, InputError, "no document has grade 4 or more"),
         ({"measure": "nDGC@10"}, UnknownName, "did you mean"),
-        ({"measure": "FirstRel"}, UnknownName, "not better the higher"),
+        ({"measure": "FirstRel"}, UnknownName, "not better when higher"),
         ({"group_by": "type"}, UnknownName, "no query has a field 'type'"),
         ({"also": {"other": ["d"]}}, MismatchError, "no query of 'run' is judged"),
         ({"collection": {"d": "text"}}, InputError, "got dict for the collection"),
@@ -327,11 +327,11 @@ def test_means_now_are_those_of_trec_eval(data_folder, run):
 def test_a_smaller_k_is_suggested_only_if_it_raises_precision():
     late = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["x", "y", "z", "d", "e"]})
     assert not any(
-        "instead of 5 would lift precision" in text for text in late.precision_recall.sentences
+        "instead of 5 would raise precision" in text for text in late.precision_recall.sentences
     )
     early = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d", "x", "e", "y", "z"]})
     assert (
-        "k = 3 instead of 5 would lift precision from 0.40 to 0.67, and recall would stay at 1.00"
+        "k = 3 instead of 5 would raise precision from 0.40 to 0.67, and leave recall at 1.00"
     ) in early.precision_recall.sentences
 
 
@@ -349,7 +349,7 @@ def test_a_threshold_is_suggested_only_if_it_raises_precision():
 
 def test_recall_is_reported_at_four_times_k():
     assert (
-        "k = 20 instead of 5 would lift recall from 0.57 to 0.71, and precision would fall from "
+        "k = 20 instead of 5 would raise recall from 0.57 to 0.71, and precision would fall from "
         "0.28 to 0.09"
     ) in SAMPLE.precision_recall.sentences
 
@@ -397,10 +397,10 @@ def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
     plain, found = (rankgauge.diagnose(qrels, run, k=1, drift=each) for each in (None, drifted))
     assert found.drift == drifted
     assert found.precision_recall.sentences[:-1] == plain.precision_recall.sentences
-    assert "evaluation set not what users ask" in found.precision_recall.sentences[-1]
+    assert "the evaluation set differs" in found.precision_recall.sentences[-1]
     assert "refresh the evaluation set" in found.precision_recall.sentences[-1]
     assert found.summary() == f"{plain.summary()}; drift: missing; add questions"
-    assert "evaluation set not what users ask" in str(found)
+    assert "the evaluation set differs from users' questions" in str(found)
     unknown = rankgauge.Finding("", "info", "drift: cannot tell")
     told = rankgauge.diagnose(qrels, run, k=1, drift=unknown)
     assert told.summary() == plain.summary()

@@ -178,7 +178,7 @@ def test_documents_never_retrieved_take_the_places_of_worse_ones():
 
 def test_unjudged_documents_are_taken_out():
     judged = {q: [d for d in docs if d in QRELS[q]] for q, docs in RANKING.items()}
-    one = potential("taken out")
+    one = potential("removed")
     close(one.means, oracle(judged))
     assert one.kind == "judged only"
 

@@ -74,7 +74,7 @@ def test_bounds_that_do_not_rise_are_refused_with_the_place(values):
 def test_measures_without_bands_are_refused():
     with pytest.raises(UnknownName, match="did you mean"):
         Bands.of({"nDGC@5": [0.1, 0.2, 0.3]})
-    with pytest.raises(UnknownName, match="not better the higher"):
+    with pytest.raises(UnknownName, match="not better when higher"):
         Bands.of({"FirstRel": [0.1, 0.2, 0.3]})
 
 

@@ -141,13 +141,13 @@ def test_impossible_comparisons_are_refused(session):
     values = session.createDataFrame(rows, "run string, query_id string, RR double")
     with pytest.raises(Exception, match="run 'b' has no value for query 'q2'"):
         spark.compare(values)
-    with pytest.raises(InputError, match="got 1 run, wanted two or more"):
+    with pytest.raises(InputError, match="got 1 run, expected two or more"):
         spark.compare(values.where("run = 'a'"))
     with pytest.raises(InputError, match="a row has no run name"):
         spark.compare(values.withColumn("run", pyspark.sql.functions.lit(None).cast("string")))
     for words, message in (
-        ({"baseline": "c"}, "no run is called 'c'"),
-        ({"tested": "AP"}, "no measure is called 'AP'"),
+        ({"baseline": "c"}, "unknown run 'c'"),
+        ({"tested": "AP"}, "unknown measure 'AP'"),
         ({"interval": "bca"}, "interval"),
         ({"draws": 0}, "draws=0"),
         ({"correction": "max-t"}, "max-t corrects the randomization test"),
@@ -322,7 +322,7 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
     ):
         with pytest.raises(UnknownName, match=message):
             spark.evaluate(run, qrels, **arguments)
-    with pytest.raises(InputError, match="wanted are run, query_id and measures"):
+    with pytest.raises(InputError, match="expected run, query_id and measures"):
         spark.summarize(run)
 
 

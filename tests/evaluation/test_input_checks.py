@@ -159,8 +159,8 @@ def test_ids_that_differ_in_case_alone_are_refused_with_the_command_that_fixes_t
 @pytest.mark.parametrize(
     ("write", "said"),
     [
-        (lambda q, d: (q, d.upper()), "differ only in leading zeros, blanks or case"),
-        (lambda q, d: (q, f"0{d}"), "differ only in leading zeros, blanks or case"),
+        (lambda q, d: (q, d.upper()), "differ only in leading zeros, spaces or case"),
+        (lambda q, d: (q, f"0{d}"), "differ only in leading zeros, spaces or case"),
         (lambda q, d: (f"q_{q}", d), "no query of the run is judged"),
     ],
     ids=["case", "leading zeros", "query prefix"],
@@ -291,7 +291,7 @@ def test_the_ids_of_chunks_are_recognized_by_their_documents(good, name):
     ).groups()
     assert ours.startswith(theirs)
     assert f"without the chunk number, such as '{ours.removeprefix(theirs)}'" in found.message
-    assert "of documents, not of chunks" in found.fix
+    assert "of documents instead of chunks" in found.fix
 
 
 def test_a_few_documents_in_common_by_chance_give_no_finding():
@@ -395,7 +395,7 @@ def test_lists_in_ascending_order_are_named_even_for_few_queries():
     run = {"q1": UP, "q2": UP, "q3": [("d1", 0.5)], "q4": []}
     (found,) = order_found(run)
     assert found.severity == "warning"
-    assert "they ascend in the order given in 2 of 2 rankings" in found.message
+    assert "they increase in the given order in 2 of 2 rankings" in found.message
     assert order_found(Run.of(run)) == [found]
     assert order_found(iter([Run.of({"q1": UP}), Run.of({"q2": UP})])) == [found]
     assert Run.of(run).table.rising() == (2, 2)

@@ -74,14 +74,14 @@ def test_undefined_values_have_a_code_where_nothing_is_relevant():
 def test_undefined_values_have_none_where_something_was_not_found():
     qrels, run = {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     notes = evaluate(qrels, run, ["FirstRel", "AP"]).notes
-    assert "FirstRel: undefined for 1 query, left out of the mean" in notes
+    assert "FirstRel: undefined for 1 query, excluded from the mean" in notes
     assert not noted("J103", qrels, run, ["FirstRel", "AP"])
 
 
 def test_one_query_that_was_not_found_among_those_without_takes_the_code_away():
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 0}}
     notes = evaluate(qrels, {"q1": {"a": 1.0}}, ["FirstRel", "AP"]).notes
-    assert "FirstRel: undefined for 2 queries, left out of the mean" in notes
+    assert "FirstRel: undefined for 2 queries, excluded from the mean" in notes
     assert "AP: undefined for 1 query, counted 0 in the mean (J103)" in notes
 
 
@@ -91,7 +91,7 @@ def test_one_query_that_was_not_found_among_those_without_takes_the_code_away():
 def test_a_run_that_ends_above_the_deepest_cut_off_is_named():
     qrels, run = {"q1": {"a"}, "q2": {"a"}}, {"q1": {"a": 3.0, "b": 2.0}, "q2": {"a": 1.0}}
     assert noted("R105", qrels, run, ["P@1", "R@3"]) == [
-        "no ranking is longer than 2, cut-offs go to 3 (R105)"
+        "rankings have at most 2 documents, cut-offs go to 3 (R105)"
     ]
     assert not noted("R105", qrels, run, ["P@1", "R@2"])
     assert not noted("R105", qrels, run, ["AP", "RR"])
@@ -174,7 +174,7 @@ def test_all_judged_at_k_needs_no_code():
 )
 def test_a_single_measure_gets_a_suggestion_for_a_second(measure, other):
     (said,) = noted("M101", *perfect(3), measure)
-    assert said == f"{measure} is the only measure: {other} would show what it hides (M101)"
+    assert said == f"{measure} is the only measure: {other} would show other aspects (M101)"
     assert not noted("M101", *perfect(3), [measure, other])
 
 

@@ -186,7 +186,7 @@ def test_records_are_measured_as_other_tools_do_it():
 
 
 def test_blocks_of_a_run_are_refused():
-    with pytest.raises(InputError, match="one piece"):
+    with pytest.raises(InputError, match="whole run"):
         evaluate(QRELS, iter([RUN]), "RR", profile="ranx")
 
 

@@ -106,7 +106,7 @@ def test_means_over_orders_without_an_equivalent_ranking_are_noted():
     run = {"q": {f"d{n}": 1.0 for n in range(20)}}
     found = explain({"q": {"d1": 1, "d2": 1}}, run, "AP", "q", ties="mean")
     assert not found.by_hand
-    assert "the mean over all about 10^18 orders of tied documents, no one" in found.notes[0]
+    assert "the mean over all about 10^18 orders of tied documents, not of one" in found.notes[0]
     same = explain({"q": {"d1": 1, "d2": 1}}, run, "SetP", "q", ties="mean")
     assert (same.by_hand, same.notes) == (True, ())
 
@@ -201,7 +201,7 @@ def test_the_best_grade_is_that_of_the_query_and_of_none_above_0_none():
 def test_ranks_below_the_ranking_have_no_gain():
     found = explain({"q": {"a": 1}}, {"q": ["u", "a"]}, "SDCG@3", "q")
     assert found.steps[3:] == (
-        "below the ranking: rank 3 holds nothing, and gets 0.2346 of it",
+        "below the ranking: rank 3 is empty and has weight 0.2346 of it",
         "SDCG@3 = 0.2961·1 = 0.2961",
     )
 

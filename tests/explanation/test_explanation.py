@@ -53,7 +53,7 @@ def test_a_query_that_the_run_lacks_has_an_empty_ranking():
     assert found.rows == ()
     assert found.value == 0
     text = render(found)
-    assert "the run does not have this query: an empty ranking" in text
+    assert "this query is not in the run: an empty ranking" in text
     assert text.startswith("AP = 0 of query q")
 
 
@@ -121,12 +121,12 @@ def test_policies_are_those_of_evaluate():
 
 
 def test_a_query_that_is_left_out_is_refused():
-    with pytest.raises(InputError, match="left out"):
+    with pytest.raises(InputError, match="is excluded"):
         explain({"q": {"a"}, "p": {"a"}}, {"p": ["a"]}, "AP", "q", queries="intersection")
 
 
 def test_an_unjudged_query_is_refused_with_judged_ones_listed():
-    with pytest.raises(InputError, match="judged are, among others: 'q01'"):
+    with pytest.raises(InputError, match="judged queries include: 'q01'"):
         explain(QRELS, BM25, "AP", "q99")
 
 

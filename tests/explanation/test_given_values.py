@@ -83,7 +83,7 @@ def test_the_only_measure_is_chosen_with_a_note(tmp_path):
     path = tmp_path / "theirs.tsv"
     path.write_text("q1\tnDCG@10\t0.5\n", encoding="utf-8")
     given = GivenValues.of(path, "nDCG(gain=exp)@10")
-    assert given.notes == ("theirs.tsv says nDCG@10; it is taken for nDCG(gain=exp)@10",)
+    assert given.notes == ("theirs.tsv has values of nDCG@10, read as nDCG(gain=exp)@10",)
 
 
 def test_undefined_values_are_skipped_with_a_note(tmp_path):
@@ -91,19 +91,19 @@ def test_undefined_values_are_skipped_with_a_note(tmp_path):
     path.write_text("query_id,AP\nq1,0.5\nq2,nan\n", encoding="utf-8")
     given = GivenValues.of(path, "AP")
     assert given.values == {"q1": 0.5}
-    assert "passed over" in given.notes[0]
+    assert "skipped" in given.notes[0]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no value to read"),
-        ("q1 0.5\nq2 x\n", "values.txt, line 2: 'x' is no value"),
+        ("", "there are no values"),
+        ("q1 0.5\nq2 x\n", "values.txt, line 2: 'x' is not a value"),
         ("q1 a b c\n", "values.txt, line 1: got 4 fields"),
         ("q1 0.5\nq1 0.6\n", "query 'q1' occurs twice"),
         ("q1 nDCG@5 0.5\nq1 AP 0.1\n", "it has: nDCG@5, AP"),
         ('{"q1": 0.5\n{"q2"\n', "line 1: not valid JSON"),
-        ("query_id,AP\nq1,nan\n", "no number among the values"),
+        ("query_id,AP\nq1,nan\n", "there are no numbers"),
     ],
     ids=["empty", "word", "fields", "twice", "another", "json", "nothing"],
 )
@@ -117,7 +117,7 @@ def test_unreadable_values_are_reported_with_their_position(text, said, tmp_path
 def test_binary_files_and_other_objects_are_refused(tmp_path):
     path = tmp_path / "values.txt"
     path.write_bytes(b"q1 0.5\nq\xff 1\n")
-    with pytest.raises(FormatError, match="no UTF-8"):
+    with pytest.raises(FormatError, match="not UTF-8"):
         GivenValues.of(path, "AP")
     with pytest.raises(InputError, match="got set"):
         GivenValues.of({1}, "AP")

@@ -52,12 +52,12 @@ def binary(case):
 DEVIATIONS = (
     policy("ties as given", ties="input"),
     policy("only queries of the run", queries="intersection"),
-    policy("undefined left out", undefined="skip"),
+    policy("undefined excluded", undefined="skip"),
     measure("ideal retrieved", ideal="retrieved"),
     measure("gain exp", gain="exp"),
     measure("cut-off off by one", k=4),
     scores("rounded", np.rint),
-    scores("upside down", np.negative),
+    scores("reversed", np.negative),
     Deviation("binary grades", "binary grades.", "judgments", binary),
 )
 
@@ -133,14 +133,14 @@ def test_the_query_that_changed_most_is_shown_on_both_sides():
     assert (ours.value, theirs.value) == (found.moved[0].ours, found.moved[0].theirs)
     assert "largest changes: q2" in render(found)
     text = render(found, "table", Options(full=True))
-    assert "the same ranking; the ideal rankings part at place 1" in text
+    assert "the same ranking; the ideal rankings differ from rank 1" in text
     assert "here nDCG@3, there nDCG(ideal=retrieved)@3" in " ".join(text.split())
 
 
 def test_the_first_different_rank_is_reported_with_its_ties():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[0]), query="q1")
     text = render(found, "table", Options(full=True))
-    assert "they part at rank 1: another document is there (a tie here)" in text
+    assert "the rankings differ from rank 1: another document (a tie here)" in text
     lines = [line for line in text.splitlines() if line.endswith("<")]
     assert len(lines) == 2
 
@@ -148,7 +148,7 @@ def test_the_first_different_rank_is_reported_with_its_ties():
 @pytest.mark.parametrize(
     ("deviations", "said"),
     [
-        ((measure("level", rel=2),), "in what it is worth"),
+        ((measure("level", rel=2),), "contributions differ"),
         ((Deviation("binary grades", "", "judgments", binary),), "grade 2 here, 1 there"),
     ],
     ids=["level", "grades"],
@@ -173,7 +173,7 @@ def test_printed_changes_add_up_as_printed():
 def test_without_deviations_nothing_differs():
     found = reconcile(QRELS, RUN, "AP", profile())
     assert (found.difference, found.moved, found.sides) == (0.0, (), None)
-    assert "none of them has another value there" in render(found)
+    assert "all have the same value there" in render(found)
 
 
 def test_json_is_by_the_published_schema():
@@ -194,7 +194,7 @@ def test_every_form_has_the_same_content(form):
 def test_an_unknown_profile_or_form_is_refused():
     with pytest.raises(UnknownName, match="pytrec_eval"):
         reconcile(QRELS, RUN, "AP", "pytrek_eval")
-    with pytest.raises(UnknownName, match="no format is called 'text'"):
+    with pytest.raises(UnknownName, match="unknown format 'text'"):
         render(reconcile(QRELS, Run.of(RUN), "AP", profile()), "text")
 
 
@@ -205,7 +205,7 @@ def test_caveats_of_a_tool_are_reported_and_its_rounding_is_a_step():
     assert found.left_over() == "rounding"
     text = render(found)
     assert "\nrounding " in text
-    assert "of beir one must beware: MRR and Accuracy are computed after evaluate()" in text
+    assert "caution with beir: MRR and Accuracy are computed after evaluate()" in text
     unrounded = reconcile(qrels, {"q1": ["x", "y", "a"]}, "RR@10", "mteb")
     assert unrounded.theirs == unrounded.ours == 1 / 3
     assert not any("rounds means" in note for note in unrounded.notes)

@@ -29,7 +29,7 @@ def values(evaluation, digits=None):
 @pytest.mark.parametrize(
     ("asked", "made", "ties", "found"),
     [
-        ("nDCG@10", "nDCG(ideal=retrieved)@10", "trec", "ideal of what was retrieved"),
+        ("nDCG@10", "nDCG(ideal=retrieved)@10", "trec", "ideal of retrieved documents"),
         ("nDCG@10", "nDCG(ideal=topk)@10", "trec", "ideal of the first k"),
         ("nDCG@10", "nDCG(gain=exp)@10", "trec", "gain 2^grade - 1"),
         ("nDCG(gain=exp)@10", "nDCG@10", "trec", "gain = grade"),
@@ -37,7 +37,7 @@ def values(evaluation, digits=None):
         ("nDCG@10", "nDCG(judged_only=true)@10", "trec", "judged documents only"),
         ("nDCG@10", "nDCG@10", "input", "ties as given"),
         ("nDCG@10", "nDCG(ideal=retrieved)@10", "input",
-         "ties as given + ideal of what was retrieved"),
+         "ties as given + ideal of retrieved documents"),
         ("AP@10", "AP(norm='min(k,R)')@10", "trec", "divided by min(k, R)"),
         ("AP@10", "AP(norm=retrieved)@10", "trec", "divided by those found"),
         ("P@5", "P(rel=2)@5", "trec", "relevant from grade 2"),
@@ -111,7 +111,7 @@ def test_which_queries_were_averaged_is_found():
 def test_equal_numbers_say_that_there_is_nothing_to_explain(data):
     found = reproduce(*data, "nDCG@10", values(evaluate(*data, "nDCG@10"), 4))
     assert found.best.ours
-    assert found.best.name == "as rankgauge has it"
+    assert found.best.name == "as in rankgauge"
     assert found.reconciliation.contributions == ()
     assert found.reconciliation.left_over() == "rounding"
 
@@ -128,8 +128,8 @@ def test_a_rival_that_reproduces_everything_too_makes_it_undecided_and_is_named(
     qrels, run = {"q1": {"a": 2, "b": 3, "c": 1}}, {"q1": ["a"]}
     found = reproduce(qrels, run, "nDCG@10", {"q1": 0.4})
     assert (found.best.ours, found.sure) == (True, "undecided")
-    assert "but so they are by 'no discount at rank 2'" in found.why
-    assert "no query tells them apart to 1 digit" in found.why
+    assert "but also by 'no discount at rank 2'" in found.why
+    assert "no query distinguishes them to 1 digit" in found.why
 
 
 def test_of_two_equal_explanations_neither_is_certain():
@@ -137,7 +137,7 @@ def test_of_two_equal_explanations_neither_is_certain():
     run = {"q1": ["a", "b", "x"], "q2": ["a"]}
     found = reproduce(qrels, run, "nDCG@3", {"q1": 1.0, "q2": 1.0})
     assert found.sure == "likely"
-    assert "1 query tells this way from the next best" in found.why
+    assert "1 query distinguishes this way from the next best" in found.why
 
 
 def test_an_unstable_sort_is_distinguished_from_impossible_tie_orders(data):
@@ -152,7 +152,7 @@ def test_an_unstable_sort_is_distinguished_from_impossible_tie_orders(data):
     given[first] = 0.987654321
     found = reproduce(qrels, run, "nDCG@10", given)
     assert (found.best.ours, found.best.missed, found.tied) == (True, 6, 5)
-    assert "5 of the 6 values that are missed lie within" in " ".join(render(found).split())
+    assert "5 of the 6 values that are missed are within" in " ".join(render(found).split())
 
 
 def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
@@ -162,14 +162,14 @@ def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
     assert found.reconciliation.contributions == ()
     assert found.reconciliation.rest == pytest.approx(found.reconciliation.difference)
     text = render(found)
-    assert "left over" in text
+    assert "unexplained" in text
     assert "found:" not in text.replace("not found:", "")
 
 
 def test_a_mean_alone_finds_a_unique_explanation_with_its_chance(data):
     there = evaluate(*data, "nDCG(ideal=retrieved)@10").mean()["nDCG(ideal=retrieved)@10"]
     found = reproduce(*data, "nDCG@10", f"{there:.8f}")
-    assert (found.best.name, found.sure) == ("ideal of what was retrieved", "sure")
+    assert (found.best.name, found.sure) == ("ideal of retrieved documents", "sure")
     vague = reproduce(*data, "nDCG@10", f"{there:.1f}")
     assert vague.sure == "undecided"
     assert "give the values of each query" in vague.why
@@ -198,7 +198,7 @@ def test_values_of_half_of_the_queries_are_compared_with_these_queries(data):
 @pytest.mark.parametrize("given", ["1.7", {"q1": 0.5, "q2": 61.2}], ids=["mean", "values"])
 def test_impossible_values_of_the_measure_are_reported(given, data):
     found = reproduce(*data, "nDCG@10", given)
-    assert "beyond what nDCG@10 can be (0 to 1)" in found.given.notes[0]
+    assert "outside the range of nDCG@10 (0 to 1)" in found.given.notes[0]
     assert found.sure == "not found"
 
 

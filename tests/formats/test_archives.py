@@ -108,7 +108,7 @@ def test_judgments_are_those_of_the_split(place: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no judgments of a split 'x'") as caught:
         read_qrels(path, split="x")
     assert "dev, test, train" in caught.value.fix
-    with pytest.raises(InputError, match=r"folder|holds judgments, and no run"):
+    with pytest.raises(InputError, match=r"folder|has judgments but no run"):
         read_run(path)
 
 
@@ -127,14 +127,14 @@ def test_the_folder_of_judgments_itself_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "qrels" / "test.tsv").write_text(JUDGED)
     assert read_qrels(tmp_path / "qrels") == read_qrels(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="there are no judgments in it"):
+    with pytest.raises(InputError, match="this folder has no judgments"):
         read_qrels(tmp_path / "empty")
 
 
 def test_a_split_of_one_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text(JUDGED)
-    with pytest.raises(InputError, match="split='dev', and this is one file"):
+    with pytest.raises(InputError, match="split='dev', but this is a single file"):
         read_qrels(path, split="dev")
 
 
@@ -227,7 +227,7 @@ def test_other_malformed_archives_are_refused_with_a_message(tmp_path: Path) -> 
             archive.writestr("a.run", RUN + RUN)
     np.savez(tmp_path / "a.npz", a=np.arange(3), b=np.arange(3))
     for path, said in (
-        (zipped(tmp_path / "outer.zip", {"inner.zip": inner}), "an archive in the archive"),
+        (zipped(tmp_path / "outer.zip", {"inner.zip": inner}), "an archive within an archive"),
         (lzma, "packed by method 14"),
         (tmp_path / "twice.zip", "2 files of this name"),
         (zipped(tmp_path / "none.zip", {}), "no file in this archive"),
@@ -268,9 +268,9 @@ def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path: Path) -> N
         ("a.tar", "tar archive", "tar -xf FILE"),
         ("a.tgz", "tar archive", "tar -xf FILE"),
         ("a.pkl", "a pickle, which can run any code", "load it yourself"),
-        ("a.npy", "an array of NumPy", "from_columns"),
-        ("a.db", "a database of SQLite", "CSV or Parquet"),
-        ("a.duckdb", "a database of DuckDB", "CSV or Parquet"),
+        ("a.npy", "a NumPy array", "from_columns"),
+        ("a.db", "an SQLite database", "CSV or Parquet"),
+        ("a.duckdb", "a DuckDB database", "CSV or Parquet"),
         ("a.h5", "a file of HDF5", "CSV or Parquet"),
     ):
         for read in (read_run, read_qrels, read_ids):

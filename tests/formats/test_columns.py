@@ -87,7 +87,7 @@ def test_the_first_of_two_column_names_is_used_with_a_note(
     path.write_text(f"{header}\n{','.join(cells.get(name, '7') for name in names)}\n")
     qrels = read_qrels(path)
     assert qrels == Qrels.of({"q1": {"d1": 2}})
-    assert qrels.table.notes[-1] == f"{path}: not read, though it could be meant, too: {beside}"
+    assert qrels.table.notes[-1] == f"{path}: also possible, but not read: {beside}"
 
 
 def test_a_run_reads_the_score_and_judgments_the_relevance_of_one_file(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_names_that_are_one_but_for_case_and_dashes_are_an_error(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"{header}\n1,1,1,1\n")
-    with pytest.raises(InputError, match="have the same name but for case"):
+    with pytest.raises(InputError, match="have the same name except for case"):
         read_qrels(path)
 
 

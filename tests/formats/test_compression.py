@@ -143,7 +143,7 @@ def test_a_broken_file_is_reported_with_the_last_good_line(name: str, tmp_path: 
     with opened(path) as stream, pytest.raises(FormatError) as caught:
         seen.extend(numbered_lines(stream, "a"))
     assert caught.value.line == len(seen)
-    assert f"{name} data is broken or cut off" in str(caught.value)
+    assert f"{name} data is corrupt or truncated" in str(caught.value)
     assert f"({PACKING[name].program} -t FILE checks it)" in str(caught.value)
     with opened(path) as stream:
         text = rest_of_stream(stream, b"")

@@ -39,18 +39,18 @@ def test_rows_are_those_that_were_written(rows: list[list[str]], by: str) -> Non
     ("name", "text", "line", "message", "fix"),
     [
         ("a.csv", "qid,query\n1,fees, fines and loans\n", 2, "got 3 columns", "in quotes"),
-        ("a.csv", "qid,query\n1,fees\n2\n", 3, "got 1 columns, wanted 2", "as many cells"),
+        ("a.csv", "qid,query\n1,fees\n2\n", 3, "got 1 columns, expected 2", "as many cells"),
         ("a.csv", 'qid,query\n1,fees\n2,"fines\n3,loans\n', 3, "a quote that opens", "close"),
-        ("a.csv", 'qid,query\n1,"fees" and\n', 2, "goes on behind its closing quote", "twice"),
-        ("a.csv", "_id,title,text\nd1,T,a, b\n", 2, "got 4 columns, wanted 3", "in quotes"),
+        ("a.csv", 'qid,query\n1,"fees" and\n', 2, "continues after its closing quote", "twice"),
+        ("a.csv", "_id,title,text\nd1,T,a, b\n", 2, "got 4 columns, expected 3", "in quotes"),
         ("a.csv", "d1,one\nd2,fees, fines\n", 2, "3 fields.*as the first line: 2", "quotes"),
         ("a.tsv", "1\tfees\n2\tfees\tfines\n", 2, "3 fields.*as the first line: 2", "separator"),
-        ("a.tsv", "qid\tquery\n1\tfees\tfines\n", 2, "got 3 columns", "a blank for a tab"),
-        ("a.tsv", "_id\ttext\ttitle\n1\tfees\n", 2, "got 2 columns, wanted 3", "as many cells"),
-        ("questions.csv", "question,relevant\na,d,e\n", 2, "got 3 columns, wanted 2", "in quotes"),
-        ("questions.csv", "question,relevant\na\n", 2, "got 1 columns, wanted 2", "as many cells"),
+        ("a.tsv", "qid\tquery\n1\tfees\tfines\n", 2, "got 3 columns", "replace tabs"),
+        ("a.tsv", "_id\ttext\ttitle\n1\tfees\n", 2, "got 2 columns, expected 3", "as many cells"),
+        ("questions.csv", "question,relevant\na,d,e\n", 2, "got 3 columns", "in quotes"),
+        ("questions.csv", "question,relevant\na\n", 2, "got 1 column, ", "as many cells"),
         ("questions.csv", 'question,relevant\n"a,d\nb,d\n', 2, "a quote that opens", "close"),
-        ("questions.tsv", "question\trelevant\na\td\te\n", 2, "got 3 columns, wanted 2", "a blank"),
+        ("questions.tsv", "question\trelevant\na\td\te\n", 2, "got 3 columns", "a blank"),
     ],
 )  # fmt: skip
 def test_a_row_that_would_lose_cells_is_refused(
@@ -96,7 +96,7 @@ def test_an_open_quote_hides_no_judgment(tmp_path: Path) -> None:
 def test_a_value_without_a_header_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "values.csv"
     path.write_text("query,P@5\nq1,0.2,0.4\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="line 2: got 3 columns, wanted 2"):
+    with pytest.raises(FormatError, match="line 2: got 3 columns, expected 2"):
         GivenValues.of(path, "P@5")
 
 

@@ -26,8 +26,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/reference/formats.md"
 # What each file is: the first pattern that fits says it. Nothing may be left out.
 KINDS = (
     # What came with trec_eval.
-    ("trec-eval-sample/out.*", "refused", "this is what trec_eval prints"),
-    ("trec-eval-sample/v9.0.8/out.*", "refused", "this is what trec_eval prints"),
+    ("trec-eval-sample/out.*", "refused", "this is output of trec_eval"),
+    ("trec-eval-sample/v9.0.8/out.*", "refused", "this is output of trec_eval"),
     ("trec-eval-sample/zscores_file", "refused", "these are means and deviations for trec_eval -Z"),
     ("trec-eval-sample/prefs.test", "refused", "got 5 fields, wanted"),
     ("trec-eval-sample/prefs.comment.test", "refused", "got 5 fields, wanted"),
@@ -187,17 +187,17 @@ def tarred() -> bytes:
 
 MADE = {
     "this is a pickle": pickle.dumps({"q1": {"d1": 1}}, protocol=4),
-    "this is an array of NumPy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'}\n" + bytes(80),
+    "this is a NumPy array": b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'}\n" + bytes(80),
     "this is a tar archive": tarred(),
     "NUL byte": b"q1\x00Q0\n",
     "this is a file of Excel": zipped(),
     "this is UTF-16": "q1 Q0 d1 1 2.5 t\n".encode("utf-16"),
     "may be a rank or a score": b"q1 d1 0.5\n",
-    "got 2 fields, wanted 6": b"q1 d1\n",
-    "which does not say which quer": b'{"hits": {"hits": []}}',
-    "it holds judgments, wanted a run": b'{"requests": [{"id": "1", "ratings": []}]}',
+    "got 2 fields, expected 6": b"q1 d1\n",
+    "which does not name the quer": b'{"hits": {"hits": []}}',
+    "which has judgments; expected a run": b'{"requests": [{"id": "1", "ratings": []}]}',
     "this looks like judgments": b"q1 0 d1 1\n",
-    "the documents of a query were wanted": b'{"q1": 3}',
+    "the documents of a query were expected": b'{"q1": 3}',
 }
 
 

@@ -74,9 +74,9 @@ def test_judgments_have_separate_names(tmp_path: Path) -> None:
 FAULTS = {
     "another key": ('{"qid": "q2", "docs": []}', "line 2: there is no 'results'"),
     "no query": ('{"id": "q2", "results": []}', "line 2: there is no 'qid'"),
-    "a number": ('{"qid": "q2", "results": 7}', "line 2: 'results' is 7, wanted a list"),
+    "a number": ('{"qid": "q2", "results": 7}', "line 2: 'results' is 7, expected a list"),
     "twice": ('{"qid": "q1", "results": ["d3"]}', "line 2: query 'q1' has two lists"),
-    "mixed": ('{"qid": "q2", "results": ["d", {"id": 1}]}', "line 2: .*not all given alike"),
+    "mixed": ('{"qid": "q2", "results": ["d", {"id": 1}]}', "line 2: .*have different forms"),
     "other keys": ('{"qid": "q2", "results": [{"a": 1}]}', "line 2: the keys in 'results' are 'a'"),
     "a list for an id": ('{"qid": ["q2"], "results": ["d"]}', "line 2: query id .*type list"),
     "no number": ('{"qid": "q2", "results": {"d": "x"}}', "line 2: score 'x' is text"),

@@ -74,7 +74,7 @@ def test_a_disk_error_is_reported_with_its_line() -> None:
 
     with pytest.raises(InputError) as caught:
         list(numbered_lines(io.BufferedReader(Disk()), "a"))
-    assert str(caught.value) == "a: cannot be read on from line 1: Input/output error"
+    assert str(caught.value) == "a: cannot be read from line 1 on: Input/output error"
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -113,7 +113,7 @@ def test_binary_files_are_recognized_by_their_first_bytes(
     if what == "" or what.endswith(" data"):
         return
     with (
-        pytest.raises(FormatError, match=f"this is {what}, wanted plain text"),
+        pytest.raises(FormatError, match=f"this is {what}, expected plain text"),
         opened(path),
     ):
         pass

@@ -153,7 +153,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a"
     for data in (ipc(table, pa.ipc.new_file), parquet(table)):
         path.write_bytes(data)
-        with pytest.raises(FormatError, match="two columns are called 'score'"):
+        with pytest.raises(FormatError, match="two columns are named 'score'"):
             read_run(path)
 
 

@@ -110,4 +110,4 @@ def test_a_plan_or_a_folder_is_gated_by_the_name_of_a_retriever(notes, tmp_path)
     assert run("gate", "plan.toml", "mine", cwd=tmp_path).stdout.startswith("IDENTICAL: mine")
     assert run("gate", "notes", "bm25", cwd=tmp_path).stdout.startswith("IDENTICAL: bm25")
     done = run("gate", "plan.toml", "other", cwd=tmp_path)
-    assert "no retriever of the plan is called 'other'" in done.stderr
+    assert "unknown retriever of the plan 'other'" in done.stderr

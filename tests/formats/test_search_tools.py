@@ -152,7 +152,7 @@ def test_judgments_of_a_search_tool_are_read(shape: str, name: str, tmp_path: Pa
 
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name != "rows in a list"])
 def test_judgments_of_a_search_tool_are_no_run(shape: str, tmp_path: Path) -> None:
-    with pytest.raises(RankgaugeError, match="it holds judgments, wanted a run"):
+    with pytest.raises(RankgaugeError, match="which has judgments; expected a run"):
         read_run(written(tmp_path / "a.json", SHAPES[shape]))
 
 
@@ -195,8 +195,8 @@ def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path:
         "red dress": {"B07": 3.0}, "jeans": {},
     }  # fmt: skip
     message = "\n".join(qrels.table.notes)
-    assert "only the ratings of what was retrieved" in message
-    assert "recall, AP and nDCG come out too high" in message
+    assert "only ratings of retrieved documents" in message
+    assert "recall, AP and nDCG are too high" in message
     assert "1 documents without a rating" in message
 
 
@@ -215,7 +215,7 @@ def test_documents_of_two_indices_are_different_unless_ids_are_unique(tmp_path: 
     assert qrels["jeans"] == {"B55": 1.0}
     assert qrels.table.notes[0].endswith("documents of 2 indices ('old', 'shop')")
     value["requests"][1]["ratings"] = [{"_index": "old", "_id": "B07", "rating": 1}]
-    with pytest.raises(RankgaugeError, match="two documents of one id"):
+    with pytest.raises(RankgaugeError, match="two documents have the same id"):
         read_qrels(written(tmp_path / "a.json", value))
 
 

@@ -202,7 +202,7 @@ def test_declarations_roots_and_comments_may_stand_between_documents(tmp_path, b
         ),
         (document("d1", "T", "a") + "\nlast", 2, "text outside of documents and topics: last"),
         ("<topics>\n<note>x</note><topic>\n", 2, "text outside of documents and topics: x</note>"),
-        (document("d1</DOCNO><DOCNO>d2", "T", "a"), 1, "got 2 <DOCNO>, wanted one"),
+        (document("d1</DOCNO><DOCNO>d2", "T", "a"), 1, "got 2 <DOCNO>, expected one"),
         ("<top><num>1<num>2<title>x</top>", 1, "the topic has two numbers: 1 and 2"),
         ('<topic number="1">loose<query>x</query></topic>', 1, "is in no element: loose"),
     ],

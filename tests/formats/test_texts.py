@@ -101,7 +101,7 @@ def test_a_file_that_has_changed_is_not_read_on(tmp_path):
     path.write_text(JSONL)
     found = stored(path)
     path.write_text(JSONL + "\n")
-    with pytest.raises(InputError, match="not the one that was read at first"):
+    with pytest.raises(InputError, match="has changed since it was first read"):
         list(found)
 
 

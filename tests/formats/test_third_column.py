@@ -104,7 +104,7 @@ def test_a_path_with_its_format_replaces_a_path(tmp_path: Path) -> None:
     assert next(run_blocks(InFormat(path, "trec"))) is not None
     path.write_text("q1 0 d1 2\n")
     assert Qrels.of(InFormat(path, "trec")) == Qrels.of({"q1": {"d1": 2}})
-    with pytest.raises(RankgaugeError, match="no format is called 'msmarco'"):
+    with pytest.raises(RankgaugeError, match="unknown format 'msmarco'"):
         Qrels.of(InFormat(path, "msmarco"))
 
 
@@ -115,10 +115,10 @@ def test_cells_between_tabs_may_hold_blanks_and_be_few(tmp_path: Path) -> None:
     path.write_text("my query\td1\t2\nmy query\td2\t0\n")
     assert read_qrels(path) == Qrels.of({"my query": {"d1": 2, "d2": 0}})
     path.write_text("q1\td1\t1\nq1\t\td2\t2\n")
-    with pytest.raises(FormatError, match="line 2: got 4 fields, wanted 3"):
+    with pytest.raises(FormatError, match="line 2: got 4 fields, expected 3"):
         read_run(path)
     path.write_text("q1\td1\t1\n\tq1\td2\t2\n")
-    with pytest.raises(FormatError, match="line 2: got 4 fields, wanted 3"):
+    with pytest.raises(FormatError, match="line 2: got 4 fields, expected 3"):
         read_run(path)
 
 
@@ -145,7 +145,7 @@ def test_words_after_the_tag_are_skipped_and_counted(tmp_path: Path) -> None:
     path.write_text("q1 Q0 d1 1 2.5 my tag\nq1 Q0 d2 2 1.5 tag\nq1 Q0 d3 3 1 my other tag\n")
     run = read_run(path)
     assert run["q1"] == {"d1": 2.5, "d2": 1.5, "d3": 1.0}
-    assert run.table.notes == (f"{path}: 2 lines go on behind the tag: what follows is not read",)
+    assert run.table.notes == (f"{path}: 2 lines have text after the tag, which is not read",)
 
 
 @pytest.mark.parametrize(

@@ -338,12 +338,12 @@ def test_an_opensearch_list_has_the_fields_of_the_api(tmp_path):
 
 
 def test_an_unknown_format_is_named(tmp_path):
-    with pytest.raises(UnknownName, match="format='xlsx' is not possible"):
+    with pytest.raises(UnknownName, match="format='xlsx' is not valid"):
         write_table(Run.of({"q": ["d"]}).table, tmp_path / "a", RUN, form="xlsx")
 
 
 def test_parquet_is_not_packed_again(tmp_path):
-    with pytest.raises(InputError, match="packed inside"):
+    with pytest.raises(InputError, match="already compressed"):
         write_table(Run.of({"q": ["d"]}).table, tmp_path / "a.parquet.gz", RUN)
 
 

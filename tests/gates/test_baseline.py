@@ -96,9 +96,9 @@ def _without(key):
         ("{", "line 1: not a baseline"),
         ('{"a": 1, "a": 2}', "'a' occurs twice"),
         ("[" * 100_000, "not a baseline"),
-        ("<<<<<<< ours\n{}\n=======\n", "line 1: two baselines were merged, and git left its mark"),
+        ("<<<<<<< ours\n{}\n=======\n", "line 1: the file has merge conflict markers"),
         (_text(schema="rankgauge/baseline/3"), "a newer rankgauge"),
-        (_text(schema="rankgauge/baseline/1"), "only the lines of the queries are protected"),
+        (_text(schema="rankgauge/baseline/1"), "covers only the lines of the queries"),
         (_text(schema="rankgauge/evaluation/1"), "its schema is 'rankgauge/evaluation/1'"),
         (_without("noise"), "'noise' is missing"),
         (_text(queries=3), "not a baseline"),
@@ -106,9 +106,9 @@ def _without(key):
         (_text(noise=3), "not a baseline"),
         (_text(fingerprints=None), "edited by hand or merged"),
         (MADE.to_json().replace("0.9491156949853351", "0.99"), "edited by hand"),
-        (MADE.to_json().replace("0.9491156949853351", '"high"'), "'high' is no value"),
+        (MADE.to_json().replace("0.9491156949853351", '"high"'), "'high' is not a value"),
         (MADE.to_json().replace("0.9491156949853351", "NaN"), "not a baseline"),
-        (MADE.to_json().replace("0.9491156949853351", "1e999"), "inf is no value"),
+        (MADE.to_json().replace("0.9491156949853351", "1e999"), "inf is not a value"),
         (MADE.to_json().replace("loans-renewing-phone", "\\ud800"), "not a baseline"),
         (_text(depth=math.inf), "not a baseline"),
         (MADE.to_json()[:3000], "not a baseline"),
@@ -145,7 +145,7 @@ def test_whatever_is_edited_by_hand_is_refused(tmp_path, path):
     (tmp_path / "base.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(FormatError, match="edited by hand") as raised:
         Baseline.read(tmp_path / "base.json")
-    assert raised.value.fix == "write it anew: rankgauge gate QRELS RUN --update-baseline"
+    assert raised.value.fix == "write it again: rankgauge gate QRELS RUN --update-baseline"
 
 
 def test_a_missing_or_unreadable_file_is_reported(tmp_path):
@@ -154,7 +154,7 @@ def test_a_missing_or_unreadable_file_is_reported(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         Baseline.read(tmp_path)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(FormatError, match="no UTF-8"):
+    with pytest.raises(FormatError, match="not UTF-8"):
         Baseline.read(tmp_path / "bytes.json")
 
 
@@ -191,7 +191,7 @@ def test_writing_leaves_the_old_file_whole_if_it_fails(tmp_path):
 
 
 def test_an_object_that_is_no_baseline_is_refused():
-    with pytest.raises(InputError, match="got int where a baseline was wanted"):
+    with pytest.raises(InputError, match="got int where a baseline was expected"):
         gate(QRELS, RUN, baseline=3)
 
 

@@ -81,7 +81,7 @@ def test_a_deterministic_system_has_no_noise():
 
 
 def test_one_repeated_run_is_too_few():
-    with pytest.raises(InputError, match="wanted two or more"):
+    with pytest.raises(InputError, match="expected two or more"):
         gate(QRELS, RUNS["s1"], baseline=OLD, noise=[RUNS["s1"]])
 
 

@@ -173,7 +173,7 @@ def test_numbers_count_up_and_are_not_used_again(where):
         assert gone.id == ids[-1]
         assert history.add(made(), QRELS).id == ids[-1] + 1
         assert [entry.id for entry in history.entries()] == [1, 2, 4]
-        with pytest.raises(InputError, match="there is no evaluation 3 among the 3 that are kept"):
+        with pytest.raises(InputError, match="there is no evaluation 3 among the 3 saved"):
             history.load(3)
 
 
@@ -220,7 +220,7 @@ def test_an_invalid_time_is_refused_with_valid_forms(tmp_path, given):
     with (
         History.open(tmp_path / "history.db") as history,
         pytest.raises(
-            InputError, match="wanted a time\\nfix: give a datetime, a date, or ISO text"
+            InputError, match="expected a time\\nfix: give a datetime, a date, or ISO text"
         ),
     ):
         history.add(made(), QRELS, time=given)
@@ -295,7 +295,7 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
 )
 def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
     with History.open(tmp_path / "history.db") as history:
-        with pytest.raises(InputError, match="the settings cannot be kept as they are"):
+        with pytest.raises(InputError, match="the settings cannot be stored"):
             history.add(made(), QRELS, settings=settings)
         with pytest.raises(InputError, match="the settings of the run cannot be kept"):
             history.add(replace(made(), settings=settings), QRELS)
@@ -308,7 +308,7 @@ def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
         ({"label": "two\nlines"}, "for the label"),
         ({"label": 3}, "for the label"),
         ({"label": "x" * 201}, "for the label"),
-        ({"settings": ["a"]}, "for the settings, wanted a mapping"),
+        ({"settings": ["a"]}, "for the settings, expected a mapping"),
     ],
 )
 def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):
@@ -330,7 +330,7 @@ def test_judgments_that_lack_a_query_are_not_those_it_was_made_with(tmp_path):
 
 @pytest.mark.parametrize("where", [3, b"h.db", ["h.db"]])
 def test_a_place_is_a_path_or_a_url(where):
-    with pytest.raises(InputError, match="wanted a path or a URL"):
+    with pytest.raises(InputError, match="expected a path or a URL"):
         History.open(where)
 
 
@@ -346,7 +346,7 @@ def test_a_measure_unknown_to_this_version_keeps_its_stored_definition(tmp_path)
         connection.commit()
         connection.close()
         assert list(history.entries()[0].means) == ["Rx"]
-        with pytest.raises(rankgauge.UnknownName, match="no measure is called 'Rx'"):
+        with pytest.raises(rankgauge.UnknownName, match="unknown measure 'Rx'"):
             history.load(entry.id)
 
 

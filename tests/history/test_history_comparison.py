@@ -193,7 +193,7 @@ def test_queries_without_a_value_in_both_are_left_out_with_a_note(history):
     ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
     change = history.compare(*ids)
     assert change.differences[0].queries == 10
-    assert any("compared are: FirstRel 10" in note for note in change.notes)
+    assert any("compared: FirstRel 10" in note for note in change.notes)
 
 
 def test_equal_names_with_different_definitions_are_compared_separately(history):
@@ -249,7 +249,7 @@ def test_weights_are_left_out_with_a_note(history):
     weights = {query: n + 1.0 for n, query in enumerate(QRELS)}
     one, other = (keep(history, at(r), weights=weights) for r in (BEFORE, AFTER))
     change = history.compare(one, other)
-    assert "weights of queries are left out: every query counts the same here" in change.notes
+    assert "weights of queries are ignored: every query counts the same here" in change.notes
     assert change.differences[0].baseline_mean == pytest.approx(sum(rr(BEFORE)) / 12)
     assert "weighted by query" in refused(history, keep(history, at(BEFORE)), one)
 
@@ -268,7 +268,7 @@ def test_a_measure_that_one_of_them_lacks_is_reported(history):
     one, other = keep(history, at(BEFORE)), keep(history, at(AFTER), ("RR",))
     with pytest.raises(InputError, match=r"P@1 was not evaluated in 2\nfix: evaluated: RR"):
         history.compare(one, other, ["RR", "P@1"])
-    with pytest.raises(InputError, match="no measure was asked for"):
+    with pytest.raises(InputError, match="no measure was given"):
         history.compare(one, other, [])
 
 

@@ -64,7 +64,7 @@ def test_an_empty_file_is_an_empty_history(tmp_path):
 def test_a_file_that_is_no_database_is_not_changed(act, tmp_path):
     path = tmp_path / "run.txt"
     path.write_text("q1 Q0 d1 1 2.5 bm25\n" * 100, encoding="utf-8")
-    refused(act, path, "this is no database of SQLite")
+    refused(act, path, "not an SQLite database")
 
 
 @BOTH
@@ -227,7 +227,7 @@ def test_a_folder_without_the_right_to_write_can_be_read_from_but_not_written_to
         Path(folder).chmod(0o755)
     assert said[0] is True
     assert said[1].startswith(f"{path}: cannot be written: ")
-    assert said[1].endswith("\nfix: check that you may write to the file and to its folder")
+    assert said[1].endswith("\nfix: check that the file and its folder are writable")
 
 
 def told(act, where) -> str:
@@ -263,12 +263,12 @@ def as_nobody(act):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("mysql://me:secret@host/db", "this kind of database is not known"),
-        ("postgresql+asyncpg://me:secret@host/db", "this kind of database is not known"),
-        ("http://me:secret@host/db", "this kind of database is not known"),
-        ("postgresql://me:secret@host:port/db", "this URL cannot be understood"),
-        ("postgresql://me:se/cret@x:y@host/db", "this URL cannot be understood"),
-        ("postgresql://me:s@cret/s@cret@host/db", "this URL cannot be understood"),
+        ("mysql://me:secret@host/db", "this kind of database is not supported"),
+        ("postgresql+asyncpg://me:secret@host/db", "this kind of database is not supported"),
+        ("http://me:secret@host/db", "this kind of database is not supported"),
+        ("postgresql://me:secret@host:port/db", "this URL cannot be parsed"),
+        ("postgresql://me:se/cret@x:y@host/db", "this URL cannot be parsed"),
+        ("postgresql://me:s@cret/s@cret@host/db", "this URL cannot be parsed"),
         ("sqlite://", "this URL names no file"),
         ("sqlite:///:memory:", "this URL names no file"),
     ],
@@ -378,7 +378,7 @@ def test_missing_rights_to_create_tables_are_reported(postgres):
         connection.execute("CREATE ROLE guest LOGIN")
         connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     try:
-        with pytest.raises(InputError, match="the server does not allow it"):
+        with pytest.raises(InputError, match="the server denies permission"):
             save(postgres.replace("tester@", "guest@"))
     finally:
         with psycopg.connect(postgres) as connection:

@@ -175,9 +175,9 @@ def test_an_evaluation_saved_without_judgments_claims_nothing_about_them(where):
         known = history.add(other, QRELS)
         assert (first.qrels, first.ranking) == (None, None)
         assert history.load(first) == EVALUATION
-        note = f"judgments were not compared: they are not known of {first.id} and {second.id}"
+        note = f"judgments were not compared: they are unknown for {first.id} and {second.id}"
         assert note in history.compare(first, second).notes
-        note = f"judgments were not compared: they are not known of {first.id}"
+        note = f"judgments were not compared: they are unknown for {first.id}"
         assert note in history.compare(first, known).notes
         assert history.trend("RR").breaks == ()
 

@@ -63,7 +63,7 @@ def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(his
     assert all(map(math.isnan, history.trend("RR").lows))
     keep(history, lost(1), ("GMAP",))
     assert all(map(math.isnan, history.trend("GMAP").highs))
-    assert "no interval: of a single query, of weighted means, of a geometric mean" in (
+    assert "no interval: a single query, weighted means, or a geometric mean" in (
         history.trend("GMAP").notes
     )
 
@@ -92,7 +92,7 @@ def test_points_keep_their_order_and_a_run_can_be_picked(history):
         )
     assert [date.day for date in history.trend("RR").dates] == [3, 2, 1]
     assert [date.day for date in history.trend("RR", run="a").dates] == [3, 2]
-    assert "2 runs, each followed by itself ('a', 'b'); choose one with --run" in (
+    assert "2 runs, each tracked separately ('a', 'b'); choose one with --run" in (
         history.trend("RR").notes
     )
     with pytest.raises(InputError, match=r"run called 'c' is kept\nfix: runs are: a, b"):
@@ -105,7 +105,7 @@ def vars_of(evaluation):
 
 def test_a_measure_that_no_entry_has_is_reported(history):
     keep(history, lost())
-    with pytest.raises(InputError, match=r"no evaluation that is kept has AP\nfix: kept are: RR"):
+    with pytest.raises(InputError, match=r"no saved evaluation has AP\nfix: saved measures: RR"):
         history.trend("AP")
 
 
@@ -147,7 +147,7 @@ def test_a_slow_decline_is_seen_though_no_step_shows_it(history):
     low, high = stats.mean_interval(moved, 0.975)
     assert warning == (
         f"slow decline: 5 (run) is worse than 1 (run) by RR: -0.100 (97.5% interval {low:+.3f} "
-        f"to {high:+.3f}); none of the 4 steps between shows it by itself"
+        f"to {high:+.3f}); none of the 4 steps between is significant by itself"
     )
 
 
@@ -279,7 +279,7 @@ def test_steps_that_are_significant_only_without_correction_are_not_named(histor
     steps = [lost(*range(max(0, n - 1), 8 * n)) for n in range(1, 5)]
     trend = follow(history, lost(39), *steps)
     assert all(point.change.is_worse for point in trend.points[1:])
-    assert "none of the 4 steps between shows it by itself" in trend.warnings[0]
+    assert "none of the 4 steps between is significant by itself" in trend.warnings[0]
 
 
 def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):

@@ -109,9 +109,9 @@ def test_a_broken_row_stores_nothing_and_may_be_left_out(project, tmp_path):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"query": "q", "document": "d"}, "no column of grade"),
+        ({"query": "q", "document": "d"}, "no column for grade"),
         ({"query": "q", "document": "d", "grade": "g", "stars": "g"}, "'stars' is not known"),
-        ({"query": "q", "left": "d", "winner": "g"}, "no column of right"),
+        ({"query": "q", "left": "d", "winner": "g"}, "no column for right"),
         ({"query": "q", "document": "d", "grade": "x"}, "there is no column 'x'"),
     ],
 )

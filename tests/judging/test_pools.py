@@ -169,14 +169,14 @@ def test_questions_without_candidates_are_reported(small):
 def test_a_run_of_other_question_ids_is_refused_with_the_way_to_write_them(small):
     with pytest.raises(rankgauge.MismatchError, match="run other has no question") as error:
         build_pool(small, DOCUMENTS, {"other": {"Q1": ["d1"], "Q2": ["d1"]}})
-    assert "'Q1' is 'q1' in one case" in error.value.fix
+    assert "'Q1' is 'q1' in the same case" in error.value.fix
     assert not stored(small)
 
 
 def test_a_run_of_other_document_ids_is_refused_with_the_way_to_write_them(small):
     with pytest.raises(rankgauge.MismatchError, match="run other has no document") as error:
         build_pool(small, DOCUMENTS, {"other": {"q1": ["D1", "D2"]}})
-    assert "in one case" in error.value.fix
+    assert "in the same case" in error.value.fix
 
 
 def test_without_questions_or_sources_there_is_no_pool(tmp_path, small):
@@ -274,13 +274,17 @@ def test_the_tail_estimates_how_many_relevant_documents_the_pool_misses(tmp_path
 
 def test_every_pool_that_a_model_took_part_in_has_the_warning(small):
     assert pool_warning(["run", "search"]) == ""
-    assert "looking relevant is not being relevant or correct" in pool_warning(["run", "model"])
+    assert "a document that looks relevant need not be relevant or correct" in pool_warning(
+        ["run", "model"]
+    )
     small.add_candidates(
         [Candidate("q1", "d7", (Source("gpt", "model", rank=1),))], [Document("d7")]
     )
     report = build_pool(small, DOCUMENTS, [{"q1": ["d1"]}])
     for text in (str(report), report.to_markdown(), report.to_html()):
-        assert "looking relevant is not being relevant or correct" in " ".join(text.split())
+        assert "a document that looks relevant need not be relevant or correct" in " ".join(
+            text.split()
+        )
 
 
 def test_few_questions_are_called_enough_for_a_first_look(project, small):

@@ -137,7 +137,7 @@ def test_the_same_choice_is_stored_once(where):
     assert not project.record(choice)
     project.change_settings(Settings())
     other = project.next_task(ann.id).presentation
-    with pytest.raises(InputError, match="was made of another task"):
+    with pytest.raises(InputError, match="belongs to another task"):
         project.record(replace(choice, presentation=other.id, documents=other.documents[:1]))
     with project.reading() as stored:
         assert [each.id for each in stored.choices()] == [choice.id]
@@ -184,8 +184,8 @@ def test_undo_opens_the_last_task_and_later_puts_it_off(where):
         ({"comment": "x" * 10_001}, "a comment of 10,001 characters"),
         ({"seconds": float("nan")}, "seconds=nan"),
         ({"seconds": -1.0}, "seconds=-1.0"),
-        ({"id": "x" * 37}, "cannot be the identifier of a choice"),
-        ({"id": ""}, "cannot be the identifier of a choice"),
+        ({"id": "x" * 37}, "is not a valid identifier of a choice"),
+        ({"id": ""}, "is not a valid identifier of a choice"),
     ],
     ids=str,
 )

@@ -133,7 +133,7 @@ def test_an_identifier_that_cannot_be_one_is_refused(value, tmp_path):
         lambda: project.add_candidates([], [Document(value)]),
         lambda: project.add_candidates([Candidate("q1", value, (Source("x"),))], []),
     ):
-        with pytest.raises(InputError, match="cannot be the identifier"):
+        with pytest.raises(InputError, match="is not a valid identifier"):
             add()
 
 
@@ -175,7 +175,7 @@ def test_a_database_of_another_application_is_not_changed(tmp_path):
     raw.close()
     before = (tmp_path / "a.db").read_bytes()
     for act in (JudgingProject.create, lambda path: JudgingProject(path).judgments()):
-        with pytest.raises(InputError, match="a database of something else"):
+        with pytest.raises(InputError, match="another kind of database"):
             act(tmp_path / "a.db")
     assert (tmp_path / "a.db").read_bytes() == before
 
@@ -347,7 +347,7 @@ print(json.dumps({"recorded": recorded, "said": said}))
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert "fix: check the disk; what was kept before is still there" in told["said"]
+    assert "fix: check the disk; earlier records are unchanged" in told["said"]
     assert told["recorded"]
     held = choices_of(JudgingProject(tmp_path / "a.db"))
     assert {*told["recorded"], "after"} <= set(held)

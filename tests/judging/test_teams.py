@@ -124,7 +124,7 @@ def test_a_written_question_has_author_and_date(project):
     [
         ({"text": " "}, "0 characters"),
         ({"text": "x" * 5001}, "5,001 characters"),
-        ({"text": "how are TIES broken?"}, "there already as q1"),
+        ({"text": "how are TIES broken?"}, "already exists as q1"),
         ({"text": "Why?", "answers": ["a", "zz"]}, "no document 'zz'"),
     ],
 )

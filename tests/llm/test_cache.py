@@ -158,7 +158,7 @@ def _another(path):
     ("prepare", "message"),
     [
         (lambda path: path.mkdir(), "unable to open"),
-        (lambda path: path.write_text("text " * 999), "no database of SQLite"),
+        (lambda path: path.write_text("text " * 999), "not an SQLite database"),
         (_another, "a database of something else: it holds 'invoices'"),
     ],
     ids=["folder", "text", "another"],

@@ -90,7 +90,7 @@ def test_a_sample_has_a_seed_of_its_own():
         (completion('{"grade": 2', finish="length"), "truncated", "cut off by its length"),
         (completion(""), "empty", "the reply is empty"),
         (completion(None), "empty", "the reply is empty"),
-        (completion("<think>It is"), "empty", "empty but for reasoning"),
+        (completion("<think>It is"), "empty", "empty except for reasoning"),
         (completion(None, refusal="I cannot help"), "refused", "refused: I cannot help"),
         (completion("", finish="content_filter"), "refused", "by a content filter"),
         ((200, {}, {"choices": []}), "protocol", "has no message"),
@@ -182,7 +182,7 @@ def test_a_slow_server_times_out():
         return completion("x")
 
     error, _, _ = ask(slow, timeout=0.2, retries=0)
-    assert "no whole response within 0.2 seconds" in error.what
+    assert "no complete response within 0.2 seconds" in error.what
 
 
 def test_a_secret_in_an_error_is_not_shown(monkeypatch):

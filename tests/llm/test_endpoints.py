@@ -110,7 +110,7 @@ def test_vectors_of_another_length_than_those_in_the_cache_are_refused(tmp_path)
         encoder = EmbeddingEndpoint(server.url, "small", cache=tmp_path / "replies.db")
         encoder.encode_documents(["a"])
         length[0] = 3
-        with pytest.raises(EndpointError, match="a vector of 3 numbers, wanted 2"):
+        with pytest.raises(EndpointError, match="a vector of 3 numbers, expected 2"):
             encoder.encode_documents(["a", "b"])
         encoder.close()
 
@@ -186,7 +186,7 @@ def test_vectors_that_change_their_length_are_refused():
 
     with serving(answer) as server:
         encoder = EmbeddingEndpoint(server.url, "small", batch=1)
-        with pytest.raises(EndpointError, match="a vector of 2 numbers, wanted 1"):
+        with pytest.raises(EndpointError, match="a vector of 2 numbers, expected 1"):
             encoder.encode_documents(["a", "b"])
         encoder.close()
 

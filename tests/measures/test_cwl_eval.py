@@ -79,7 +79,11 @@ def test_a_user_model_reads_1000_ranks_by_default(name: str) -> None:
 
 
 def test_a_goal_for_which_chances_would_be_above_1_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"goal=0\.25: some chances to go on would be above 1"):
+    with pytest.raises(
+        ValueError,
+        match=r"goal=0\.25: some continuation probabilities would be "
+        r"above 1",
+    ):
         evaluate({"q": {"d": 1}}, {"q": ["d"]}, "INST(goal=0.25)")
 
 

@@ -149,7 +149,7 @@ def test_the_best_grade_of_each_query_is_its_level() -> None:
 @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
 def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
     judged, run = batch(7, queries=4)
-    with pytest.raises(InputError, match="not known for measures of samples"):
+    with pytest.raises(InputError, match="not available for measures of samples"):
         evaluate(judged_of(judged), run, ["AP", "infNDCG"], ties=ties)
 
 
@@ -260,7 +260,7 @@ def test_files_and_mappings_give_the_same_values(tmp_path: Path) -> None:
 def test_what_has_no_strata_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text("q1 0 d1 1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="got 4 fields, wanted 5: query iteration document str"):
+    with pytest.raises(InputError, match="got 4 fields, expected 5: query iteration document str"):
         evaluate(path, {"q1": ["d1"]}, "infNDCG")
     with pytest.raises(InputError, match="these judgments have no strata"):
         evaluate(Qrels.of({"q1": {"d1"}}), {"q1": ["d1"]}, "infNDCG")

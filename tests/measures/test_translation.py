@@ -148,7 +148,7 @@ def test_every_family_of_trec_eval_is_read_or_has_a_reason() -> None:
         try:
             parse_all(family, "trec_eval")
         except UnknownName as error:
-            if "is no measure here" not in str(error):
+            if "is not supported" not in str(error):
                 unread.add(family)
     assert unread == OPEN_TREC_EVAL
 
@@ -328,7 +328,7 @@ def test_what_people_write_is_read(text: str, ours: str) -> None:
 def test_a_clash_shows_what_each_tool_means() -> None:
     said = refusal("hits@5")
     assert "NumRelRet@5 in ranx" in said
-    assert "Success@5 in everyday speech" in said
+    assert "Success@5 in everyday usage" in said
     assert 'dialect="ranx"' in said
     said = refusal("Accuracy@5")
     assert "PairAcc(among=retrieved)@5 in ir_measures" in said
@@ -350,7 +350,7 @@ def test_no_name_of_ours_is_a_clash() -> None:
             try:
                 parse_all(name, dialect)
             except UnknownName as error:
-                assert "different measures" not in str(error)  # noqa: PT017 - some need a cut-off
+                assert "is ambiguous" not in str(error)  # noqa: PT017 - some need a cut-off
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -358,7 +358,7 @@ def test_an_invalid_measure_is_refused_with_a_reason_and_a_fix(tool: str) -> Non
     for spelling in TOOLS[tool].spellings:
         if not spelling.means:
             said = refusal(spelling.name, None if tool == "people" else tool)
-            assert f"is no measure here: {spelling.why}" in said
+            assert f"is not supported: {spelling.why}" in said
             assert spelling.instead
             assert said.endswith(spelling.instead)
 

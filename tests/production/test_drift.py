@@ -321,7 +321,7 @@ def test_encoders_that_return_no_vectors_are_refused(vector):
 
 
 def test_unknown_encoders_are_refused():
-    with pytest.raises(UnknownName, match="there is no encoder 'bert'"):
+    with pytest.raises(UnknownName, match="unknown encoder 'bert'"):
         quick(*halves(100), encoder="bert")
 
 
@@ -384,7 +384,7 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     with pytest.raises(FormatError, match="'often' for a count"):
         DistinctQuestions.of(tmp_path / "wrong.csv", "log")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(FormatError, match="there is no text of a question"):
+    with pytest.raises(FormatError, match="there is no column for the text"):
         DistinctQuestions.of(tmp_path / "other.csv", "log")
 
 

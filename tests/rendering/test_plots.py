@@ -214,16 +214,16 @@ def test_a_history_is_spaced_by_time_and_names_ten_dates_at_most():
     ],
 )
 def test_a_history_of_lists_that_do_not_fit_is_refused(dates, means, low, high):
-    with pytest.raises(InputError, match="give one mean a date"):
+    with pytest.raises(InputError, match="give one mean per date"):
         plot_history(dates, means, low, high)
 
 
 def test_errors_are_reported():
-    with pytest.raises(UnknownName, match="no plot is called 'mean'"):
+    with pytest.raises(UnknownName, match="unknown plot 'mean'"):
         plot(COMPARISON, "mean")
-    with pytest.raises(UnknownName, match="no plot is called 'nope'"):
+    with pytest.raises(UnknownName, match="unknown plot 'nope'"):
         plot_measures("nope")
-    with pytest.raises(UnknownName, match="no run is called 'nope'"):
+    with pytest.raises(UnknownName, match="unknown run 'nope'"):
         plot(COMPARISON, "per-query", baseline="nope")
     for nothing in ([], [1], 3, None):
         with pytest.raises(InputError, match="there is no evaluation to plot"):

@@ -49,12 +49,12 @@ def test_a_measure_shows_what_other_tools_call_it():
 @pytest.mark.parametrize(
     ("name", "message"),
     {
-        "SetP": "Equal scores: their order never changes it.",
+        "SetP": "Equal scores: their order never changes the value.",
         "P": "Equal scores: the mean over all orders is exact.",
         "nDCG": "but with ideal=topk; with ideal=topk a better order may have a lower value.",
-        "ERR": "Equal scores: no exact mean over all orders; it can be estimated from orders drawn",
-        "infAP": "drawn at random; a better order may have a lower value.",
-        "INST": "drawn at random; with residual=True a better order may have a higher value.",
+        "ERR": "no exact mean over all orders; it can be estimated from random orders",
+        "infAP": "random orders; a better order may have a lower value.",
+        "INST": "random orders; with residual=True a better order may have a higher value.",
     }.items(),
 )
 def test_a_measure_says_what_ties_do_to_it(name: str, message: str) -> None:

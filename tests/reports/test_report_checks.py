@@ -52,10 +52,10 @@ def test_a_problem_has_a_message_a_location_an_effect_and_a_fix():
     ]
     assert lines[8:] == [
         "1 error in 2 inputs",
-        "• nothing wrong found in qrels.txt",
-        "• effect: the mean as it is → as it would be with what is behind it",
+        "• no problems found in qrels.txt",
+        "• effect: the mean now → the mean after the change in parentheses",
         "• --fix FOLDER writes a copy in which P103 is fixed",
-        "• more on each: rankgauge check --explain P103",
+        "• details: rankgauge check --explain P103",
     ]
 
 
@@ -82,8 +82,8 @@ def test_problems_are_sorted_by_input_and_severity():
 
 def test_fixes_on_request_are_distinguished():
     said = render(result(problem("R104"), problem("R101"), problem("R105")))
-    assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is fixed, too" in said
-    assert "writes a copy" not in said
+    assert "• --fix FOLDER --fix-also CODE writes a copy in which R101, R104 is also fixed" in said
+    assert "--fix FOLDER writes a copy" not in said
 
 
 def test_a_collection_has_its_own_heading():
@@ -94,8 +94,8 @@ def test_a_collection_has_its_own_heading():
 def test_a_report_without_problems_lists_what_was_checked():
     said = render(result(notes=("no collection was given",)))
     assert said == (
-        "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
-        f"• looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)\n"
+        "no problems found in 2 inputs\n• inputs: qrels.txt, a.run\n"
+        f"• checked: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)\n"
         "• no collection was given\n"
     )
 

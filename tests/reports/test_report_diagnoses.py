@@ -67,7 +67,7 @@ def test_means_by_a_field_are_shown_since_they_were_asked_for():
 def test_bands_are_shown_with_attainable_values():
     (line,) = (x for x in render(SAMPLE).splitlines() if x.startswith("P@5  "))
     assert line.split() == ["P@5", "0.2800", "Poor", "0.5267", "Good"]
-    assert "P@5 cannot pass 0.53 (Good) with these judgments" in render(
+    assert "P@5 cannot exceed 0.53 (Good) with these judgments" in render(
         SAMPLE, "table", Options(full=True)
     )
 

@@ -47,7 +47,7 @@ def test_grades_and_moves_are_letters_not_colours():
     first = next(line for line in text.splitlines() if "maker-3d-printing" in line)
     assert first.split() == ["1", "maker-3d-printing", "3", "↓", "4", *first.split()[5:]]
     assert first.split()[5:] == ["visiti…-house-rules", "0", "new"]
-    assert "• relevant, fell out of the top 5: maker-induction (grade 2, gone)" in text
+    assert "• relevant, left the top 5: maker-induction (grade 2, gone)" in text
     assert "\x1b" not in text
     assert "\x1b[1m" in render(FOUND, "table", Options(color=True, full=True))
 
@@ -117,7 +117,7 @@ def test_missing_parts_are_noted():
         Run.of({"q2": ["d1"]}, name="new"),
     )
     text = render(found)
-    assert "• new does not have this query: an empty ranking" in text
+    assert "• the query is not in new: an empty ranking" in text
     assert "• old retrieved nothing" in text
 
 
@@ -128,5 +128,5 @@ def test_without_a_change_there_is_no_query_to_show():
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(UnknownName, match="no format is called 'yaml'"):
+    with pytest.raises(UnknownName, match="unknown format 'yaml'"):
         render(FOUND, "yaml")

@@ -21,7 +21,7 @@ def test_runs_are_rows_with_the_policies_below():
     assert lines[0].split() == ["run", "nDCG@5", "RR", "NumRet"]
     assert lines[2].split() == ["one", "0.8155*", "0.7500*", "3"]
     assert lines[3].split() == ["two", "0.5000", "0.5000", "2"]
-    assert "• 2 queries: all that are judged" in lines
+    assert "• 2 queries: all judged queries" in lines
 
 
 def test_cut_offs_are_rows_and_measures_are_columns():
@@ -72,14 +72,14 @@ def test_json_is_one_document_a_line():
 
 def test_notes_that_differ_name_their_run():
     both = [ONE, evaluate(QRELS, Run.of({"q1": ["a"]}, name="less"), ["nDCG@5", "RR", "NumRet"])]
-    message = "• less: 2 queries: all that are judged; 1 of them not in the run"
+    message = "• less: 2 queries: all judged queries; 1 of them not in the run"
     assert message in render(both, "table", Options(full=True))
     assert message not in render(both)
     assert "more notes: --full" in render(both)
 
 
 def test_an_unknown_form_and_no_evaluation_are_refused():
-    with pytest.raises(UnknownName, match="no format is called 'marckdown'"):
+    with pytest.raises(UnknownName, match="unknown format 'marckdown'"):
         render(ONE, "marckdown")
     with pytest.raises(InputError, match="no result"):
         render([])

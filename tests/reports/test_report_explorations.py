@@ -25,7 +25,7 @@ def test_it_has_trials_the_comparison_and_the_ablation(found):
         "3 of 3 configurations and the current one tried (grid), chosen by RR on 25 queries",
         "best and before on 25 test queries",
         "one setting changed at a time",
-        "best and before differ in one setting: place",
+        "the best and the current configuration differ in one setting: place",
     ):
         assert said in text
 

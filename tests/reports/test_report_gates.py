@@ -115,7 +115,7 @@ def test_the_summary_of_a_step_stays_within_its_room(room):
     text = shorten(render(_many(200), "markdown"), room)
     assert len(text.encode()) <= room
     if room >= 500:
-        assert text.endswith("(cut here: the summary of a step may have 1 MiB)\n")
+        assert text.endswith("(truncated: the summary of a step is limited to 1 MiB)\n")
 
 
 def test_the_room_is_counted_in_bytes():

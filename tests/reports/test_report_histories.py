@@ -60,7 +60,7 @@ def test_an_unknown_form_is_reported(history):
         lambda: rankgauge.reports.render(history.compare(1, 2), "xml"),
         lambda: rankgauge.reports.render(history.trend("RR"), "xml"),
     ):
-        with pytest.raises(UnknownName, match="no format is called 'xml'"):
+        with pytest.raises(UnknownName, match="unknown format 'xml'"):
             act()
 
 
@@ -80,7 +80,7 @@ def test_the_list_shows_ndcg_at_10_or_the_first_measure_or_what_was_asked_for(hi
             entries, "table", rankgauge.reports.Options(measures=["map"])
         ).splitlines()[0]
     )
-    with pytest.raises(InputError, match=r"has P@1\nfix: kept are: RR, AP"):
+    with pytest.raises(InputError, match=r"has P@1\nfix: saved measures: RR, AP"):
         rankgauge.reports.render(entries, "table", rankgauge.reports.Options(measures=["P@1"]))
     history.add(evaluate(QRELS, RUN, ["AP", "nDCG@10"]), QRELS)
     rows = json.loads(rankgauge.reports.render(history.entries(), "json"))["entries"]
@@ -111,7 +111,7 @@ def test_columns_that_say_nothing_are_left_out_for_people_and_kept_for_programs(
 def test_an_empty_list_can_be_shown(history):
     for entry in history.entries():
         history.delete(entry)
-    assert "nothing is kept" in rankgauge.reports.render(history.entries())
+    assert "no evaluation is saved" in rankgauge.reports.render(history.entries())
     assert history.entries().to_json() == '{"entries": []}'
 
 
@@ -120,7 +120,7 @@ def test_one_entry_shows_what_was_kept_with_it(history):
     text = rankgauge.reports.render(history.entry(1), "markdown")
     assert '{"latency\\_ms": 12}' in text
     assert history.entry(1).qrels in text
-    assert "3 queries: all that are judged" in text
+    assert "3 queries: all judged queries" in text
     assert json.loads(rankgauge.reports.render(history.entry(1), "json"))["means"] == {
         "RR": 0.5, "AP": 0.5,
     }  # fmt: skip

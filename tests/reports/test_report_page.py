@@ -316,13 +316,13 @@ def test_texts_of_documents_and_queries_cannot_become_markup():
 
 
 def test_errors_are_reported():
-    with pytest.raises(InputError, match="where runs were wanted"):
+    with pytest.raises(InputError, match="where runs were expected"):
         html_report(QRELS, [])
-    with pytest.raises(InputError, match="where runs were wanted"):
+    with pytest.raises(InputError, match="where runs were expected"):
         html_report(QRELS, str(RUNS[0]))
     with pytest.raises(InputError, match="two runs are called 'run'"):
         html_report({"q": {"d"}}, [{"q": ["d"]}, {"q": ["d"]}])
-    with pytest.raises(UnknownName, match="no run is called 'nope'"):
+    with pytest.raises(UnknownName, match="unknown run 'nope'"):
         html_report(QRELS, RUNS, baseline="nope")
     with pytest.raises(InputError, match="there is one run, 'bm25'"):
         html_report(QRELS, RUNS[:1], baseline="nope")

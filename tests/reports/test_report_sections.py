@@ -53,7 +53,7 @@ def test_a_report_diagnoses_the_run_that_is_named_or_the_best():
     assert page["best"] == page["bm25"]
     assert "Diagnosis of keyword" in page["keyword"]
     assert "potential gain" in page["keyword"]
-    with pytest.raises(rankgauge.UnknownName, match="no run is called 'dense'"):
+    with pytest.raises(rankgauge.UnknownName, match="unknown run 'dense'"):
         html_report(QRELS, RUNS, "nDCG@10", diagnosed="dense", plots=False)
     called = {"best": RUNS["keyword"], "other": RUNS["bm25"]}
     assert "Diagnosis of best" in html_report(QRELS, called, "RR", diagnosed="best", plots=False)

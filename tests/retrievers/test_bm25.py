@@ -202,7 +202,7 @@ def test_nothing_is_printed(capfd):
         ({"stemmer": "elvish"}, "'elvish'"),
         ({"stop_words": "elvish"}, "'elvish'"),
         ({"stop_words": [1]}, "stop words"),
-        ({"words": "("}, "no regular expression"),
+        ({"words": "("}, "not a regular expression"),
         ({"words": r"\w*"}, "does not match one word"),
         ({"words": r"(\w)(\w)"}, "does not match one word"),
         ({"fields": []}, "fields"),

@@ -224,5 +224,5 @@ def test_what_cannot_be_is_refused():
         Chunked(Overlapping(), FixedChunker(9), depth=0)
     retriever = Chunked(lambda _: ["d1"], FixedChunker(9))
     retriever.index(DOCUMENTS)
-    with pytest.raises(InputError, match="no chunk of what was indexed"):
+    with pytest.raises(InputError, match="not an indexed chunk"):
         retriever.search(QUERY, 5)

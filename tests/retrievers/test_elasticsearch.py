@@ -152,7 +152,7 @@ def test_an_index_of_your_own_is_searched_as_it_is(engine, make):
     ["*", "_all", "a,b", "-a", "A", "..", "a/b", "%2a", "a b", "", "x" * 300, "<a-{now}>", 7],
 )
 def test_a_name_that_could_be_many_indexes_is_refused(name):
-    with pytest.raises(InputError, match="is no name of an index"):
+    with pytest.raises(InputError, match="is not a valid index name"):
         Elasticsearch("http://localhost:9", name)
 
 
@@ -295,11 +295,11 @@ def part(key, value):
     [
         (part("timed_out", True), EndpointError, "only a part of the index was searched"),  # noqa: FBT003
         (part("_shards", {"failed": 1}), EndpointError, "only a part of the index was searched"),
-        (part("hits", None), EndpointError, "this is no answer of elasticsearch"),
-        (part("hits", {"hits": [{"_id": "a"}]}), EndpointError, "this is no answer"),
+        (part("hits", None), EndpointError, "this is not a response of elasticsearch"),
+        (part("hits", {"hits": [{"_id": "a"}]}), EndpointError, "this is not a response"),
         (part("hits", {"hits": [{"_id": "a", "_score": None}]}), InputError, "have no score"),
-        (lambda *_: "what", EndpointError, "this is no answer of elasticsearch: 'what'"),
-        (lambda *_: None, EndpointError, "this is no answer"),
+        (lambda *_: "what", EndpointError, "this is not a response of elasticsearch: 'what'"),
+        (lambda *_: None, EndpointError, "this is not a response"),
     ],
     ids=["timed out", "failed shard", "no hits", "no _score", "null score", "text", "null"],
 )
@@ -362,7 +362,7 @@ def test_searching_before_indexing_is_named(make):
         ({"fields": 7}, "for the fields"),
         ({"body": {"query": {"match_all": {}}}}, "the query is not in the body"),
         ({"body": "{query}"}, "the query is not in the body"),
-        ({"key_scheme": "Digest"}, "no key_scheme is called 'Digest'"),
+        ({"key_scheme": "Digest"}, "unknown key_scheme 'Digest'"),
         ({"create": False, "replace": True}, "cannot be replaced"),
     ],
 )

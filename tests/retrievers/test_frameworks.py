@@ -64,7 +64,7 @@ def test_settings_have_the_declared_values_the_options_and_a_version():
 
 @pytest.mark.parametrize("depth", [0, -1, 1.5, True, "10"])
 def test_depth_is_a_whole_number_from_one(depth):
-    with pytest.raises(InputError, match="is not possible"):
+    with pytest.raises(InputError, match="is not valid"):
         Mine("", settings=None, options={}, depth=depth)
 
 

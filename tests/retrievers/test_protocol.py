@@ -71,7 +71,7 @@ def test_what_only_looks_like_a_ranking_is_refused_with_what_to_write(found, fix
     ids=repr,
 )  # fmt: skip
 def test_an_id_with_a_nul_is_refused_by_its_name(found):
-    with pytest.raises(InputError, match=r"document id '.+\\x00.*' holds a NUL byte"):
+    with pytest.raises(InputError, match=r"document id '.+\\x00.*' contains a NUL byte"):
         hits_of(found, 10)
 
 

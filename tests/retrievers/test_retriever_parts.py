@@ -112,7 +112,7 @@ def test_rising_scores_are_reported(scores, told):
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, "high", "1.5", True, [1]], ids=repr)
 def test_a_score_is_a_finite_number(score):
-    with pytest.raises(InputError, match="wanted a finite number"):
+    with pytest.raises(InputError, match="expected a finite number"):
         hits_of([("a", 1.0), ("b", score)], 10)
 
 
@@ -123,7 +123,7 @@ def test_all_have_a_score_or_none():
 
 @pytest.mark.parametrize("found", [None, "d1", b"d1", 7, {"ids": ["a"]}], ids=repr)
 def test_what_is_no_ranking_is_named(found):
-    with pytest.raises(InputError, match="wanted a ranking"):
+    with pytest.raises(InputError, match="expected a ranking"):
         hits_of(found, 10)
 
 

@@ -179,7 +179,7 @@ def test_what_is_no_array_of_vectors_is_refused(encoded, wanted):
     ("options", "wanted"),
     [
         ({"similarity": "cosin"}, "did you mean cosine"),
-        ({"existing": True, "replace": True}, "leave one of them out"),
+        ({"existing": True, "replace": True}, "omit one of them"),
         ({"collection": ""}, "for a name"),
         ({"id_field": "id", "filter_field": "id"}, "holds the document id"),
         ({"encoder": 7}, "int for an encoder"),
@@ -249,7 +249,7 @@ def test_a_collection_of_others_is_dropped_only_if_it_may_be():
     collections = chunks(2, 2)
     before = list(collections["ours"])
     store = Listed(east, collections)
-    with pytest.raises(InputError, match="there is a collection 'ours' already"):
+    with pytest.raises(InputError, match="collection 'ours' already exists"):
         store.index([Document("new", text="x")])
     assert collections["ours"] == before
     store = Listed(east, collections, replace=True)

@@ -151,7 +151,7 @@ def test_a_value_that_falls_when_all_are_relevant_is_noted() -> None:
     found = unjudged_report({"q": {"a": 1, "b": 0}}, {"q": ["a", "b", "x"]}, ["AP", "P@3"])
     assert found.all_relevant[0, 0] == pytest.approx((1 + 2 / 3) / 2)
     notes = [note for note in found.table().notes if "below 'none relevant'" in note]
-    assert notes == ["AP: below 'none relevant' for 1 query: what it is a share of grows"]
+    assert notes == ["AP: below 'none relevant' for 1 query: its denominator grows"]
 
 
 def test_only_queries_that_are_asked_for_are_reported(made: Batch) -> None:

@@ -133,7 +133,7 @@ def test_percent_agreement_is_the_observed_agreement_of_fleiss():
 def test_undefined_values_say_why():
     equal = krippendorff_alpha([[1, 1], [1, 1]])
     assert not equal.defined
-    assert equal.reason == "all ratings are equal: agreement by chance would be perfect, too"
+    assert equal.reason == "all ratings are equal, so expected agreement is also perfect"
     assert percent_agreement([[1, 1], [1, 1]]).value == 1
     assert not cohen_kappa([1, 1], [1, 1]).defined
     for alone in (
@@ -193,7 +193,7 @@ def test_bad_settings_are_refused():
         krippendorff_alpha(PAPER, "ratio")
     with pytest.raises(InputError, match="weights='cubic'"):
         cohen_kappa([1, 2], [1, 2], "cubic")
-    with pytest.raises(InputError, match="not two rows of numbers"):
+    with pytest.raises(InputError, match="must be two rows of numbers"):
         cohen_kappa([1, 2], [1])
     with pytest.raises(InputError, match="draws=-1"):
         krippendorff_alpha(PAPER, draws=-1)
@@ -216,5 +216,5 @@ def test_impossible_wishes_of_agreement_are_refused():
     with pytest.raises(InputError, match="half_width=0"):
         units_needed(0, [0.5, 0.5])
     for shares, alpha in (([1.0], 0.5), ([0.5, 0.5], 1.0), ([-1.0, 2.0], 0.5)):
-        with pytest.raises(InputError, match="is not possible"):
+        with pytest.raises(InputError, match="is not valid"):
             units_needed(0.1, shares, alpha)

@@ -185,7 +185,7 @@ def test_the_change_of_a_rate_is_at_most_one():
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1])])
 def test_periods_that_do_not_fit_are_refused(y, x):
     for function in (find_change_points, linear_trend):
-        with pytest.raises(InputError, match="do not fit"):
+        with pytest.raises(InputError, match="do not match"):
             function(y, x)
 
 

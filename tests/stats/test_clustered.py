@@ -116,7 +116,7 @@ def test_a_mean_stays_within_its_bounds():
 
 @pytest.mark.parametrize(("y", "x"), [([1], [1, 2]), ([1], [-1]), ([1], [math.nan])])
 def test_sums_that_do_not_fit_are_refused(y, x):
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="do not match"):
         ClusterSums.of(y, x)
 
 

@@ -202,7 +202,7 @@ def test_bad_settings_are_refused():
         fit_plackett_luce(3, [[0, 1]], [0]).information([[0, NONE]])
     with pytest.raises(InputError, match="not shown or placed before"):
         ranking_stages([0, 1], [0, 0])
-    with pytest.raises(InputError, match="goes on after none"):
+    with pytest.raises(InputError, match="continues after none"):
         ranking_stages([0, 1], [NONE, 0])
 
 

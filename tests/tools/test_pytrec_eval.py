@@ -82,5 +82,5 @@ def test_utility_has_no_other_worths_than_by_default():
     inputs = made(3)
     asked = pytrec_eval.RelevanceEvaluator(inputs.qrels, {"utility.2,1,0,0"})
     assert {values["utility"] for values in asked.evaluate(inputs.run).values()} == {0.0}
-    with pytest.raises(UnknownName, match="not read there"):
+    with pytest.raises(UnknownName, match="not supported there"):
         evaluate(inputs.qrels, inputs.run, "Utility(hit=2)", profile="pytrec_eval")

@@ -98,7 +98,7 @@ def test_a_lead_that_may_be_chance_is_noted():
     made.run_evaluation("nearly", lambda text: bad(text) if text.endswith("q3") else good(text))
     text = made.compare_retrievers()
     assert "**Winner: good**" in text
-    assert "with 12 queries this difference cannot be told from noise" in text
+    assert "with 12 queries this difference is not distinguishable from noise" in text
 
 
 def test_equal_retrievers_have_no_winner():
@@ -126,7 +126,7 @@ def test_no_results_and_no_queries_are_distinguished():
 
 def test_what_does_not_fit_is_an_error():
     made = bench()
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         made.add_query("q1", "again", ["d1"])
     with pytest.raises(InputError, match="12 queries of 12 failed; q0: ZeroDivisionError"):
         made.run_evaluation("broken", lambda text: 1 / 0)

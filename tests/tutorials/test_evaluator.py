@@ -307,7 +307,7 @@ def test_cutoffs_are_kept_once_in_the_order_given():
 BAD = {
     "k = 0": (
         lambda: RetrievalEvaluator([1, 0]),
-        "k_values: k=0 is not possible\nfix: a cut-off is a whole number >= 1",
+        "k_values: k=0 is not valid\nfix: a cut-off is a whole number >= 1",
     ),
     "no cut-off": (
         lambda: RetrievalEvaluator([]),
@@ -320,14 +320,14 @@ BAD = {
     "no query": (
         lambda: RetrievalEvaluator().evaluate_batch([]),
         (
-            'records: there is no record\nfix: give at least one: {"id": "q1", '
+            'records: there are no records\nfix: give at least one: {"id": "q1", '
             '"retrieved": ["d2", "d1"], "relevant": ["d1"]}'
         ),
     ),
     "a set": (
         lambda: RetrievalEvaluator().evaluate_single("q", {"a", "b"}, {"a"}),
         (
-            "record 1: 'retrieved' is a set, which has no order, so it is no ranking\n"
+            "record 1: 'retrieved' is a set, which has no order, so it is not a ranking\n"
             "fix: give 'retrieved' as a list, best first"
         ),
     ),
@@ -338,7 +338,7 @@ BAD = {
     "half by id": (
         lambda: RetrievalEvaluator().evaluate([["a"]], {"q2": ["a"]}),
         (
-            "results: got list, wanted a mapping by query id\n"
+            "results: got list, expected a mapping by query id\n"
             "fix: give results as {query id: ...}, or records as the only argument"
         ),
     ),

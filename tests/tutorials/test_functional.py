@@ -390,7 +390,7 @@ def test_no_query_has_no_mean_where_the_peers_say_nothing_or_nan():
         lambda: fn.mean_hit_rate([], 5),
         lambda: fn.success_at_k([], 5),
     ):
-        with pytest.raises(InputError, match="there is no record"):
+        with pytest.raises(InputError, match="there are no records"):
             empty()
     theirs, other = peers({}, {})
     assert theirs == {}
@@ -399,7 +399,7 @@ def test_no_query_has_no_mean_where_the_peers_say_nothing_or_nan():
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, None, "x", True, math.nan, math.inf])
 def test_a_cutoff_is_a_whole_number_of_at_least_one(k):
-    with pytest.raises(UnknownName, match="is not possible"):
+    with pytest.raises(UnknownName, match="is not valid"):
         fn.precision_at_k(TWO, RELEVANT, k)
 
 
@@ -449,35 +449,35 @@ BAD = [
     (
         lambda: fn.precision_at_k({"d1", "d2"}, RELEVANT, 1),
         (
-            "retrieved: a set has no order of its own, so it is no ranking\n"
+            "retrieved: a set has no order, so it is not a ranking\n"
             "fix: give a list of document ids, best first"
         ),
     ),
     (
         lambda: fn.precision_at_k("d1", RELEVANT, 1),
         (
-            "retrieved: got 'd1' where a ranking was wanted\n"
+            "retrieved: got 'd1' where a ranking was expected\n"
             'fix: give a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(None, RELEVANT, 1),
         (
-            "retrieved: got None where a ranking was wanted\n"
+            "retrieved: got None where a ranking was expected\n"
             'fix: give a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(np.array("d1"), RELEVANT, 1),
         (
-            "retrieved: got array('d1', dtype='<U2') where a ranking was wanted\n"
+            "retrieved: got array('d1', dtype='<U2') where a ranking was expected\n"
             'fix: give a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(TWO, "d1", 1),
         (
-            "relevant: got 'd1' where the relevant documents were wanted\n"
+            "relevant: got 'd1' where the relevant documents were expected\n"
             'fix: give a set or list of document ids, {"d1"}, or grades, {"d1": 3}'
         ),
     ),
@@ -496,13 +496,13 @@ BAD = [
         lambda: fn.dcg([1, math.nan]),
         (
             "grades, entry 2: grade NaN is not a finite number\n"
-            "fix: leave out what was not judged, or give it a grade (-1: pooled but not judged)"
+            "fix: remove unjudged documents, or give them a grade (-1: pooled but not judged)"
         ),
     ),
     (
         lambda: fn.ndcg({"d1": 1}),
         (
-            "grades: got {'d1': 1} where a list of grades was wanted\n"
+            "grades: got {'d1': 1} where a list of grades was expected\n"
             "fix: give the grades in rank order: [3, 0, 2]"
         ),
     ),
@@ -523,14 +523,14 @@ BAD = [
     (
         lambda: fn.precision_at_k(["001", "002"], [1, 2], 2),
         (
-            "retrieved '001' and relevant '1' differ only in leading zeros, blanks or case\n"
+            "retrieved '001' and relevant '1' differ only in leading zeros, spaces or case\n"
             "fix: use the same ids in both"
         ),
     ),
     (
         lambda: fn.ndcg_at_k([" D1"], {"d1": 3}),
         (
-            "retrieved ' D1' and relevant 'd1' differ only in leading zeros, blanks or case\n"
+            "retrieved ' D1' and relevant 'd1' differ only in leading zeros, spaces or case\n"
             "fix: use the same ids in both"
         ),
     ),
@@ -544,7 +544,7 @@ BAD = [
     (
         lambda: fn.mean_reciprocal_rank([TWO, TWO], [RELEVANT]),
         (
-            "records: the columns are not of equal length: 'retrieved' has 2, 'relevant' has 1\n"
+            "records: the columns have different lengths: 'retrieved' has 2, 'relevant' has 1\n"
             "fix: give every column one entry for each query"
         ),
     ),
@@ -559,7 +559,7 @@ BAD = [
         lambda: fn.expected_reciprocal_rank(TWO, {"d1": 5}),
         (
             "grade 5 is above the top grade 4 of ERR\n"
-            "fix: state the top of your scale, top=5 or more, wherever you compare"
+            "fix: set the top of your scale, top=5 or more, in every comparison"
         ),
     ),
 ]
@@ -628,7 +628,7 @@ def test_a_data_frame_is_no_ranking_and_no_list_of_documents(library):
         lambda: fn.precision_at_k(TWO, frame, 1),
         lambda: fn.dcg(frame),
     ):
-        with pytest.raises(InputError, match=r"got DataFrame where .* wanted\nfix: "):
+        with pytest.raises(InputError, match=r"got DataFrame where .* expected\nfix: "):
             call()
 
 
@@ -638,7 +638,7 @@ def test_a_series_with_documents_as_labels_holds_their_grades():
     assert fn.ndcg_at_k(TWO, grades) == fn.ndcg_at_k(TWO, {"d1": 2, "d2": 1})
     with pytest.raises(InputError, match="'d1' occurs twice"):
         fn.recall_at_k(TWO, pd.Series([1, 2], index=["d1", "d1"]), 1)
-    with pytest.raises(InputError, match="a Series has no order of its own"):
+    with pytest.raises(InputError, match="a Series has no order"):
         fn.recall_at_k(grades, RELEVANT, 1)
 
 

@@ -270,7 +270,7 @@ class Calibration(Result):
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
                 raise InputError(
-                    f"the schema is {data['schema']!r:.60}, wanted {_SCHEMA!r}", where=where,
+                    f"the schema is {data['schema']!r:.60}, expected {_SCHEMA!r}", where=where,
                     fix="read it with the version of rankgauge that wrote it",
                 )  # fmt: skip
             return cls(tuple(map(_relation_of, data["relations"])))
@@ -278,8 +278,8 @@ class Calibration(Result):
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"this is no calibration in JSON: {error}", where=where,
-                fix="give what rankgauge answers calibrate -o wrote",
+                f"not a calibration in JSON: {error}", where=where,
+                fix="give a file written by rankgauge answers calibrate -o",
             ) from None  # fmt: skip
 
 

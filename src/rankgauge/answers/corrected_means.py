@@ -21,7 +21,7 @@ from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan
 
 _SHOWN = 4  # means of a short report
 _VALID = (
-    "valid if the questions with labels of people are a random sample (prediction-powered), or if "
+    "valid if the questions with human labels are a random sample (prediction-powered), or if "
     "the judge errs as often on the others (Rogan-Gladen)"
 )
 
@@ -96,7 +96,11 @@ class CorrectedMeans(Result):
         alike = [n for n in (0, 5) if len({row[n] for row in table.rows}) == 1]
         columns = [n for n in range(len(table.columns)) if n not in alike]
         left = len(table.rows) - len(rows)
-        more = [f"{left} more means, and when they are valid: --full (full=True)"] if left else []
+        more = (
+            [f"{left} more means, and conditions for their validity: --full (full=True)"]
+            if left
+            else []
+        )
         said = ", ".join(str(table.rows[0][n]) for n in alike if table.rows)
         title = f"{table.title} ({said})" if said else table.title
         return replace(
@@ -206,7 +210,7 @@ def _rogan_gladen(
     """Of the units of all systems; those of the target make the rate."""
     nan = math.nan
     if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
-        why = f"{measure} is not the share of one kind of units"
+        why = f"{measure} is not a share of units of one kind"
         return Estimate(nan, nan, nan, level, 0, why)
     rows = list(_units(measure, both, target))
     if not any(weight for *_, weight in rows):

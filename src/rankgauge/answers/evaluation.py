@@ -75,7 +75,7 @@ class AnswerEvaluation(Evaluation):
         """Return the judge and the scores from JSON."""
         rows = data["scores"]
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
-            raise ValueError("there is not one score for each value")
+            raise ValueError("the number of scores differs from the number of values")
         values = data["values"]
         scores = [
             [_read_score([value, *each]) for value, each in zip(*pair, strict=True)]
@@ -297,7 +297,7 @@ def answer_measures(measures: Any) -> tuple[Measure, ...]:
         if not (_is_judged(measure) or measure.name in {*OVERLAPS, *SIMILARITIES}):
             raise InputError(
                 f"{measure} is not a measure of answers", where="measures",
-                fix=f"give some of: {', '.join((*RELATIONS, *OVERLAPS, *SIMILARITIES))}",
+                fix=f"choose from: {', '.join((*RELATIONS, *OVERLAPS, *SIMILARITIES))}",
             )  # fmt: skip
     return found
 

@@ -150,7 +150,7 @@ class CallableJudge:
                 elif label is None:
                     yield MissingVerdict(item.key, "cannot judge")
                 else:
-                    yield MissingVerdict(item.key, "invalid", f"{label!r:.40} is no label")
+                    yield MissingVerdict(item.key, "invalid", f"{label!r:.40} is not a label")
 
 
 # ---- rules
@@ -321,7 +321,7 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
     if covered >= _SAME:
         found = text.numbers.get(best, frozenset())
         if claim.numbers - found and found - claim.numbers:
-            return "contradicted", quote, f"{reason}, but other numbers", covered
+            return "contradicted", quote, f"{reason}, but numbers differ", covered
         if claim.numbers <= found and claim.negated != text.negated[best]:
             return "contradicted", quote, f"{reason}, but one is negated", covered
     negated = text.negated.copy()

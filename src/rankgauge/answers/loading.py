@@ -110,18 +110,18 @@ def read_answers(
     name = _name(source)
     rows = _records(source, texts, unread)
     if not rows:
-        raise InputError("there is no record", where=name, fix=f"give at least one: {_EXAMPLE}")
+        raise InputError("there are no records", where=name, fix=f"give at least one: {_EXAMPLE}")
     known = None if reference is None else _records(reference, texts, {}, answers=False)
     if known == []:
         raise InputError(
-            "there is no question", where="reference",
+            "there are no questions", where="reference",
             fix='give at least one: {"question": "...", "reference": "..."}',
         )  # fmt: skip
     rows = _numbered(rows)
     notes = []
     if unread:
         some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
-        notes.append(f"{name}: nothing is read from {some}")
+        notes.append(f"{name}: unknown fields ignored: {some}")
     sets = []
     for one, group in _by_system(rows, system, name).items():
         more = list(notes)
@@ -200,15 +200,15 @@ def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str
         return {system or stem or "answers": found[""]}
     if "" in found:
         raise InputError(
-            "it names no system, and other records do", where=found[""][0].place,
+            "it has no system, but other records do", where=found[""][0].place,
             fix="give every record a system, or none",
         )  # fmt: skip
     if system is None:
         return found
     if system not in found and len(found) > 1:
         raise InputError(
-            f"no record is of the system {system!r}", where=name,
-            fix=f"give one of: {', '.join(found)}",
+            f"no record has the system {system!r}", where=name,
+            fix=f"choose one of: {', '.join(found)}",
         )  # fmt: skip
     return {system: found.get(system) or next(iter(found.values()))}
 
@@ -220,7 +220,7 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
         return list(rows)
     if len(without) < len(rows):
         raise InputError(
-            "it has no id, and other records have one", where=without[0].place,
+            "it has no id, but other records do", where=without[0].place,
             fix="give every record an id, or none",
         )  # fmt: skip
     numbers: dict[object, str] = {}
@@ -240,13 +240,13 @@ def _check(rows: Iterable[_Read]) -> None:
         if key in first:
             raise InputError(
                 f"duplicate question {key!r:.60} (also {first[key]})", where=each.place,
-                fix="give each question an id of its own, or each system a name: a part 'system'",
+                fix="give each question a unique id, or each record a field 'system'",
             )  # fmt: skip
         first[key] = each.place
         if not each.record.question:
             raise InputError(
                 f"question {key!r:.60} has no text", where=each.place,
-                fix="add 'question', or give the questions as reference",
+                fix="add 'question', or pass the questions as reference",
             )  # fmt: skip
 
 
@@ -388,7 +388,9 @@ def _without(wanted: str, named: Mapping[str, Any], place: str) -> InputError:
     got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
     hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
     return InputError(
-        f"there is no {wanted!r}; its parts are {got}", where=place, fix=f"{hint}, as in {_EXAMPLE}"
+        f"there is no {wanted!r}; its fields are {got}",
+        where=place,
+        fix=f"{hint}, as in {_EXAMPLE}",
     )
 
 
@@ -398,7 +400,7 @@ def _text(key: str, value: Any, place: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     raise InputError(
-        f"{key!r} is {short(value)}, wanted text", where=place, fix=f'write "{key}": "..."'
+        f"{key!r} is {short(value)}, expected text", where=place, fix=f'write "{key}": "..."'
     )
 
 
@@ -417,7 +419,7 @@ def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
     asked = [number for number, (role, _) in enumerate(turns) if role in {"user", "human"}]
     if not asked:
         raise InputError(
-            f"{key!r} has no message of the user", where=place,
+            f"{key!r} has no message with the role user", where=place,
             fix='write {"role": "user", "content": "..."}',
         )  # fmt: skip
     last = asked[-1]
@@ -436,7 +438,7 @@ def _history(key: str, value: Any, place: str) -> _Turns:
         text = next((named[name] for name in _TEXTS if named.get(name) is not None), None)
         if role is None or text is None:
             raise InputError(
-                f"{key!r} has a message {short(message)}, wanted role and content", where=place,
+                f"{key!r} has a message {short(message)}, expected role and content", where=place,
                 fix='write {"role": "user", "content": "..."}',
             )  # fmt: skip
         turns.append((_text(key, role, place).lower(), _text(key, text, place)))
@@ -446,7 +448,7 @@ def _history(key: str, value: Any, place: str) -> _Turns:
 def _list(key: str, value: Any, place: str) -> list[Any]:
     if isinstance(value, str) or not is_list(value):
         raise InputError(
-            f"{key!r} is {short(value)}, wanted a list", where=place, fix=f'write "{key}": [...]'
+            f"{key!r} is {short(value)}, expected a list", where=place, fix=f'write "{key}": [...]'
         )
     return listed(value)
 
@@ -480,7 +482,7 @@ def _context(
 ) -> Context:
     """A context with parts; its name is used if it has no identifier of its own."""
     if is_null(given):
-        raise InputError("it is null", where=place, fix="leave it out, or give its text")
+        raise InputError("it is null", where=place, fix="omit it, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
     key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
     text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
@@ -490,7 +492,7 @@ def _context(
         text = _look_up_text(name, texts, place)
     if text is None:
         raise InputError(
-            f"it has no text: its parts are {', '.join(map(repr, named))}", where=place,
+            f"it has no text: its fields are {', '.join(map(repr, named))}", where=place,
             fix='write {"id": "...", "text": "..."}, or give the texts (--collection)',
         )  # fmt: skip
     return Context(name, _text("text", text, place))
@@ -570,7 +572,7 @@ def _answerable(parts: _Parts, place: str) -> bool | None:
     answer = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
     if answer not in _YES | _NO | _UNKNOWN:
         raise InputError(
-            f"{key!r} is {short(value)}, wanted true or false", where=place,
+            f"{key!r} is {short(value)}, expected true or false", where=place,
             fix=f'write "{key}": true, or leave it out',
         )  # fmt: skip
     return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")

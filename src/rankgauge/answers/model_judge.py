@@ -302,7 +302,7 @@ class ModelJudge:
             parts = list(filter(None, _ELLIPSIS.split(quote)))
             quoted = bool(parts) and all(quote_occurs(part, text) for part in parts)
             if not quoted:
-                why = "a quote that does not occur" if quote else "no quote"
+                why = "a quote that does not occur in the text" if quote else "no quote"
                 reason = f"{label}, but with {why}: {reason}"
                 if item.relation == "answerability":  # that it cannot answer is no weaker claim
                     return MissingVerdict(item.key, "no verdict", reason)
@@ -378,7 +378,7 @@ class ClaimExtraction(Result):
 
     def table(self) -> Table:
         """Return the numbers of texts."""
-        rows = [("texts", self.texts), ("in the store before", self.before)]
+        rows = [("texts", self.texts), ("already in the store", self.before)]
         rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
         title = f"{self.extractor}: {'dry run' if self.dry_run else 'claims'}"
         return Table(("what", "number"), tuple(rows), title=title, notes=(str(self.usage),))

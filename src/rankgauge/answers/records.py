@@ -89,7 +89,7 @@ class AnswerSet:
             if record.id in seen:
                 raise InputError(
                     f"question {record.id!r:.60} occurs twice", where=f"record {number}",
-                    fix="give each question an identifier of its own",
+                    fix="give each question a unique identifier",
                 )  # fmt: skip
             seen.add(record.id)
 

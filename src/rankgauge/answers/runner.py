@@ -68,7 +68,7 @@ class AnswerJudging(Result):
 
     def table(self) -> Table:
         """Return the number of items, and their outcome."""
-        rows = [("verdicts needed", self.items), ("in the store before", self.before)]
+        rows = [("verdicts needed", self.items), ("already in the store", self.before)]
         if self.dry_run:
             rows += [("to judge", self.items - self.before), ("calls", self.usage.calls)]
         rows += [
@@ -105,7 +105,10 @@ class AnswerJudging(Result):
             yield "the cost is not known: give the model input_price and output_price"
         yield from self.failures
         if self.missing:
-            yield "missing verdicts widen the bounds of measures; the same call asks for them again"
+            yield (
+                "missing verdicts widen the bounds of measures; repeat the call to request them "
+                "again"
+            )
         if self.served:
             yield f"the server reports another model: {', '.join(self.served)}"
 
@@ -245,7 +248,7 @@ class _Tally:
             if isinstance(outcomes, Generator):
                 outcomes.close()
         for _ in waiting:
-            self._count_missing("no verdict", "the judge left it out")
+            self._count_missing("no verdict", "the judge did not return it")
 
     def _checked(
         self,
@@ -258,8 +261,9 @@ class _Tally:
             item = waiting.pop(outcome.key, None)
             if item is None:
                 raise InputError(
-                    f"an outcome for {outcome.key!r:.20}, which is no item to judge, or has one",
-                    where=judge.name, fix="yield one outcome for the key of each item",
+                    f"an outcome for {outcome.key!r:.20}, which is not an item to judge or "
+                    "already has one",
+                    where=judge.name, fix="yield one outcome per item key",
                 )  # fmt: skip
             if isinstance(outcome, MissingVerdict):
                 self._count_missing(outcome.code, outcome.reason)

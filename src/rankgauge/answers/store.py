@@ -140,7 +140,7 @@ def _number(row: Mapping[str, Any], part: str, place: str) -> int:
         return int(text.removesuffix(".0"))
     except ValueError:
         raise InputError(
-            f"{part} is {short(text)}, wanted a whole number", where=place, fix="count from 0"
+            f"{part} is {short(text)}, expected a whole number", where=place, fix="count from 0"
         ) from None
 
 

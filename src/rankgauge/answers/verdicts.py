@@ -196,8 +196,8 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
     """Raise InputError unless the verdict has a label of the relation of its item."""
     if verdict.label not in LABELS[item.relation]:
         raise InputError(
-            f"{verdict.label!r:.40} is no verdict on {item.relation}", where=item.key[:12],
-            fix=f"give one of: {', '.join(LABELS[item.relation])}",
+            f"{verdict.label!r:.40} is not a verdict on {item.relation}", where=item.key[:12],
+            fix=f"choose one of: {', '.join(LABELS[item.relation])}",
         )  # fmt: skip
 
 

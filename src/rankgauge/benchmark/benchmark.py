@@ -116,8 +116,8 @@ class Benchmark:
         name = truth.query_ids[0]
         if name in self._added or name in self.collection.queries or name in (self._given or ()):
             raise InputError(
-                f"query {name!r} is there already", where="add_query",
-                fix="give every query an id of its own",
+                f"query {name!r} already exists", where="add_query",
+                fix="give every query a unique id",
             )  # fmt: skip
         self._added[name] = Query(name, text)
         self._grades[name] = dict(truth[name])
@@ -166,12 +166,12 @@ class Benchmark:
             bare = [query for query in self._given if query not in self.queries]
             if bare:
                 found.append(
-                    f"WARNING: {many(len(bare), 'query')} with judgments have no text and were not "
-                    f"asked: {some(bare)}"
+                    f"WARNING: {many(len(bare), 'query')} with judgments have no text and were "
+                    f"not run: {some(bare)}"
                 )
         others = sum(query not in self.queries for query in self.collection.queries)
         if others:
-            found.append(f"not asked, because they have no judgments: {many(others, 'query')}")
+            found.append(f"not run, because they have no judgments: {many(others, 'query')}")
         return tuple(found)
 
     # ---- asking

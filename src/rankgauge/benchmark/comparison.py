@@ -58,7 +58,7 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
     if not front:
         raise InputError(
             "no configuration has a quality and a latency", where="plot of the Pareto front",
-            fix="measure how long each query takes",
+            fix="measure the latency of each query",
         )  # fmt: skip
     fast = min(p.latency for p in front)
     known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
@@ -79,7 +79,7 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
         f"{measure} and latency of {many(len(known), 'configuration')}",
         f"Points. On the front, fastest first: {text}.",
         (panel,),
-        "On the front: no other is at least as good in both, and better in one.",
+        "On the front: no other configuration is at least as good in both, and better in one.",
     )
 
 
@@ -165,14 +165,14 @@ def compare_runs(
     """Compare runs of one benchmark with one of them; the arguments are those of `compare`."""
     if len(runs) < 2:
         raise InputError(
-            f"got {many(len(runs), 'run')}, wanted two or more", where="compare",
+            f"got {many(len(runs), 'run')}, expected two or more", where="compare",
             fix="run another retriever",
         )  # fmt: skip
     for run in runs:
         if run.queries != runs[0].queries:
             raise InputError(
-                f"{run.name!r} and {runs[0].name!r} were asked other queries", where="compare",
-                fix="run both again: responses that are in the store are not asked for again",
+                f"{run.name!r} and {runs[0].name!r} were run on different queries", where="compare",
+                fix="run both again: responses in the store are reused",
             )  # fmt: skip
     given = COMPARED if measures is None else measures
     names = (given,) if isinstance(given, str | Measure) else tuple(given)
@@ -304,7 +304,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
     ]
     withheld = [f"WARNING: {d.run_name}: {one}" for d in (before, after) for one in d.withheld]
     if before.failing is not None and after.failing is not None:
-        rows.append(_counts(f"queries that miss a relevant document in the first {before.k}",
+        rows.append(_counts(f"queries that miss a relevant document in the top {before.k}",
                             before.failing, after.failing))  # fmt: skip
     # Where the input explains the numbers of one, no causes are named.
     for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
@@ -365,7 +365,7 @@ def cost_table(
             f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100"
         )
     if marks:
-        notes.append(f"° no other run is both as good by {primary} and as quick by p50")
+        notes.append(f"° no other run has {primary} as high and p50 as low")
     return Table(
         columns=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)), title="latency and cost",
         notes=tuple(notes), marks=marks, right=frozenset(range(1, len(kept))),

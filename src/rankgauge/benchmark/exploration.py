@@ -217,7 +217,7 @@ class Exploration(Result):
         without = [name for name in self._varied() if name not in seen]
         notes = [f"on {many(len(self.tuning), 'tuning query')}; best: {self.best.value:.4f}"]
         if without:
-            notes.append(f"no neighbour was tried in: {', '.join(without)}")
+            notes.append(f"no neighboring value was tried for: {', '.join(without)}")
         return Table(
             columns=("setting", _BEST, "instead", str(self.measure), "difference", "configuration"),
             rows=tuple(rows),
@@ -244,8 +244,9 @@ class Exploration(Result):
         """
         if _BEFORE not in self.runs:
             raise InputError(
-                "there is nothing to compare the best with", where="before and after",
-                fix="give explore() the configuration of today: start={...}",
+                "there is no current configuration to compare the best "
+                "with", where="before and after",
+                fix="give explore() the current configuration: start={...}",
             )  # fmt: skip
         old, new = (diagnose(self.qrels, self.runs[n], collection, k=k) for n in (_BEFORE, _BEST))
         return old, new
@@ -347,8 +348,8 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
     search.run(proposals, start, limit, budget)
     if search.best is None:
         raise InputError(
-            f"none of {many(len(search.trials), 'configuration')} could be run; the first said: "
-            f"{search.trials[0].error:.200}",
+            f"none of {many(len(search.trials), 'configuration')} could be run; the first "
+            f"error: {search.trials[0].error:.200}",
             where="explore", fix="check that build() and run() work with one configuration",
         )  # fmt: skip
     return _exploration(search, search.best, test, method, seed)
@@ -364,7 +365,7 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
     number("tuning_share", share, above=True, high=math.nextafter(1.0, 0.0))
     if method == "optuna" and trials is None and budget is None:
         raise InputError(
-            "how long Optuna may search is not said", where="explore",
+            "a search with Optuna needs a limit", where="explore",
             fix="give trials=30, or budget=600 (seconds)",
         )  # fmt: skip
 
@@ -387,7 +388,7 @@ class _Search:
     Attributes:
         trials: What was tried.
         best: The best on the tuning queries; of equals the first.
-        before: The configuration of today; None if it failed or was not given.
+        before: The current configuration; None if it failed or was not given.
         runs: Their runs.
         stopped: Why not all were tried; empty if they were.
     """
@@ -429,7 +430,7 @@ class _Search:
             inside = int(start is not None and self.space.holds(start))
             for number in range(1 + inside, limit + 1):
                 if time.monotonic() >= ends:
-                    self.stopped = f"the budget of {budget:g} s was over"
+                    self.stopped = f"the budget of {budget:g} s was used up"
                     return
                 proposed = iter(proposals.propose, None)
                 configuration = next((one for one in proposed if key_of(one) not in known), None)
@@ -458,7 +459,7 @@ class _Search:
         trial = Trial(name, dict(configuration), value, None if error else latency, seconds, error)
         self.trials.append(trial)
         if found is not None and not error:
-            # The first of equals stays, so that the configuration of today has to be beaten.
+            # The first of equals stays, so that the current configuration has to be beaten.
             if self.best is None or self._sign * value > self._sign * self.best.value:
                 self.best, self.runs[_BEST] = trial, found
             if name == _BEFORE:
@@ -475,14 +476,14 @@ class _Search:
 def _checked_result(given: Any) -> tuple[Run, float | None]:
     if not isinstance(given, tuple) or len(given) != 2:
         raise InputError(
-            f"run() gave {type(given).__name__}, wanted two things", where="explore",
-            fix="return (run, seconds a query), or (run, None)",
+            f"run() returned {type(given).__name__}, expected a pair", where="explore",
+            fix="return (run, seconds per query), or (run, None)",
         )  # fmt: skip
     latency = given[1]
     if latency is not None and not (is_number(latency) and latency >= 0):
         raise InputError(
-            f"run() gave {latency!r:.60} for the latency", where="explore",
-            fix="give seconds a query, or None",
+            f"run() returned {latency!r:.60} for the latency", where="explore",
+            fix="return seconds per query, or None",
         )  # fmt: skip
     return Run.of(given[0]), None if latency is None else float(latency)
 
@@ -538,12 +539,12 @@ def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
     if not changed:
         yield "the current configuration is the best of those tried"
     elif len(changed) == 1:
-        yield f"best and before differ in one setting: {changed[0]}"
+        yield f"the best and the current configuration differ in one setting: {changed[0]}"
     else:
         names = " and ".join(changed) if len(changed) < 3 else ", ".join(changed)
         yield (
-            f"best and before differ in {len(changed)} settings ({names}): their effects cannot be "
-            "separated"
+            f"the best and the current configuration differ in {len(changed)} settings "
+            f"({names}): their effects cannot be separated"
         )
         if untried := found.untried:
             steps = "; ".join(_settings_text(one, found.settings) for one in untried[:3])
@@ -557,8 +558,8 @@ def _warnings(found: Exploration) -> Iterator[str]:
     tuning, test = len(found.tuning), len(found.test)
     if tuning < _FEW or test < _FEW:
         yield (
-            f"{tuning} tuning and {test} test queries are too few to tell configurations apart: "
-            f"give {_FEW} or more of each"
+            f"{tuning} tuning and {test} test queries are too few to distinguish "
+            f"configurations: give {_FEW} or more of each"
         )
     failed = [trial for trial in found.trials if trial.error]
     if failed:
@@ -567,4 +568,4 @@ def _warnings(found: Exploration) -> Iterator[str]:
         )
     empty = [name for name, run in found.runs.items() if not len(run)]
     if empty:
-        yield f"no test query has a ranking in {' and '.join(sorted(empty))}"
+        yield f"no test query has results in {' and '.join(sorted(empty))}"

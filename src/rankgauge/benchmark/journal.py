@@ -150,7 +150,7 @@ class Journal:
             elif not self.head and (self.folder / HEAD).exists():
                 self.notes.append(
                     f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier "
-                    "responses are not known"
+                    "responses are unknown"
                 )
             mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._file = os.open(path, mode, 0o644)
@@ -230,7 +230,7 @@ class Journal:
         self.notes.append(
             f"WARNING: {many(damaged, 'damaged line')} in {path}: "
             + ("its query is" if damaged == 1 else "their queries are")
-            + " asked again"
+            + " run again"
         )
 
     def append(self, response: Response) -> None:
@@ -329,9 +329,9 @@ class Journal:
         if found["format"] != _FORMAT:
             self.close()
             raise InputError(
-                f"the journal has format {found['format']!r}, wanted {_FORMAT}",
+                f"the journal has format {found['format']!r}, expected {_FORMAT}",
                 where=str(self.folder),
-                fix="use the version of rankgauge that wrote it, or name another store",
+                fix="use the version of rankgauge that wrote it, or another store",
             )
         return found
 
@@ -383,7 +383,7 @@ def _locked(path: Path) -> int:
         os.close(file)
         raise InputError(
             "another process is running this retriever over this collection",
-            where=str(path.parent), fix="wait for it, or name another store",
+            where=str(path.parent), fix="wait for it, or use another store",
         ) from None  # fmt: skip
     return file
 
@@ -409,8 +409,8 @@ def _opened(path: Path) -> int:
 def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(
         f"the journal cannot be written: {error.strerror or error}", where=str(folder),
-        fix="make room, or name a store in a folder that may be written to; then run it again: it "
-        "goes on where it stopped",
+        fix="free space, or use a store in a writable folder; then run it again: it continues "
+        "where it stopped",
     )  # fmt: skip
 
 
@@ -446,8 +446,8 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
         text = json.dumps({**(own or {}), **(settings or {})}, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the settings of the retriever are no plain values: {error}", where=name,
-            fix="give text, finite numbers, lists and mappings of them",
+            f"the settings of the retriever are not plain values: {error}", where=name,
+            fix="use text, finite numbers, lists and mappings",
         ) from None  # fmt: skip
     plain = json.loads(text)
     return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
@@ -480,14 +480,14 @@ class Reuse:
         found = code_fingerprint(retriever)
         self.code = self._first = found.digest
         resumed = again == "resume"
-        self.reason = 'asked for (again="resume")' if resumed else "unfinished run of the same code"
+        self.reason = 'requested (again="resume")' if resumed else "unfinished run of the same code"
         if resumed:
             journal.take_back()
         elif journal.resumed:
             known = journal.head.get("code") or []
             why = ""
             if found.digest not in known:
-                why = "its code, or a value that it uses, is not the same as before"
+                why = "its code, or a value that it uses, has changed"
                 if found.opaque:
                     why = f"it uses {found.opaque}, which cannot be compared between processes"
             elif journal.head.get("finished") and again == "missing":
@@ -497,7 +497,7 @@ class Reuse:
                 return
             journal.set_aside()
             self.remark = (
-                f"every query was asked anew: {why}; give it settings, or use "
+                f"every query was run again: {why}; give it settings, or use "
                 'again="resume" (--resume) where the earlier responses are right'
             )
 

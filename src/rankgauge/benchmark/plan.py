@@ -131,7 +131,7 @@ class BenchmarkPlan:
                 measures=("nDCG@10", "R@5", "P@5", "RR"),
                 store=place.resolve().with_name(f"{place.resolve().name}.runs"),
             )
-        data = read_toml(path, missing="name a file that is there", fix="fix the line it names")
+        data = read_toml(path, missing="check the path", fix="fix this line")
         with _in_file(place):
             return _PlanReader(place).plan(data)
 
@@ -223,18 +223,16 @@ class _PlanReader:
         if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
             raise self._wrong(
                 "there is no collection",
-                'write collection = "folder"; without a plan, give the folder itself',
+                'write collection = "folder", or give the folder in place of the plan',
             )
         self._known(collection, _COLLECTION, "collection")
         tables = data.get("retrievers")
         if not isinstance(tables, Mapping) or not tables:
-            raise self._wrong(
-                "there is no retriever", 'write [retrievers.bm25], and under it type = "bm25"'
-            )
+            raise self._wrong("there is no retriever", 'write [retrievers.bm25] with type = "bm25"')
         found = tuple(self._retriever(name, table) for name, table in tables.items())
         if all(one.part for one in found):
             raise self._wrong(
-                "each retriever is only a part of others", "take out part = true where one is run"
+                "all retrievers are parts of others", "remove part = true from a retriever to run"
             )
         baseline = self._kind(data, "baseline", str, "")
         if baseline and baseline not in tables:
@@ -260,9 +258,7 @@ class _PlanReader:
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
         where = f"retrievers.{name}"
         if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
-            raise self._wrong(
-                "there is no type", f'write [{where}], and under it type = "bm25"', where
-            )
+            raise self._wrong("there is no type", f'write [{where}], with type = "bm25"', where)
         kind = table["type"]
         if kind not in retrievers.TYPES and kind != _CALLS:
             raise UnknownName.of("type of retriever", kind, [*retrievers.TYPES, _CALLS])
@@ -358,8 +354,8 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
 
 def _circle(path: Path, names: Iterable[str]) -> FormatError:
     return FormatError(
-        f"retrievers are part of each other: {' > '.join(names)}", path=str(path),
-        fix="take one of them out",
+        f"retrievers contain each other: {' > '.join(names)}", path=str(path),
+        fix="remove one of them",
     )  # fmt: skip
 
 
@@ -434,7 +430,7 @@ class PlanBuilder:
                 return [self.value(key, one, where) for one in value]
         if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
             raise FormatError(
-                f"{where}: got text, wanted a table", path=str(self._plan.path),
+                f"{where}: got text, expected a table", path=str(self._plan.path),
                 fix=f'write {key} = {{ type = "{value}" }}',
             )  # fmt: skip
         if key in _PATHS and isinstance(value, str):
@@ -456,9 +452,9 @@ class PlanBuilder:
             raise
         except BaseException as error:
             if isinstance(error, ImportError | AttributeError | ValueError):
-                fix = 'write call = "module:function", of a module beside the plan or installed'
+                fix = 'write call = "module:function", for a module next to the plan or installed'
             else:
-                fix = f"fix the module {module}: python -c 'import {module}' shows where it fails"
+                fix = f"fix the module {module}: python -c 'import {module}' shows the error"
             raise FormatError(
                 f"{where}: {named!r} cannot be imported: {describe_error(error)}",
                 path=str(self._plan.path), fix=fix,
@@ -482,7 +478,7 @@ class PlanBuilder:
             raise FormatError(
                 f"{where}: calling {name} failed: {describe_error(error)}",
                 path=str(self._plan.path),
-                fix=f"give the arguments that {name} takes: arguments = {{ name = 1 }}",
+                fix=f"give the arguments of {name}: arguments = {{ name = 1 }}",
             ) from error  # fmt: skip
         remember_arguments(made, arguments)
         return made

@@ -131,7 +131,7 @@ def repeat_plan(
 def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Errors) -> str:
     times = len(runs)
     if len({fingerprint(run.ranked(errors)) for run in runs}) == 1:
-        return f"{name}: the same rankings and scores, {times} times"
+        return f"{name}: the same rankings and scores in {times} repetitions"
     evaluations = [run.evaluate(measure, errors=errors) for run in runs]
     means = [mean for one in evaluations for mean in one.mean().values()]
     first, *others = (evaluation.per_query[:, 0] for evaluation in evaluations)
@@ -140,8 +140,8 @@ def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Err
         for row, value in enumerate(first)
     )
     return (
-        f"{name}: {measure} between {min(means):.4f} and {max(means):.4f} in {times} times; its "
-        f"value differs for {changed} of {len(first)} queries"
+        f"{name}: {measure} between {min(means):.4f} and {max(means):.4f} in {times} "
+        f"repetitions; its value differs for {changed} of {len(first)} queries"
     )
 
 
@@ -157,7 +157,7 @@ def explore_plan(
     .. code-block:: toml
 
         [explore]
-        retriever = "passages"     # the configuration of today is what is in the plan
+        retriever = "passages"     # the current configuration is what is in the plan
         measure = "nDCG@10"        # the first of the plan if omitted
         method = "optuna"          # or "grid", which tries them all
         budget = 600               # seconds
@@ -191,7 +191,7 @@ def explore_plan(
     name, space = settings.get("retriever"), settings.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
         raise FormatError(
-            "there is nothing to explore", path=str(plan.path),
+            "the plan has no [explore]", path=str(plan.path),
             fix='write [explore] with retriever = "bm25", and [explore.space] with k1 = [0.9, 1.2]',
         )  # fmt: skip
     today = plan.options(name)
@@ -228,8 +228,8 @@ def _check_disjoint(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
     for one, other in itertools.permutations(space, 2):
         if other.startswith(f"{one}."):
             raise FormatError(
-                f"explore.space: {other!r} is a part of {one!r}, which is varied, too",
-                path=str(plan.path), fix=f"leave out one of them, or list whole tables for {one}",
+                f"explore.space: {other!r} is a part of {one!r}, which is also varied",
+                path=str(plan.path), fix=f"remove one of them, or list whole tables for {one}",
             )  # fmt: skip
 
 
@@ -240,8 +240,8 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
         table = _inside(table, part)
         if table is None:
             raise FormatError(
-                f"explore.space: {'.'.join(parts[: place + 1])!r} is no part of the retriever",
-                path=str(plan.path), fix="name an option, dotted where it lies in a part",
+                f"explore.space: {'.'.join(parts[: place + 1])!r} is not part of the retriever",
+                path=str(plan.path), fix="name an option, with dots for parts: part.option",
             )  # fmt: skip
     value = _inside(table, last)
     if value is not None:
@@ -249,8 +249,8 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
     parameter = _parameter(plan, table, last)
     if parameter is None or parameter.default is inspect.Parameter.empty:
         raise FormatError(
-            f"explore.space: the plan does not say what {setting!r} is today",
-            path=str(plan.path), fix=f"write it into [retrievers.{name}], too",
+            f"explore.space: the plan has no current value of {setting!r}",
+            path=str(plan.path), fix=f"also write it in [retrievers.{name}]",
         )  # fmt: skip
     return parameter.default
 

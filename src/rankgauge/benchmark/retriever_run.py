@@ -74,7 +74,7 @@ class Corpus:
         where = f"{type(retriever).__name__}.index"
         if not self._source:
             raise InputError(
-                "the retriever wants to index documents, and the benchmark has none", where=where,
+                "the retriever indexes documents, but the benchmark has none", where=where,
                 fix="give the benchmark a collection with documents",
             )  # fmt: skip
         what = f"indexing {many(len(self._source), 'document')}"
@@ -85,14 +85,14 @@ class Corpus:
             raise
         except TimeLimit:
             raise RankgaugeError(
-                f"indexing took longer than {most:g} s and was left behind", where=where,
-                fix="give it more time: Limits(index_timeout=...)",
+                f"indexing took longer than {most:g} s and was abandoned", where=where,
+                fix="raise the limit: Limits(index_timeout=...)",
             ) from None  # fmt: skip
         except BaseException as error:
             # Also SystemExit: it ends the retriever, and not the other runs.
             raise RankgaugeError(
                 f"indexing failed: {describe_error(error)}", where=where,
-                fix="see the error above this one in the traceback, raised by the retriever",
+                fix="see the retriever's own error earlier in the traceback",
             ) from error  # fmt: skip
         size, recall = attribute_of(retriever, "size"), attribute_of(retriever, "recall")
         # Parts that were indexed for another retriever are paid for here as well, in time; what
@@ -243,7 +243,7 @@ class Session:
             finally:
                 costs.note()
         if costs.failure:
-            self._remarks.append(f"WARNING: what the queries used up is not known: {costs.failure}")
+            self._remarks.append(f"WARNING: the cost of the queries is unknown: {costs.failure}")
         return done
 
     def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
@@ -369,7 +369,7 @@ class _CostNotes:
         for unit, amount in amounts.items():
             if type(unit) is not str or not is_number(amount):
                 self.failure = (
-                    f"usage() failed: got {amount!r:.40} for {unit!r:.40}, wanted a number"
+                    f"usage() failed: got {amount!r:.40} for {unit!r:.40}, expected a number"
                 )
                 return {}
         return amounts

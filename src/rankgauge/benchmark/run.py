@@ -90,18 +90,18 @@ class Tally:
         if self.unknown > _MOST * self.hits:
             yield Finding(
                 "T104", "error",
-                f"{self.unknown} of {many(self.hits, 'hit')} are on documents that the collection "
-                "does not have",
+                f"{self.unknown} of {many(self.hits, 'hit')} are documents that are not in the "
+                "collection",
                 INPUT_KINDS["T104"].effect,
-                "return the ids of the documents that were given to index()",
+                "return the ids of the documents passed to index()",
             )  # fmt: skip
         if self.ascending > _MOST * answered:
             yield Finding(
                 "R104", "error",
-                "the scores look like distances (lower is better): they rise from hit to hit for "
+                "the scores look like distances (lower is better): they increase with rank for "
                 f"{self.ascending} of {many(answered, 'query')}",
                 INPUT_KINDS["R104"].effect,
-                "return them negated",
+                "negate them",
             )  # fmt: skip
 
     def notes(self) -> Iterator[str]:
@@ -110,20 +110,19 @@ class Tally:
             yield f"nothing was found for {many(self.empty, 'query')}"
         if self.repeated:
             yield (
-                f"WARNING: {many(self.repeated, 'hit')} on a document that was before in the "
-                "same ranking; left out"
+                f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated"
             )
         if self.beyond:
-            yield f"{many(self.beyond, 'hit')} below k; left out"
+            yield f"{many(self.beyond, 'hit')} removed: ranked below k"
         if self.unknown:
             yield (
-                f"WARNING: {many(self.unknown, 'hit')} on documents that the collection does not "
-                "have; they count as not relevant"
+                f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not "
+                "relevant"
             )
         if self.ascending:
             yield (
-                f"WARNING: the scores of {many(self.ascending, 'query')} rise from hit to hit; if "
-                "they are distances, the rankings are upside down: return them negated"
+                f"WARNING: the scores of {many(self.ascending, 'query')} rise from hit to hit; "
+                "if they are distances, the rankings are upside down: negate them"
             )
 
 
@@ -238,7 +237,7 @@ class BenchmarkRun(Result):
     def _failed(self) -> str:
         text = f"{many(self.tally.failed, 'query')} of {self.tally.queries} failed"
         if self.tally.missing:
-            text += f", {self.tally.missing} were not asked after so many failures in a row"
+            text += f", {self.tally.missing} were not run after so many consecutive failures"
         kinds = {failure.error: failure.query for failure in reversed(self.failures)}
         shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
         return text + "".join(f"; {query}: {error}" for query, error in shown)
@@ -254,7 +253,7 @@ class BenchmarkRun(Result):
         if errors == "refuse" and self.tally.failed + self.tally.missing:
             raise InputError(
                 self._failed(), where=f"run {self.name!r}",
-                fix='ask them again (again="failed", --failed), or count them as empty rankings '
+                fix='run them again (again="failed", --failed), or count them as empty rankings '
                 '(errors="empty", --errors empty)',
             )  # fmt: skip
 
@@ -320,8 +319,8 @@ class BenchmarkRun(Result):
             return
         if self.journal.stamp() != self.stamp:
             raise InputError(
-                "its journal was begun anew since", where=f"run {self.name!r}",
-                fix="use the run that was made last",
+                "its journal was replaced by a later run", where=f"run {self.name!r}",
+                fix="use the latest run",
             )  # fmt: skip
         found = 0
         for response in self.journal.responses(is_to(self.queries)):
@@ -330,9 +329,9 @@ class BenchmarkRun(Result):
         if found < self.tally.queries - self.tally.missing:
             lost = self.tally.queries - self.tally.missing - found
             raise InputError(
-                f"{many(lost, 'response')} cannot be read any more: the journal is damaged",
+                f"{many(lost, 'response')} cannot be read: the journal is damaged",
                 where=f"run {self.name!r}, {self.journal.folder}",
-                fix="run it again: what is damaged is asked again",
+                fix="run it again: only the damaged responses are requested",
             )
 
 

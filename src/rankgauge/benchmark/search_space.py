@@ -32,17 +32,17 @@ class Space:
     @classmethod
     def of(cls, space: Any, start: Any) -> Space:
         """A space as it is given."""
-        wanted = 'give setting to values: {"size": [128, 256], "k1": [0.9, 1.2]}'
+        wanted = 'give values for each setting: {"size": [128, 256], "k1": [0.9, 1.2]}'
         of_kind("the space", space or None, Mapping, wanted, where="explore")
-        wanted = f"give a value of each: {', '.join(map(str, space))}"
-        of_kind("the configuration of today", start, Mapping | None, wanted, where="start")
+        wanted = f"give a value for each: {', '.join(map(str, space))}"
+        of_kind("the current configuration", start, Mapping | None, wanted, where="start")
         axes = {str(name): _values(str(name), values) for name, values in space.items()}
         fixed = {} if start is None else {k: v for k, v in start.items() if k not in axes}
         missing = [] if start is None else [name for name in axes if name not in start]
         if missing:
             raise InputError(
-                f"the configuration of today has no {', '.join(missing)}", where="start",
-                fix=f"give a value of each: {', '.join(axes)}",
+                f"the current configuration has no {', '.join(missing)}", where="start",
+                fix=f"give a value for each: {', '.join(axes)}",
             )  # fmt: skip
         return cls(axes, fixed)
 
@@ -78,7 +78,7 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not len(given):
         raise InputError(
             f"got {given!r:.60} for the values of {name!r}", where="space",
-            fix=f"give a list, of one value to fix it: {{{name!r}: [...]}}",
+            fix=f"give a list; to fix the setting, a list of one value: {{{name!r}: [...]}}",
         )  # fmt: skip
     found: dict[str, Any] = {}
     for value in given:

@@ -68,7 +68,9 @@ def check(
     judged = given_qrels(qrels)
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
-        raise InputError("the judgments hold no query", where=judged.source, fix="give one")
+        raise InputError(
+            "the judgments have no queries", where=judged.source, fix="give at least one"
+        )
     given = given_runs(runs)
     several = len(given) > 1
     checked = [CheckedRun.of(one, truth, chosen, several=several) for one in given]
@@ -110,7 +112,7 @@ def _codes(given: Iterable[str]) -> frozenset[str]:
     unknown = sorted(codes - FINDING_KINDS.keys())
     if unknown:
         raise UnknownName(
-            f"no finding has the code {unknown[0]!r}",
+            f"unknown finding code {unknown[0]!r}",
             where="ignore",
             fix=f"codes are {', '.join(FINDING_KINDS)}",
         )

@@ -49,7 +49,7 @@ def copy_lines(
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"the folder cannot be made: {error.strerror or error}",
+            f"the folder cannot be created: {error.strerror or error}",
             where=os.fspath(target.parent), fix="name another folder",
         ) from None  # fmt: skip
     edit = _Edit.of(source, pair, layout)

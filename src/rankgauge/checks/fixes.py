@@ -61,13 +61,13 @@ class _Copy:
         source = self.given.source
         if self.left:
             codes = " ".join(f"--fix-also {code}" for code in self.left)
-            return f"{source}: not copied, it has lines that no copy can carry: {codes}"
+            return f"{source}: not copied: it has lines that cannot be kept in a copy: {codes}"
         if path is None:
             return ""
         same_lines = copy_lines(source, path, (self.before, self.after), self.layout)
         counts = ", ".join(f"{code} {many(number, 'row')}" for code, number in self.fixed.items())
         anew = not same_lines and Path(source).is_file()
-        return f"wrote {path}: {counts}" + ("; all rows are written anew" if anew else "")
+        return f"wrote {path}: {counts}" + ("; all rows were rewritten" if anew else "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +120,7 @@ class FixedInputs:
                 # All are checked before the first is written.
                 if path.exists() and any(o.exists() and path.samefile(o) for o in originals):
                     raise InputError(
-                        "the copy would take the place of an input", where=os.fspath(path),
+                        "the copy would overwrite an input", where=os.fspath(path),
                         fix="name another folder",
                     )  # fmt: skip
         sentences = [copy.write(paths.get(number)) for number, copy in enumerate(self._copies)]
@@ -169,8 +169,8 @@ def _codes(also: Iterable[str]) -> set[str]:
     for code in sorted(codes.difference(fixable)):
         raise UnknownName(
             f"{code} cannot be fixed without a person" if code in FINDING_KINDS
-            else f"no finding has the code {code!r}",
-            where="also", fix=f"codes that can be: {', '.join(fixable)}",
+            else f"unknown finding code {code!r}",
+            where="also", fix=f"codes that can be fixed: {', '.join(fixable)}",
         )  # fmt: skip
     return codes
 

@@ -49,14 +49,14 @@ NO_COMMON_QUERY = FindingKind(
     "P101", "no-common-query", "error",
     "judgments and run have no query in common",
     "there is nothing to evaluate",
-    "use the query ids of the judgments in the run; check whether the files belong together",
+    "use the query ids of the judgments in the run; check that the files belong together",
 )  # fmt: skip
 
 QUERY_WITHOUT_JUDGMENTS = FindingKind(
     "P105", "query-without-judgments", "info",
     "queries of the run have no judgments",
-    "they are left out",
-    "none needed if the judgments are meant to cover only a part of the queries",
+    "they are ignored",
+    "none if the judgments are meant to cover only some queries",
 )  # fmt: skip
 
 UNJUDGED_AT_K = FindingKind(
@@ -68,15 +68,15 @@ UNJUDGED_AT_K = FindingKind(
 
 SUSPICIOUSLY_PERFECT = FindingKind(
     "P107", "suspiciously-perfect", "warning",
-    "the run is too good to be true",
-    "judgments and run may be derived from each other, which makes the value meaningless",
+    "the run may be made from the judgments",
+    "if judgments and run are derived from each other, the value is meaningless",
     "check where the run and the judgments come from",
 )  # fmt: skip
 
 UNRELATED_JUDGMENTS = FindingKind(
     "P108", "unrelated-judgments", "error",
     "the rankings fit the judgments of other queries as well as their own",
-    "ids match by accident: the values are random",
+    "ids match by chance: the values are random",
     "check whether these judgments belong to this collection, and whether its ids were renumbered",
 )  # fmt: skip
 
@@ -144,7 +144,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
     of = {"query": len(run.qrels), "document": len(judged_docs)}
     for unit, spelling in found.items():
         ours, theirs = next(iter(spelling.names.items()))
-        ambiguous = "" if spelling.one_to_one else "; several ids would become one"
+        ambiguous = "" if spelling.one_to_one else "; several ids would become equal"
         yield IDS_WRITTEN_DIFFERENTLY.finding(
             f"{len(spelling.names)} {unit} ids of the run are ids of the judgments "
             f"{spelling.by}: '{show_id(ours)}' and '{show_id(theirs)}'{ambiguous}",
@@ -152,7 +152,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
             locations=_locations(run, list(spelling.names), unit),
             effects=run.effects(joined, f"{' and '.join(found)} ids {spelling.by}"),
             fix="" if spelling.one_to_one
-            else "find out which of the ids that would become one is meant",
+            else "decide which of the ids that would become equal is correct",
         )  # fmt: skip
 
 
@@ -241,10 +241,7 @@ def _made_of_judgments(run: CheckedRun) -> Iterator[str]:
     # One relevant document, and it alone retrieved, may be a good retriever cut at rank 1.
     several = only & (pools > 1) & (pools == sizes)
     if several.sum() >= 2 and only.sum() >= _SAME * len(sizes):
-        yield (
-            f"{int(only.sum())} of {len(sizes)} rankings hold the relevant documents and nothing "
-            "else"
-        )
+        yield (f"{int(only.sum())} of {len(sizes)} rankings contain exactly the relevant documents")
 
 
 def _scores_are_grades(run: CheckedRun) -> Iterator[str]:
@@ -281,7 +278,7 @@ def _unrelated(run: CheckedRun) -> Iterator[Finding]:
     most = max(means(run.rejoined(qrels=qrels), [measure])[0] for qrels in dealt)
     if own <= 1.25 * most:
         yield UNRELATED_JUDGMENTS.finding(
-            f"{measure} is {own:.4f}, and up to {most:.4f} with the judgments of other queries",
+            f"{measure} is {own:.4f}, but up to {most:.4f} with the judgments of other queries",
             run.source, len(queries), len(queries), "query",
         )  # fmt: skip
 

@@ -45,7 +45,7 @@ JUDGED_TWICE = FindingKind(
 JUDGED_TWICE_DIFFERENTLY = FindingKind(
     "J102", "judged-twice-differently", "error",
     "a document is judged more than once for one query, with different grades",
-    "the numbers depend on which of the grades a tool happens to keep",
+    "values depend on which of the grades a tool keeps",
     "decide which grade is right (the last, the highest, the majority), and keep only that one",
 )  # fmt: skip
 
@@ -53,21 +53,21 @@ GRADE_BELOW_REL = FindingKind(
     "J104", "grade-below-rel", "warning",
     "grades above 0 that do not reach the relevance level of the measures",
     "P, R, AP, RR, and others count such documents as not relevant; nDCG gives them a small gain",
-    "state the level, as in AP(rel=0.5), or write integer grades",
+    "set the level, as in AP(rel=0.5), or use integer grades",
 )  # fmt: skip
 
 GRADE_OUT_OF_SCALE = FindingKind(
     "J105", "grade-out-of-scale", "warning",
-    "grades that do not belong to the scale",
+    "grades outside the scale",
     "one grade far above the others dominates nDCG; one below -2 is usually a typo",
     "check these judgments",
 )  # fmt: skip
 
 GRADE_ABOVE_TOP = FindingKind(
     "J106", "grade-above-top", "warning",
-    "grades above the top grade that ERR takes",
-    "ERR rejects them; another top gives other values",
-    "state the top of the scale, as in ERR(top=5)@20",
+    "grades above the top grade of ERR",
+    "ERR rejects them; its values depend on the top grade",
+    "set the top of the scale, as in ERR(top=5)@20",
 )  # fmt: skip
 
 RECALL_OUT_OF_REACH = FindingKind(
@@ -110,7 +110,7 @@ class Scale:
             low, high = 1.0, 0.0
         if low > high:
             raise InputError(
-                f"got {text!r} for a scale", where="scale",
+                f"got {text!r} for the scale", where="scale",
                 fix="write the lowest and the highest grade: 0..3",
             )  # fmt: skip
         return cls(low, high)
@@ -247,7 +247,7 @@ def _below_rel(judged: _Checked, rel: float) -> Iterator[Finding]:
         f"{many(len(rows), 'judgment')} with a grade between 0 and {most:g}, such as {lowest:g}: "
         "never relevant",
         rows, effects,
-        fix=f"name the level, as in AP(rel={lowest:g}), or write the grades as whole numbers",
+        fix=f"set the level, as in AP(rel={lowest:g}), or use integer grades",
     )  # fmt: skip
 
 
@@ -261,7 +261,7 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
     qrels = Qrels(judged.table.keep(np.delete(np.arange(len(values)), rows)))
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield judged.judgments(
-        GRADE_OUT_OF_SCALE, f"{many(len(rows), 'grade')} apart from {which}: {shown}", rows,
+        GRADE_OUT_OF_SCALE, f"{many(len(rows), 'grade')} outside {which}: {shown}", rows,
         judged.effects(lambda run: run.rejoined(qrels=qrels), "without these judgments"),
     )  # fmt: skip
 
@@ -315,11 +315,11 @@ def _out_of_reach(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Fin
         known = np.where(counts > 0, np.minimum(counts, measure.k) / np.maximum(counts, 1), np.nan)
         if not len(over) or (reach := measure.mean(known)) >= _NEARLY:
             continue
-        by = "the highest it can be"
+        by = "the maximum possible"
         yield judged.queries(
             RECALL_OUT_OF_REACH,
             f"{len(over)} of {many(len(counts), 'judged query')} have more than {measure.k} "
-            f"relevant documents: {measure} can reach {reach:.4f} at most",
+            f"relevant documents: {measure} can be at most {reach:.4f}",
             over,
             [e for run in judged.runs for e in run.effects([reach], by, measures=[measure])],
         )  # fmt: skip
@@ -333,7 +333,7 @@ def _only_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
     known = [(run.name, means(run.joined, [parse("Judged@10")])[0]) for run in judged.runs]
     shares = ", ".join(f"{name} {share:.3f}" for name, share in known)
     yield ONLY_RELEVANT.finding(
-        f"{many(relevant, 'judgment')}, each of a relevant document"
-        f"{shares and '; Judged@10: '}{shares}",
+        f"{many(relevant, 'judgment')}, all of relevant "
+        f"documents{shares and '; Judged@10: '}{shares}",
         judged.source, relevant, len(values), "judgment",
     )  # fmt: skip

@@ -92,7 +92,7 @@ class CheckResult(Result):
             for name in SEVERITIES
             if counts[name]
         ]
-        return ", ".join(parts) or "nothing wrong found"
+        return ", ".join(parts) or "no problems found"
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return columns with one row per finding, for any data frame library."""

@@ -45,7 +45,7 @@ UNREADABLE_LINE = FindingKind(
 IDS_NOT_UTF8 = FindingKind(
     "F102", "ids-not-utf8", "info",
     "ids that are not text in UTF-8",
-    "they are compared byte by byte; the same id in another encoding does not match",
+    "ids are compared byte by byte; the same id in another encoding does not match",
     "write both files in UTF-8",
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ RANK_CONTRADICTS_SCORE = FindingKind(
     "R103", "rank-contradicts-score", "warning",
     "the rank column contradicts the scores",
     "evaluations use the scores and ignore the ranks; readers of the ranks see another ranking",
-    "find out which is right, and write scores that descend with the rank",
+    "decide which is right, and write scores that decrease with the rank",
     "on request",
 )  # fmt: skip
 
@@ -83,22 +83,22 @@ CUT_BELOW_K = FindingKind(
 CONSTANT_SCORES = FindingKind(
     "R106", "constant-scores", "error",
     "all scores of a ranking are equal",
-    "the order is that of the document ids, not that of the retriever",
-    "write scores that descend with the rank, or evaluate with ties=input",
+    "documents are ranked by id, not by the retriever",
+    "write scores that decrease with the rank, or evaluate with ties=input",
 )  # fmt: skip
 
 SCORES_COLLAPSE = FindingKind(
     "R107", "scores-collapse-in-32-bits", "warning",
-    "scores differ only beyond what 32-bit floats hold",
+    "scores differ by less than the precision of 32-bit floats",
     "trec_eval 9, pytrec_eval, and tools based on them see equal scores",
-    "subtract what is common to all scores, or write the negative rank as the score",
+    "subtract a constant from all scores, or write the negative rank as the score",
 )  # fmt: skip
 
 SELF_RETRIEVED = FindingKind(
     "R108", "self-retrieved", "warning",
     "a query retrieves itself: a document has the id of the query",
     "it takes rank 1, and is rarely judged",
-    "leave the query's own document out of its ranking",
+    "remove the query's own document from its ranking",
     "on request",
 )  # fmt: skip
 
@@ -113,7 +113,7 @@ SAME_AS_ANOTHER_RUN = FindingKind(
     "R110", "same-as-another-run", "warning",
     "two runs have identical documents and scores",
     "comparing them is meaningless",
-    "check whether one was written under two names, or a setting had no effect",
+    "check whether a run was written under two names, or a setting had no effect",
 )  # fmt: skip
 
 
@@ -179,11 +179,11 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
     first = run.rejoined(lambda table: without_repeats(table, "first"))
     same = "each time with the same score" if run.alike else "with other scores"
     yield DOCUMENT_TWICE.finding(
-        f"{many(run.repeated.count, 'document')} again in the same ranking, {same}",
+        f"{many(run.repeated.count, 'document')} repeated in the same ranking, {same}",
         run.source, run.repeated.count, run.documents, "document",
         locations=run.repeated.locations,
         effects=best + run.effects(first, "duplicates=first", now=now),
-        fix="keep its best place, or evaluate with duplicates=best (--duplicates best)",
+        fix="keep its best rank, or evaluate with duplicates=best (--duplicates best)",
     )  # fmt: skip
 
 
@@ -207,15 +207,18 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
     gain = float(then.sum()) / max(float(now.sum()), 1e-12)
     by_ranks = run.ranked > 0 and run.turned >= _MOST * run.ranked
     by_lines = run.rising >= _MOST * run.varied
-    judged = f"the other way round for {better} of {many(better + worse, 'query')}"
+    judged = (
+        f"with reversed rankings, judged documents rank higher for {better} of "
+        f"{many(better + worse, 'query')}"
+    )
     if better >= _ENOUGH and better >= 4 * worse and gain >= 2:
         evidence = f"judged documents rank higher {judged}"
     elif by_ranks and worse <= better:
         evidence = (
-            f"the ranks ascend with the scores in {run.turned} of {many(run.ranked, 'query')}"
+            f"the ranks increase with the scores in {run.turned} of {many(run.ranked, 'query')}"
         )
     elif by_lines and better >= _ENOUGH and better > 2 * worse and gain >= 1.5:
-        evidence = f"scores ascend from line to line, and judged documents rank higher {judged}"
+        evidence = f"scores increase from line to line, and judged documents rank higher {judged}"
     else:
         return
     fixed = run.rejoined(lambda table: without_repeats(negated(table)))
@@ -255,18 +258,18 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
             deep, shallow, now, means(run.joined, shallow), strict=True
         )
         for effect in run.effects(
-            [then], f"{other}, which the run can fill", now=[mean], measures=[measure]
+            [then], f"{other}, which the run reaches", now=[mean], measures=[measure]
         )
         # A measure that only counts retrieved documents, as R does, is the same at both depths.
         if effect.changes()
     )
     yield CUT_BELOW_K.finding(
         f"the rankings of {full} of {many(len(run.sizes), 'query')} end at rank {deepest}; "
-        f"{', '.join(map(str, deep))} would look down to rank {k}",
+        f"{', '.join(map(str, deep))} need rank {k}",
         run.source, full, len(run.sizes), "query",
         effects=found + run.effects(
             best_rankings(run.joined, deepest),
-            f"the most that rankings of {many(deepest, 'document')} can reach",
+            f"the maximum for rankings of {many(deepest, 'document')}",
             now=now, measures=deep,
         ),
         fix=f"retrieve {k} documents for each query, or measure at {deepest}",
@@ -363,7 +366,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
             effects += other.effects(cut, f"cut at {depth} as {run.name} is", measures=whole)
         yield CUT_BELOW_K.finding(
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
-            f"{', '.join(map(str, whole))} would look at all ranks",
+            f"{', '.join(map(str, whole))} need all ranks",
             run.source, len(run.sizes), len(run.sizes), "query", effects=tuple(effects),
             fix=f"retrieve {deepest} documents for each query, or cut all runs at {depth}",
         )  # fmt: skip

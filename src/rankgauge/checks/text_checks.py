@@ -131,18 +131,17 @@ def _repeated(checked: _Checked) -> Iterator[Finding]:
     if not scanned.repeats:
         return
     first = [document for document, _ in scanned.first_repeats]
-    message = f"{many(scanned.repeats, 'document')} with the text of another"
+    message = f"{many(scanned.repeats, 'document')} with the same text as another"
     shared, unjudged = _sharing(checked.qrels, scanned.twins)
     if scanned.twins:
         first = [document for group in scanned.twins for document in group]
         message += (
-            f"; {len(first)} of them say what a relevant document says, {len(unjudged)} without a "
-            "judgment"
+            f"; {len(first)} of them repeat a relevant document, {len(unjudged)} without a judgment"
         )
     yield REPEATED_TEXT.finding(
         message, checked.collection.name, scanned.repeats, len(scanned.characters), "document",
         locations=checked.documents(first),
-        effects=checked.effects("twins share the grade", qrels=shared),
+        effects=checked.effects("duplicates share the grade", qrels=shared),
     )  # fmt: skip
 
 

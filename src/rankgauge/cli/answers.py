@@ -58,7 +58,7 @@ def _criteria_of(
             wording = read_text(wording[1:])
         if not name or not wording.strip() or name in found:
             raise click.BadParameter(
-                f"got {pair!r:.80}, wanted NAME=WORDING or NAME=@FILE, each name once",
+                f"got {pair!r:.80}, expected NAME=WORDING or NAME=@FILE, each name once",
                 context, parameter,
             )  # fmt: skip
         found[name] = wording.strip()

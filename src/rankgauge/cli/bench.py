@@ -26,43 +26,52 @@ _ERROR = 2
 
 @click.command(short_help="Run retrievers over a collection and compare them.")
 @click.argument("path", metavar="PLAN")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; repeat for more.")
-@options.measures("A measure; repeat for more. The first is tested. Without: those of the plan.")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Run only this retriever; repeat for more."
+)
+@options.measures(
+    "A measure; repeat for more. The differences of the first are tested.  [default: those of "
+    "the plan]"
+)
 @options.baseline()
 @click.option(
     "--resume/--fresh", default=None,
-    help="Use all responses in the store, also those of a retriever without settings whose code "
-    "cannot be compared; or ask every query anew. Without: use responses of the same settings, and "
-    "of an unfinished run of the same code.",
+    help="--resume uses all responses in the store, also those of a retriever without settings "
+    "whose code cannot be compared; --fresh runs every query again.  [default: use "
+    "responses of the same settings, and of an unfinished run of the same code]",
 )  # fmt: skip
-@click.option("--failed", is_flag=True, help="Ask queries that failed again, too.")
+@click.option("--failed", is_flag=True, help="Also run queries again that failed.")
 @click.option(
     "--errors", type=click.Choice(["refuse", "empty"]), default="refuse", show_default=True,
-    help="A run in which queries failed is refused, or they count as empty rankings.",
+    help="Reject a run in which queries failed, or count them as empty rankings.",
 )  # fmt: skip
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, metavar="N",
-    help="Run it N times from nothing and say whether each retriever gives the same.",
+    help=(
+        "Run everything N times without the store, and report whether each retriever returns "
+        "the same rankings."
+    ),
 )  # fmt: skip
 @click.option(
     "--timed", type=click.IntRange(0), metavar="N",
-    help="Time N queries, one at a time, after the run; 0 for none. Without: as in the plan.",
+    help="Time N queries, one at a time, after the run; 0 for none.  [default: as in the plan]",
 )  # fmt: skip
 @click.option(
-    "--store", "folder", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+    "--store",
+    "folder",
+    metavar="FOLDER",
+    help="The folder in which responses are stored.  [default: as in the plan]",
 )
 @click.option(
     "--runs", "runs_folder", metavar="FOLDER",
-    help="Write each run into this folder as NAME.run, with a head that says what made it.",
+    help="Write each run to this folder as NAME.run, with a header of how it was made.",
 )  # fmt: skip
-@click.option(
-    "--plain", is_flag=True, help="Write runs without that head, as trec_eval wants them."
-)
+@click.option("--plain", is_flag=True, help="Write runs without this header, for trec_eval.")
 @click.option(
     "--diagnose", "diagnosed", is_flag=False, flag_value="worst", metavar="[NAME]",
-    help="Say why this run is as it is; without a name: the one with the lowest mean.",
+    help="Diagnose this run; without a name, the one with the lowest mean.",
 )  # fmt: skip
-@click.option("--report", "page", metavar="FILE", help="Write a report as one HTML file, too.")
+@click.option("--report", "page", metavar="FILE", help="Also write a report as one HTML file.")
 @options.jobs
 @options.save
 @options.store
@@ -70,7 +79,7 @@ _ERROR = 2
 @options.output_format()
 @click.option(
     "--full", is_flag=True,
-    help="Also every difference, latency and cost, and the whole diagnosis.",
+    help="Show all differences, latency and cost, and the whole diagnosis.",
 )  # fmt: skip
 def bench(
     path: str,
@@ -138,7 +147,7 @@ def bench(
     for note in made.notes:
         print_message(note)
     if repeat > 1:
-        with working(f"running it {repeat} times"):
+        with working(f"running {repeat} times"):
             measure = str(shown.primary)
             lines = list(
                 rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors)
@@ -146,9 +155,9 @@ def bench(
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     if format == "table" and not full and not quiet():
         option, shows = (
-            ("--diagnose", "the likely cause of what the lowest run misses")
+            ("--diagnose", "likely causes of the misses of the lowest run")
             if diagnosed is None
-            else ("--full", "every difference, the worst queries, and latency")
+            else ("--full", "all differences, the worst queries, and latency")
         )
         print_text(f"Next step: add {option} to see {shows}\n")
     if runs_folder is not None:
@@ -166,7 +175,7 @@ def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> Non
     if not kept:
         raise click.UsageError("--history and --label are for --save: add it")
     if not asked:
-        raise click.UsageError("--fresh asks every query again: leave out --failed")
+        raise click.UsageError("--fresh runs every query again: omit --failed")
     if page is not None:
         check_writable(page)
     if folder is None:
@@ -175,7 +184,7 @@ def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> Non
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise rankgauge.InputError(
-            f"cannot be made: {error.strerror}", where=folder, fix="name another folder"
+            f"cannot be created: {error.strerror}", where=folder, fix="name another folder"
         ) from None
 
 
@@ -188,7 +197,7 @@ def _check_names(
     for option, given in asked.items():
         if given is not None and given not in known:
             raise rankgauge.InputError(
-                f"no retriever of the plan is called {given!r}", where=option,
+                f"unknown retriever of the plan {given!r}", where=option,
                 fix=f"retrievers are: {', '.join(known)}",
             )  # fmt: skip
 
@@ -216,7 +225,7 @@ def _ran(
     except KeyboardInterrupt:
         place = store or plan.store
         print_message(
-            f"stopped; what was answered is kept in {place}: the same command goes on from there "
+            f"stopped; responses are stored in {place}: the same command continues from there "
             "(add --resume for a retriever without settings whose code cannot be compared)"
         )
         raise
@@ -310,7 +319,7 @@ def _diagnosis(
     run = bench.runs.get(worst if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(
-            f"no run is called {name!r}",
+            f"unknown run {name!r}",
             where="--diagnose",
             fix=f"runs are: {', '.join(bench.runs)}",
         )
@@ -330,4 +339,4 @@ def _write(
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"
         rankgauge.benchmark.write_benchmark_run(run, target, errors=errors, head=head)
-    print_message(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")
+    print_message(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} to {folder}")

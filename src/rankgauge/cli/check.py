@@ -19,9 +19,7 @@ def _known_codes(
     known = rankgauge.checks.FINDING_KINDS
     for code in given:
         if code.upper() not in known:
-            raise click.BadParameter(
-                f"no finding has the code {code!r}; see: rankgauge check --list"
-            )
+            raise click.BadParameter(f"unknown finding code {code!r}; see: rankgauge check --list")
     return tuple(code.upper() for code in given)
 
 
@@ -43,47 +41,49 @@ def _fixable(
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure that effects are shown by, and that is compared with the data; again for "
-    "more. Without: nDCG@10."
+    "The measure in which effects are shown, and which is checked against the data; repeat for "
+    "more.  [default: nDCG@10]"
 )
 @options.collection(
-    "Documents and queries, whose texts are looked at, too: what rankgauge collection takes."
+    "Documents and queries, to check their texts as well: a source as for rankgauge collection."
 )
 @click.option(
-    "--scale", metavar="LOW..HIGH", help="The scale of the grades, such as 0..3; others are named."
+    "--scale",
+    metavar="LOW..HIGH",
+    help="The scale of the grades, such as 0..3; grades outside are reported.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="CODE",
     callback=_known_codes,
-    help="A code that is not looked for; repeat for more.",
+    help="Skip this code; repeat for more.",
 )
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE",
     callback=_known_codes,
-    help="Look for this code only; repeat for more.",
+    help="Check only this code; repeat for more.",
 )
 @options.output_format("github")
 @options.full("Show all effects, and the fixes of warnings.")
 @click.option(
     "--fix", "folder", metavar="FOLDER",
-    help="Write a copy of each file with what can be fixed without asking.",
+    help="Write a copy of each file with the faults fixed that have one safe fix.",
 )  # fmt: skip
 @click.option(
     "--fix-also", "also", multiple=True, metavar="CODE", callback=_fixable,
-    help="A code to fix although it could mean something else; repeat for more.",
+    help="Also fix this code, whose fix may be wrong for your data; repeat for more.",
 )  # fmt: skip
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",
-    show_default=True, help="The least severity that ends with 1.",
+    show_default=True, help="The lowest severity at which the exit code is 1.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
-@click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
-@click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
+@click.option("--explain", metavar="CODE", help="Explain one code, and exit.")
+@click.option("--list", "listed", is_flag=True, help="List all codes, and exit.")
 def check(
     qrels: str | None,
     runs: tuple[str, ...],

@@ -24,18 +24,22 @@ def collection() -> None:
 @click.argument("source", metavar="COLLECTION")
 @click.option(
     "--queries", metavar="FILE",
-    help="Queries, or questions with their relevant documents, instead of those of COLLECTION.",
+    help=(
+        "The queries, or questions with their relevant documents, in place of those of "
+        "COLLECTION."
+    ),
 )  # fmt: skip
-@click.option(
-    "--qrels", metavar="FILE", help="Judgments, instead of those that came with the collection."
-)
+@click.option("--qrels", metavar="FILE", help="The judgments, in place of those of COLLECTION.")
 @click.option(
     "--split", metavar="NAME",
-    help="Which judgments of qrels/. Without: test, or the only ones there are.",
+    help="Which judgments of qrels/.  [default: test, or the only ones]",
 )  # fmt: skip
 @click.option(
     "--run", "runs", multiple=True, metavar="FILE",
-    help="A run, to see whether what it retrieved is there; repeat for more.",
+    help=(
+        "A run, to check whether the documents it retrieved are in the collection; repeat for "
+        "more."
+    ),
 )  # fmt: skip
 @options.run_format
 @options.qrels_format

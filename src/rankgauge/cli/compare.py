@@ -16,43 +16,43 @@ from rankgauge.cli.output import print_message, print_result, working
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
 @options.measures(
-    "A measure; repeat for more. The first is the primary one, whose differences are tested. "
-    "Without: nDCG@10 tested, P, R, Success and nDCG at 1, 3, 5, 10 and RR described."
+    "A measure; repeat for more. The first is the primary one, whose differences are tested.  "
+    "[default: nDCG@10 tested; P, R, Success, and nDCG at 1, 3, 5, and 10, and RR described]"
 )
 @click.option(
     "--tested", multiple=True, metavar="NAME",
-    help="A measure whose differences are tested, declared before looking; repeat for more.",
+    help="A measure whose differences are tested, chosen before seeing results; repeat for more.",
 )  # fmt: skip
 @options.baseline()
 @click.option("--all-pairs", is_flag=True, help="Also compare every run with every other run.")
 @click.option(
     "--test", type=click.Choice(["randomization", "t", "wilcoxon", "tukey-hsd"]),
     default="randomization", show_default=True,
-    help="The test; wilcoxon does not test the mean, tukey-hsd takes all runs at once.",
+    help="The test; wilcoxon does not test the mean, tukey-hsd compares all runs at once.",
 )  # fmt: skip
 @click.option(
     "--correction", type=click.Choice(["holm", "bonferroni", "benjamini-hochberg", "max-t"]),
-    default="holm", show_default=True, help="Over all pairs and tested measures.",
+    default="holm", show_default=True, help="The correction over all pairs and tested measures.",
 )  # fmt: skip
 @click.option(
     "--interval", type=click.Choice(["conservative", "t", "percentile", "bca"]),
     default="conservative", show_default=True,
-    help="Of the difference: the wider one of paired t and Bayesian bootstrap, paired t, or a "
-    "bootstrap (covers too little below 100 queries).",
+    help="The interval of the difference: the wider one of paired t and Bayesian bootstrap, "
+    "paired t, or a bootstrap (too narrow below 100 queries).",
 )  # fmt: skip
 @click.option(
     "--draws", type=click.IntRange(1), default=10_000, show_default=True,
-    help="Random draws of tests and bootstraps.",
+    help="The number of random draws of tests and bootstraps.",
 )  # fmt: skip
 @click.option(
     "--queries", type=click.Choice(["all", "intersection"]), default="all", show_default=True,
-    help="All that are judged, or those that are also in every run.",
+    help="The queries to compare: all judged queries, or those that are also in every run.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
 @options.output_format()
 @options.jobs
-@click.option("--transpose", is_flag=True, help="Runs down and measures across.")
+@click.option("--transpose", is_flag=True, help="Print runs as rows and measures as columns.")
 @options.full("Show all measures, and differences that are not tested.")
 def compare(
     qrels: str,

@@ -16,24 +16,24 @@ from rankgauge.cli.output import check_writable, working
 @click.argument("target", metavar="OUT")
 @click.option(
     "--from", "--format", "source_format", metavar="FORMAT",
-    help="The format of IN, where its name and first line mislead.",
+    help="The format of IN, if it is not recognized by name and first line.",
 )  # fmt: skip
 @click.option(
     "--to", "target_format", metavar="FORMAT", type=click.Choice(rankgauge.formats.TARGET_FORMATS),
-    help=f"The format of OUT, where its name does not say it: "
+    help="The format of OUT, if its name does not show it: "
     f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["qrels", "run", "queries", "documents"]),
-    help="What IN holds, where it can be read two ways; of a collection the part to write.",
+    help="What IN contains, if it can be read in two ways; of a collection, the part to write.",
 )  # fmt: skip
 @click.option(
     "--name", metavar="TAG", help="The tag of a run in TREC format.  [default: that of IN]"
 )
 @click.option(
     "--lossy", is_flag=True,
-    help="Write also what OUT cannot hold as it is (queries without judgments; titles, fields, "
-    "line breaks of texts), and count it.",
+    help="Write OUT even if parts of IN are lost (queries without judgments; titles, fields, "
+    "line breaks of texts), and count them.",
 )  # fmt: skip
 def convert(
     source: str,

@@ -14,16 +14,17 @@ from rankgauge.cli.output import print_result, working
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
 @options.collection(
-    "The texts: what rankgauge collection takes. Without it only ranks and judgments are looked at."
+    "The texts: a source as for rankgauge collection. Without it, only ranks and judgments are "
+    "used."
 )
-@options.measure("The measure by which queries are good or bad.")
+@options.measure("The measure that ranks the queries.")
 @click.option(
     "-k", type=click.IntRange(min=1), default=5, show_default=True,
     help="The cut-off: a relevant document below it is missed.",
 )  # fmt: skip
 @click.option(
     "-n", "--worst", type=click.IntRange(min=0), default=5, show_default=True,
-    help="How many of the worst queries are shown.",
+    help="The number of worst queries to show.",
 )  # fmt: skip
 @click.option(
     "--rel", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True,
@@ -31,10 +32,12 @@ from rankgauge.cli.output import print_result, working
 )  # fmt: skip
 @click.option(
     "--rerank-depth", "depth", type=click.IntRange(min=1), default=100, show_default=True,
-    help="How many documents a reranker would be given.",
+    help="The number of documents that a reranker would get.",
 )  # fmt: skip
 @click.option(
-    "--group-by", metavar="FIELD", help="A field of the queries, by which means are given."
+    "--group-by",
+    metavar="FIELD",
+    help="A field of the queries: show a mean for each of its values.",
 )
 @click.option(
     "--bands", metavar="FILE",

@@ -14,19 +14,19 @@ from rankgauge.cli.output import print_message, print_result, working
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
-@options.measure("The measure that says which queries gain and lose.")
-@options.collection("The texts, what rankgauge collection takes: shows queries and titles.")
+@options.measure("The measure by which queries gain and lose.")
+@options.collection("The texts, to show queries and titles: a source as for rankgauge collection.")
 @click.option(
     "--query", "queries", multiple=True, metavar="ID",
-    help="A query to show, changed or not; repeat for more. Without: those that changed most.",
+    help="A query to show, changed or not; repeat for more.  [default: those that changed most]",
 )  # fmt: skip
 @click.option(
     "-n", "most", type=click.IntRange(0), default=5, show_default=True,
-    help="How many of the largest losses to show, and how many of the largest gains.",
+    help="The number of largest losses to show, and of largest gains.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,
-    help="How many ranks to show.",
+    help="The number of ranks to show.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
@@ -57,7 +57,7 @@ def diff(
       rankgauge diff qrels.txt old.run new.run -m RR --collection corpus/ -n 3 -k 5
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
     """
-    with working("looking at 2 runs"):
+    with working("reading 2 runs"):
         first, second = located(run_a, run_format), located(run_b, run_format)
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.diff(

@@ -295,7 +295,8 @@ class _Fields(NamedTuple):
         finding = rankgauge.core.Finding(
             "", "info",
             f"no mean over {' and '.join(f'{len(q)} {name}' for name, q in parts.items())} "
-            "questions: users ask other questions than a model writes (--mix-origins has one)",
+            "questions: generated questions differ from those of users (--mix-origins averages "
+            "both)",
         )  # fmt: skip
         made = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
         return {name: replace(one, findings=(finding, *one.findings)) for name, one in made.items()}

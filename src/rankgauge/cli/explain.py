@@ -21,27 +21,28 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 @click.argument("measure", metavar="MEASURE")
 @click.option(
     "--query", metavar="ID",
-    help="The query to work out. Without: one that shows how the measure works.",
+    help="The query to explain.  [default: one that shows how the measure works]",
 )  # fmt: skip
 @click.option(
     "--against", metavar="PROFILE",
-    help="Why the number of another tool differs: its profile, such as pytrec_eval. What it does "
-    "otherwise, what each of that adds, and one query on both sides.",
+    help="Explain why the number of another tool differs, by its profile, such as pytrec_eval: "
+    "each "
+    "deviation with its effect, and one query computed both ways.",
 )  # fmt: skip
 @click.option(
     "--against-values", "values", metavar="FILE",
-    help="How values from somewhere else came about, and why ours differ: lines of trec_eval -q or "
+    help="Find how these values were computed, and why ours differ: lines of trec_eval -q or "
     "ir_measures, CSV, TSV, JSON (of pytrec_eval or ours) or JSON lines.",
 )  # fmt: skip
 @click.option(
     "--against-mean", "mean", metavar="NUMBER",
-    help="The same of a mean alone, with all the digits that are known: 0.4123.",
+    help="The same for a mean alone, with all known digits: 0.4123.",
 )  # fmt: skip
 @options.policies
 @options.run_format
 @options.qrels_format
 @options.output_format()
-@options.full("Show every rank, the ideal ranking, scores, and all queries that differ.")
+@options.full("Show all ranks, the ideal ranking, scores, and all queries that differ.")
 def explain(
     qrels: str,
     run: str,
@@ -76,7 +77,7 @@ def explain(
         raise click.UsageError("give one of --against, --against-values and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):
         raise click.BadParameter(
-            f"got {mean!r}, wanted a number such as 0.4123", param_hint="--against-mean"
+            f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean"
         )
     with working(f"explaining {measure}"):
         truth = rankgauge.read_qrels(qrels, format=qrels_format)

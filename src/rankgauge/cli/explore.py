@@ -12,7 +12,9 @@ from rankgauge.cli.output import print_result
 @click.command(short_help="Search configurations of a retriever for the best.")
 @click.argument("path", metavar="PLAN")
 @click.option(
-    "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+    "--store",
+    metavar="FOLDER",
+    help="The folder in which responses are stored.  [default: as in the plan]",
 )
 @click.option(
     "--timed", type=click.IntRange(0), default=50, show_default=True, metavar="N",
@@ -27,7 +29,7 @@ from rankgauge.cli.output import print_result
 def explore(path: str, store: str | None, timed: int, k: int, format: str, full: bool) -> None:
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
-    The best is chosen on one part of the queries and compared with the configuration of today on
+    The best is chosen on one part of the queries and compared with the current configuration on
     the other, so that it is not merely the luckiest. Interrupted, or when its time is over, it
     tells what it has; responses are kept, and the same command goes on from there.
 

@@ -17,43 +17,44 @@ from rankgauge.cli.output import counted, print_message, print_text, working
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
 @click.option(
     "--method", default="rrf", show_default=True, metavar="NAME",
-    help="How: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, combmax, "
+    help="The method: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, "
+    "combmax, "
     "combmed, wsum.",
 )  # fmt: skip
 @click.option(
     "--norm", metavar="NAME",
-    help="What is done to scores first: min-max, z-score, sum, rank, none.  [default: min-max]",
+    help="The normalization of scores: min-max, z-score, sum, rank, none.  [default: min-max]",
 )  # fmt: skip
 @click.option(
     "--weights", metavar="W,W[,W]...",
-    help="A weight for each run, in their order; for wsum, rrf, rbc, borda and condorcet.",
+    help="A weight for each run, in order; for wsum, rrf, rbc, borda and condorcet.",
 )  # fmt: skip
 @click.option("--k", type=float, help="The rank constant of rrf.  [default: 60]")
 @click.option("--phi", type=float, help="The persistence of rbc.  [default: 0.8]")
 @options.order
-@click.option("--name", metavar="NAME", help="What the fused run is called.  [default: the method]")
+@click.option("--name", metavar="NAME", help="The name of the fused run.  [default: the method]")
 @options.output
 @click.option(
     "--tune", metavar="QRELS",
-    help="Judgments to choose parameters by, never on the queries they are used for.",
+    help="Judgments, to choose parameters by cross-validation.",
 )  # fmt: skip
-@options.measure("With --tune: what to tune for.")
+@options.measure("With --tune: the measure to maximize.")
 @click.option(
     "--folds", type=int, default=5, show_default=True,
-    help="With --tune: parts of the queries; each is fused with what is best on the others.",
+    help="With --tune: the number of folds; each is fused with the best parameters on the others.",
 )  # fmt: skip
 @click.option(
     "--train", metavar="FILE",
-    help="With --tune: choose on the queries in this file, one id a line, and fuse the others.",
+    help="With --tune: choose on the queries in this file, one id per line, and fuse the others.",
 )  # fmt: skip
 @click.option(
     "--grid", "grids", multiple=True, metavar="WORD=V,V...",
-    help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
-    "repeat for more. A parameter given by its own option is fixed.",
+    help="With --tune: values to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
+    "repeat for more. A parameter with its own option is fixed.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
-@options.seed("With --tune: decides the folds.")
+@options.seed("With --tune: the seed of the folds.")
 def fuse(
     runs: tuple[str, ...],
     method: str,
@@ -122,7 +123,7 @@ def _refuse_tuning_options(tune: str | None) -> None:
         source = context.get_parameter_source(word)
         if tune is None and source is click.core.ParameterSource.COMMANDLINE:
             option = "--grid" if word == "grids" else f"--{word.replace('_', '-')}"
-            raise click.UsageError(f"{option} belongs to --tune QRELS")
+            raise click.UsageError(f"{option} needs --tune QRELS")
         if word == "folds" and source is click.core.ParameterSource.COMMANDLINE:
             train = context.get_parameter_source("train")
             if train is click.core.ParameterSource.COMMANDLINE:

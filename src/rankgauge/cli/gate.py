@@ -23,7 +23,7 @@ from rankgauge.cli.output import (
 )
 
 _SUMMARY = 1 << 20
-_CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
+_CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
 
 
 @click.command(short_help="Decide whether a run may replace the baseline.")
@@ -31,41 +31,44 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 @click.argument("run", metavar="RUN|NAME", required=False)
 @click.option(
     "--rules", metavar="FILE",
-    help="A TOML file. Without: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 with a "
-    "margin of 0.02.",
+    help="A TOML file of rules.  [default: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 "
+    "with a margin of 0.02]",
 )  # fmt: skip
 @click.option(
     "--baseline", metavar="FILE",
-    help="The baseline to compare with. Without: as the rules say, else gate-baseline.json.",
+    help="The baseline to compare with.  [default: as in the rules, else gate-baseline.json]",
 )  # fmt: skip
 @click.option(
     "--anchor", metavar="FILE",
-    help="A second baseline that stays, such as that of a release. Without: as the rules say.",
+    help=(
+        "A second baseline that is never updated, such as that of a release.  [default: as in "
+        "the rules]"
+    ),
 )  # fmt: skip
-@click.option("--update-baseline", is_flag=True, help="Write the baseline from RUN, and end.")
+@click.option("--update-baseline", is_flag=True, help="Write the baseline from RUN, and exit.")
 @click.option(
     "--allow-uncalibrated", is_flag=True,
-    help="Gate answers also by a judge that was not compared with labels of people.",
+    help="Accept a judge that was not calibrated.",
 )  # fmt: skip
-@click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
 @click.option(
     "--noise", multiple=True, metavar="RUN",
-    help="A repeated run of the system of the baseline; repeat for more, at least two.",
+    help="A repeated run of the baseline's system; give at least two.",
 )  # fmt: skip
 @click.option(
     "--latency", nargs=2, metavar="BASELINE NEW",
-    help="CSV files (query,latency) of both systems, measured in this job, in turns.",
+    help="CSV files (query,latency) of both systems, measured alternately in this job.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
 @options.quiet
 @options.full("Show margins, wins, ties, losses, and all queries that lost most.")
 @options.gate_report
-@click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML, one case per check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
 @click.option(
     "--github", is_flag=True,
-    help="Print annotations, and add to the file that GITHUB_STEP_SUMMARY names.",
+    help="Print annotations, and append to the file in GITHUB_STEP_SUMMARY.",
 )  # fmt: skip
 def gate(
     qrels: str,

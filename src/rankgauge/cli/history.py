@@ -10,7 +10,7 @@ from rankgauge.cli.output import print_message, print_result, print_text, save_p
 from rankgauge.core.escaping import for_terminal
 
 _NOT_COMPARABLE = 4
-_run_option = click.option("--run", metavar="NAME", help="Only evaluations of this run.")
+_run_option = click.option("--run", metavar="NAME", help="Use only evaluations of this run.")
 
 
 @click.group(short_help="List, compare and track saved evaluations.")
@@ -27,11 +27,14 @@ def history() -> None:
 
 @history.command("list", short_help="List saved evaluations.")
 @options.measures(
-    "A measure whose mean is shown; repeat for more. Without: nDCG@10, or the first there is."
+    "A measure whose mean is shown; repeat for more.  [default: nDCG@10, or the first]"
 )
 @_run_option
 @click.option(
-    "--last", type=click.IntRange(min=1), metavar="N", help="Only the latest N. Without: all."
+    "--last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show only the latest N.  [default: all]",
 )
 @options.store
 @options.output_format()
@@ -66,12 +69,12 @@ def show(number: int, store: str | None, format: str, full: bool) -> None:
 @click.argument("before", metavar="ID", type=int)
 @click.argument("after", metavar="ID", type=int)
 @options.measures(
-    "A measure; repeat for more. The first is tested, the others are described. Without: all "
-    "that both have, nDCG@10 first."
+    "A measure; repeat for more. The first is tested, the others are described.  [default: all "
+    "that both have, nDCG@10 first]"
 )
 @click.option(
     "--anyway", is_flag=True,
-    help="Compare also what was made with other judgments, policies or definitions of a measure.",
+    help="Compare even if judgments, policies or definitions of a measure differ.",
 )  # fmt: skip
 @options.store
 @options.output_format()
@@ -112,9 +115,9 @@ def compare(
 @_run_option
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N",
-    help="Show only the latest N; warnings are about all.",
+    help="Show only the latest N; warnings consider all.",
 )  # fmt: skip
-@options.plot("Draw it, too: a file that ends in .svg or .png (needs rankgauge[plots]).")
+@options.plot("Also draw a plot to this .svg or .png file (needs rankgauge[plots]).")
 @options.store
 @options.output_format()
 def trend(
@@ -149,7 +152,7 @@ def trend(
 
 @history.command(short_help="Delete evaluations permanently.")
 @click.argument("numbers", metavar="ID [ID]...", nargs=-1, type=int, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
     """Remove the evaluations ID for good; their numbers are not used again."""

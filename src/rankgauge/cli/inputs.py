@@ -103,7 +103,7 @@ def read_drift(path: str) -> dict[str, Any]:
     import json
     from pathlib import Path
 
-    fix = "write it: rankgauge logs drift EVAL LOG -o drift.json"
+    fix = "create one: rankgauge logs drift EVAL LOG -o drift.json"
     try:
         data = json.loads(Path(path).read_bytes())
         if str(data["schema"]).startswith("rankgauge/drift/"):
@@ -169,7 +169,7 @@ def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:
         key, equals, value = pair.partition("=")
         if not equals or not key or key in found:
             raise click.BadParameter(
-                f"got {pair!r}, wanted KEY=VALUE, each key once", param_hint="--set"
+                f"got {pair!r}, expected KEY=VALUE, each key once", param_hint="--set"
             )
         if _NUMBER.fullmatch(value):
             found[key] = float(value) if "." in value else int(value)

@@ -77,7 +77,7 @@ _draws = options.combined(
         help="With --sample: draw by frequency, all with equal probability, or equally from head, "
         "torso, and tail. Probabilities are recorded.",
     ),
-    options.seed("With --sample: decides which questions are drawn."),
+    options.seed("With --sample: the seed of the draw."),
 )  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def questions(
 )  # fmt: skip
 @options.language_model
 @options.run_format
-@options.seed("Decides which random documents are drawn.")
+@options.seed("The seed of the random draw.")
 @options.output_format()
 def pool(
     project: str,
@@ -259,7 +259,7 @@ def pool(
 
 @judge.command(short_help="Show or change how a project judges.")
 @options.project
-@click.option("--author", default="", metavar="NAME", help="Who changes it.")
+@click.option("--author", default="", metavar="NAME", help="Your name.")
 @_settings
 def settings(project: str, author: str, **settings: Any) -> None:
     """Print the settings of PROJECT, after changing those that are given.
@@ -287,7 +287,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
 @judge.command(short_help="Print the guideline, or store a new version of it.")
 @options.project
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--author", default="", metavar="NAME", help="Who changes it.")
+@click.option("--author", default="", metavar="NAME", help="Your name.")
 def guideline(project: str, file: str | None, author: str) -> None:
     """Print the guideline of PROJECT; with FILE, first store its text as the next version.
 
@@ -425,7 +425,7 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
 
 @judge.command(short_help="Show the progress and the next step.")
 @options.project
-@options.full("Also all judges.")
+@options.full("Show all judges.")
 @options.output_format()
 def status(project: str, full: bool, format: str) -> None:
     """Show the progress of PROJECT, and the next step."""

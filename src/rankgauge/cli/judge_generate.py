@@ -34,7 +34,7 @@ from rankgauge.cli.output import print_message, print_result, working
 )
 @click.option("--dry-run", is_flag=True, help="Print calls and cost without calling the model.")
 @options.language_model
-@options.seed("Decides which documents are drawn.")
+@options.seed("The seed of the draw.")
 @options.output_format()
 def generate(
     project: str,

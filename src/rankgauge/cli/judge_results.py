@@ -14,8 +14,8 @@ from rankgauge.cli.output import print_message, print_result
 
 @click.command(short_help="Estimate the relevance of each document.")
 @options.project
-@click.option("--question", metavar="ID", help="Only the documents of this question.")
-@options.full("Also unjudged documents, and the judgments that are not counted.")
+@click.option("--question", metavar="ID", help="Show only the documents of this question.")
+@options.full("Show also unjudged documents, and the judgments that are not counted.")
 @options.output_format()
 def relevance(project: str, question: str | None, full: bool, format: str) -> None:
     """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
@@ -42,7 +42,7 @@ def relevance(project: str, question: str | None, full: bool, format: str) -> No
 
 @click.command(short_help="Measure agreement between judges, and of judges with themselves.")
 @options.project
-@options.full("Also the coefficients of each judge, criterion and pair of judges.")
+@options.full("Show also the coefficients of each judge, criterion, and pair of judges.")
 @options.output_format()
 def agreement(project: str, full: bool, format: str) -> None:
     """Print how well the judges of PROJECT agree.

@@ -18,7 +18,7 @@ from rankgauge.cli.output import print_message, print_result, save_plot, working
 )  # fmt: skip
 @click.option(
     "--by", metavar="day|week|arm|NAME",
-    help="Also by day, week (named by its Monday), arm of an experiment, or attribute.",
+    help="Group by day, week (named by its Monday), arm of an experiment, or attribute.",
 )  # fmt: skip
 @options.period
 @click.option(
@@ -111,7 +111,7 @@ _DRIFT = {"mixed": False, "cannot tell": None}
 @click.command(short_help="Compare saved evaluations with user feedback, week by week.")
 @options.log
 @options.measure("The measure of the saved evaluations.")
-@click.option("--run", metavar="NAME", help="Only evaluations of this run.")
+@click.option("--run", metavar="NAME", help="Use only evaluations of this run.")
 @click.option(
     "--drift", metavar="FILE",
     help="The result of rankgauge logs drift ... -o drift.json.",

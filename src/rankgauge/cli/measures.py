@@ -12,7 +12,7 @@ from rankgauge.cli.output import print_table, print_text
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)
 @options.output_format()
-@options.full("Show details, sources, and the names that other tools have.")
+@options.full("Show details, sources, and names in other tools.")
 def measures(name: str | None, format: str, full: bool) -> None:
     """List all measures, or explain the one called NAME.
 

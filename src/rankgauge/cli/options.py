@@ -39,7 +39,7 @@ def combined(*options: _Option) -> _Option:
 
 run_format = click.option(
     "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.formats.RUN_FORMATS),
-    help="The format of the runs, if file name and first line do not show it: "
+    help="The format of the runs, if it is not recognized: "
     f"{', '.join(rankgauge.formats.RUN_FORMATS)}.",
 )  # fmt: skip
 qrels_format = click.option(
@@ -85,7 +85,7 @@ period = combined(
 )
 gate_report = click.option(
     "--report", "page", metavar="FILE",
-    help="Write an HTML page: the verdict and why, the next step, checks, and losses.",
+    help="Write an HTML page: the verdict, the next step, checks, and losses.",
 )  # fmt: skip
 # `print_result` reads it from the context.
 quiet = click.option(

@@ -132,7 +132,7 @@ def unwritable(path: str, reason: str) -> rankgauge.InputError:
     """The error for a file that cannot be written."""
     return rankgauge.InputError(
         f"cannot be written: {reason}", where=path,
-        fix="check that the folder is there and may be written to",
+        fix="check that the folder exists and is writable",
     )  # fmt: skip
 
 

@@ -16,12 +16,16 @@ from rankgauge.cli.output import print_result, working
 @options.measures("A measure; repeat for more.", ("AP", "nDCG@10"))
 @click.option(
     "-k", type=click.IntRange(min=1), metavar="RANKS",
-    help="Down to which rank each run brought documents to be judged. Without: all of it.",
+    help=(
+        "The pool depth: down to this rank, documents of each run were judged.  [default: the "
+        "whole run]"
+    ),
 )  # fmt: skip
 @click.option(
     "--group", "pairs", multiple=True, metavar="RUN=GROUP",
-    help="The system or team of a run (a file, as it was given): what only a group brought is left "
-    "out for all of its runs. Again for more; a run without one is its own.",
+    help="The system or team of a run (a file, spelled as in RUN): judgments contributed only "
+    "by a group are left out for all of its runs. Repeat for more; a run without a group "
+    "is its own.",
 )  # fmt: skip
 @options.output_format()
 @options.run_format
@@ -63,6 +67,7 @@ def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:
     path, equals, group = text.rpartition("=")
     if not equals or not group or path not in runs:
         raise click.BadParameter(
-            f"got {text!r}, wanted RUN=GROUP, with a RUN as it was given", param_hint="--group"
+            f"got {text!r}, expected RUN=GROUP, with RUN spelled as in the arguments",
+            param_hint="--group",
         )
     return path, group

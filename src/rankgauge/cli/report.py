@@ -16,28 +16,27 @@ from rankgauge.cli.output import check_writable, print_message, working, write_r
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure; repeat for more. The first is the primary one. Without: nDCG@10, and P, R, "
-    "Success and nDCG at 1, 3, 5, 10 and RR."
+    "A measure; repeat for more. The first is the primary one.  [default: nDCG@10, and P, R, "
+    "Success, and nDCG at 1, 3, 5, and 10, and RR]"
 )
 @options.baseline()
-@options.collection("The texts behind the ids: what rankgauge collection takes.")
+@options.collection("The texts of documents and queries: a source as for rankgauge collection.")
 @click.option(
     "--diagnose", "diagnosed", is_flag=False, flag_value="worst", metavar="[NAME]",
-    help="Say in it why this run is as it is, and what could be done; without a name: the one with "
-    "the lowest mean.",
+    help="Include a diagnosis of this run; without a name, of the one with the lowest mean.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
-@click.option("--title", default="", help="The heading; without: the names of the runs.")
-@click.option("--date", default="", help="A date to print; the clock is not asked.")
+@click.option("--title", default="", help="The heading.  [default: the names of the runs]")
+@click.option("--date", default="", help="A date to print.  [default: none]")
 @click.option(
     "--plots/--no-plots",
     default=None,
-    help="Plots need the extra rankgauge[plots]. Without: they are left out if it is not there.",
+    help="Include plots, which need rankgauge[plots].  [default: if it is installed]",
 )
 @click.option(
     "-o", "--output", metavar="FILE", default="report.html", show_default=True,
-    help='Where to; "-" is standard output.',
+    help='The output file; "-" is standard output.',
 )  # fmt: skip
 def report(
     qrels: str,

@@ -13,18 +13,24 @@ from rankgauge.distributed import DIALECTS, sql_checks, sql_query
     "--dialect", type=click.Choice(DIALECTS), default="duckdb", show_default=True,
     help="The database that will run the query.",
 )  # fmt: skip
-@click.option("--run", default="run", show_default=True, metavar="TABLE", help="The run's table.")
 @click.option(
-    "--qrels", default="qrels", show_default=True, metavar="TABLE", help="The judgments' table."
+    "--run", default="run", show_default=True, metavar="TABLE", help="The table of the run."
+)
+@click.option(
+    "--qrels",
+    default="qrels",
+    show_default=True,
+    metavar="TABLE",
+    help="The table of the judgments.",
 )
 @click.option(
     "--column", "columns", multiple=True, metavar="COLUMN=NAME",
-    help="The name of a column that is not query_id, doc_id, score or grade: grade=relevance.",
+    help="The name of a column if it is not query_id, doc_id, score or grade: grade=relevance.",
 )  # fmt: skip
-@click.option("--per-query", is_flag=True, help="One row for each query instead of the means.")
+@click.option("--per-query", is_flag=True, help="Return a row for each query instead of the means.")
 @click.option(
     "--checks", is_flag=True,
-    help="Print the query that counts duplicates and missing values in the tables instead.",
+    help="Print instead a query that counts duplicates and missing values in the tables.",
 )  # fmt: skip
 def sql(
     measures: tuple[str, ...],
@@ -49,7 +55,7 @@ def sql(
     """
     if bool(measures) == checks:
         raise click.UsageError(
-            "give measures, as in: rankgauge sql nDCG@10 RR@10; or --checks without any"
+            "give measures, as in rankgauge sql nDCG@10 RR@10, or --checks alone"
         )
     wrong = [each for each in columns if "=" not in each]
     if wrong:

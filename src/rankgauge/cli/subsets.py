@@ -15,11 +15,11 @@ from rankgauge.cli.output import counted, print_message, working
 
 @click.command(short_help="Keep the first k documents of each query.")
 @click.argument("run", metavar="RUN")
-@click.option("-k", required=True, type=int, help="How many ranks to keep.")
+@click.option("-k", required=True, type=int, help="The number of ranks to keep.")
 @options.order
 @click.option(
     "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
-    show_default=True, help="A document twice in a ranking: refuse it, or keep one of them.",
+    show_default=True, help="Duplicate documents in a ranking: reject them, or keep one.",
 )  # fmt: skip
 @options.run_format
 @options.output
@@ -47,19 +47,23 @@ def cut(
 @click.command(short_help="Keep the same sample of queries in every file.")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; repeat for more.")
-@click.option("-n", type=int, help="How many queries to draw.")
-@options.seed("Another seed, other queries.")
+@click.option("-n", type=int, help="The number of queries to draw.")
+@options.seed("The seed of the draw.")
 @click.option(
     "--among", type=click.Choice(["intersection", "union"]), default="intersection",
-    show_default=True, help="Draw from queries that all files have, or from those that any has.",
+    show_default=True, help="Draw from queries that are in all files, or in any file.",
 )  # fmt: skip
-@click.option("--queries", metavar="FILE", help="Keep these, one id a line; draw none.")
+@click.option(
+    "--queries",
+    metavar="FILE",
+    help="Keep the queries in this file, one id per line, instead of drawing.",
+)
 @options.run_format
 @options.qrels_format
 @click.option(
     "-o", "--output", metavar="FILE|FOLDER",
-    help="Of one file: where to write it (default: standard output). Of several: the folder "
-    "where each is written under its own name.",
+    help="The output file [default: standard output]; for several files, the folder in which "
+    "each is written under its own name.",
 )  # fmt: skip
 def sample(
     runs: tuple[str, ...],
@@ -124,11 +128,13 @@ def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
     names = [Path(path).name for path in paths]
     twice = next((name for name in names if names.count(name) > 1 or name == "-"), None)
     if twice is not None:
-        raise click.UsageError(f"{twice!r} is no name of its own in the folder: sample it alone")
+        raise click.UsageError(
+            f"{twice!r} would be the name of two files in the folder: sample them separately"
+        )
     targets = [Path(output) / name for name in names]
     for path, target in zip(paths, targets, strict=True):
         if target.exists() and target.samefile(path):
-            raise click.UsageError(f"{path} would be written over: name another folder with -o")
+            raise click.UsageError(f"{path} would be overwritten: name another folder with -o")
     return list(map(str, targets))
 
 
@@ -137,4 +143,4 @@ def _folder(path: str) -> None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise click.UsageError(f"{path}: no folder can be made: {error.strerror}") from None
+        raise click.UsageError(f"{path}: the folder cannot be created: {error.strerror}") from None

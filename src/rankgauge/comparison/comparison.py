@@ -147,7 +147,7 @@ class PairedComparison(Result):
         runs = ", ".join(dict.fromkeys(found.run for found in self.differences))
         raise InputError(
             f"{run!r} by {wanted} was not compared with {against!r}",
-            fix=f"compared are {runs}, by {', '.join(map(str, self.measures))}",
+            fix=f"compared were {runs}, by {', '.join(map(str, self.measures))}",
         )
 
     def table(self, *, transposed: bool = False) -> Table:
@@ -341,7 +341,7 @@ def _mean(measure: Measure, value: float) -> Cell:
 def _cells(found: Difference) -> tuple[str | float | None, ...]:
     return (
         str(found.measure),
-        f"{found.difference:+.3f}",
+        f"{found.difference:+.{found.digits}f}",
         found.interval_text(),
         f"{found.effect:+.2f}",
         f"{found.wins}/{found.ties}/{found.losses}",
@@ -409,7 +409,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             allows for a query worse than all observed ones; ``t``; or a bootstrap, ``percentile``
             or ``bca``, whose coverage is below 95% with fewer than about 100 queries. There is no
             interval if fewer than 8 queries differ, or all by the same amount.
-        draws: Random draws of tests and bootstraps.
+        draws: The number of random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.
         duplicates: As for :func:`evaluate`.
@@ -439,8 +439,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         evaluations = _comparable(qrels)
         if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
             raise InputError(
-                "policies are those of the evaluations", where="compare",
-                fix="leave ties, queries, duplicates and undefined out",
+                "policies come from the evaluations", where="compare",
+                fix="omit ties, queries, duplicates and undefined",
             )  # fmt: skip
         shown = shown or evaluations[0].measures
     else:
@@ -499,8 +499,8 @@ def _comparable(given: Any) -> list[Evaluation]:
         )  # fmt: skip
     if len(evaluations) < 2:
         raise InputError(
-            f"got {many(len(evaluations), 'run')}, wanted two or more", where="evaluations",
-            fix="give another",
+            f"got {many(len(evaluations), 'run')}, expected two or more", where="evaluations",
+            fix="give at least one more",
         )  # fmt: skip
     first = evaluations[0]
     for other in evaluations:
@@ -516,7 +516,7 @@ def _comparable(given: Any) -> list[Evaluation]:
             raise InputError(
                 f"{other.run_name!r} averages its measures over different queries",
                 where="evaluations",
-                fix="evaluate the measures that the profile averages alike, and compare these",
+                fix="compare measures that the profile averages over the same queries",
             )
     return evaluations
 
@@ -539,7 +539,7 @@ def _compared(
 ) -> Comparison:
     if len(evaluations[0].query_ids) < 2:
         raise InputError(
-            "one query is no ground for a comparison", where="judgments", fix="judge more queries"
+            "one query is too few for a comparison", where="judgments", fix="judge more queries"
         )
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     named = {e.run_name: e for e in evaluations}
@@ -600,7 +600,7 @@ def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
     common = [q for q in truth.query_index if all(q in queries for queries in having)]
     if not common:
         raise InputError(
-            "no judged query is in every run", where="queries",
+            "no judged query is in all runs", where="queries",
             fix="use the same query ids in all runs, or queries='all'",
         )  # fmt: skip
     return common
@@ -610,7 +610,7 @@ def _baseline(names: Sequence[str], wanted: str | None) -> str:
     if wanted is None:
         return names[0]
     if wanted not in names:
-        raise UnknownName(f"no run is called {wanted!r}", fix=f"runs are: {', '.join(names)}")
+        raise UnknownName(f"unknown run {wanted!r}", fix=f"runs are: {', '.join(names)}")
     return wanted
 
 
@@ -627,5 +627,5 @@ def _measures(given: str | Measure | Iterable[str | Measure]) -> tuple[Measure, 
     names = (given,) if isinstance(given, str | Measure) else given
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     if not found:
-        raise InputError("no measure was asked for", where="measures", fix='name one: "nDCG@10"')
+        raise InputError("no measure was given", where="measures", fix='name one: "nDCG@10"')
     return found

@@ -33,6 +33,7 @@ ALPHA = 0.05
 FEW_CHANGES = 6
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # queries that differ: docs/explain/interval-coverage.md
+_NARROW = 0.002  # an interval of which three decimals show nothing
 _MANY_CHANGES = 300  # from here on the normal distribution gives the power of a sign test, too
 _POWER = 0.8
 _SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
@@ -110,15 +111,22 @@ class Difference:
         few = self.wins + self.losses < FEWEST_FOR_INTERVAL
         return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
 
+    @property
+    def digits(self) -> int:
+        """Decimals of the difference in texts: 3, or more where the interval is narrower."""
+        width = self.high - self.low
+        return 1 - math.floor(math.log10(width)) if 0 < width < _NARROW else 3
+
     def interval_text(self) -> str:
         """Return the interval as text, or a dash and why there is none, for a table."""
         why = self.no_interval.replace(" queries", "")
-        return f"– ({why})" if why else f"{self.low:+.3f} to {self.high:+.3f}"
+        digits = self.digits
+        return f"– ({why})" if why else f"{self.low:+.{digits}f} to {self.high:+.{digits}f}"
 
     def difference_text(self) -> str:
         """Return the difference with its 95% interval, or with the reason why there is none."""
         why = f"no interval: {self.no_interval}" if self.no_interval else ""
-        return f"{self.difference:+.3f} ({why or f'95% CI {self.interval_text()}'})"
+        return f"{self.difference:+.{self.digits}f} ({why or f'95% CI {self.interval_text()}'})"
 
     @cached_property
     def detectable(self) -> float | None:
@@ -213,7 +221,7 @@ class Design:
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
         interval: The method of intervals: ``conservative`` (the wider one of paired t and of a
             Bayesian bootstrap that allows for a worse query), ``t``, ``percentile`` or ``bca``.
-        draws: Random draws of tests and bootstraps.
+        draws: The number of random draws of tests and bootstraps.
         seed: The seed of the draws.
 
     Example:
@@ -232,7 +240,9 @@ class Design:
 
     def __post_init__(self) -> None:
         if not self.tested:
-            raise InputError("no measure is tested", where="tested", fix='name one: "nDCG@10"')
+            raise InputError(
+                "no measure was given to test", where="tested", fix='name one: "nDCG@10"'
+            )
         object.__setattr__(self, "tested", tuple(parse(measure) for measure in self.tested))
         choices = {"pairs": Pairing, "test": Test, "correction": Correction, "interval": Method}
         for name, allowed in choices.items():

@@ -81,7 +81,7 @@ class Overlap(Result):
         if wanted not in self.query_ids:
             raise InputError(
                 f"neither run has query {wanted!r}",
-                fix=f"they have, among others: {some(self.query_ids)}",
+                fix=f"queries include: {some(self.query_ids)}",
             )
         return float(self.ext[self.query_ids.index(wanted)])
 
@@ -299,7 +299,7 @@ def _persistence(p: Any) -> float:
     number = isinstance(p, int | float | np.number) and not isinstance(p, bool)
     if not number or not 0 < p < 1:
         raise InputError(
-            f"p={p!r:.40} is not possible", where="rbo",
+            f"p={p!r:.40} is not valid", where="rbo",
             fix="give a number above 0 and below 1, such as 0.9",
         )  # fmt: skip
     return float(p)

@@ -493,7 +493,9 @@ def _chosen(
             )
         chosen = list(dict.fromkeys(judged_number(qrels, query) for query in names))
         if not chosen:
-            raise InputError("the list of queries is empty", where="queries", fix="name some")
+            raise InputError(
+                "the list of queries is empty", where="queries", fix="give at least one"
+            )
         return chosen
     ids = qrels.table.queries
     moved = sorted(
@@ -519,12 +521,12 @@ def _notes(
         f"{found.run_b} ({found.mean_b - found.mean_a:+.4f})"
     )
     total = many(len(found.query_ids), "query")
-    yield f"{total}: {found.wins} gain, {found.unchanged} stay, {found.losses} lose"
+    yield f"{total}: {found.wins} gain, {found.unchanged} unchanged, {found.losses} lose"
     unknown = int(np.isnan(found.changes).sum())
     if unknown:
         yield f"{many(unknown, 'query')} left out: {found.measure} is undefined in one run or both"
     if found.measure.declaration.better == "neither":
-        yield f"{found.measure} has no better: what rises is shown as a gain"
+        yield f"{found.measure} has no better direction: increases are shown as gains"
     yield from _shares(found)
     same = int(found.same_top.sum())
     yield (

@@ -82,9 +82,9 @@ def content_of(
     choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
     read = "" if form is None else f" in the format {form}"
     raise InputError(
-        f"this may be {what}" if found else f"this is none of what can be converted{read}",
+        f"this may be {what}" if found else f"this cannot be converted{read}",
         where=source.name,
-        fix=f"say which: {choices} (in Python kind=...)",
+        fix=f"specify which: {choices} (in Python kind=...)",
     )
 
 
@@ -124,7 +124,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
     whole = head[: head.rfind(b"\n") + 1] or head
     lines = [line.strip(b"\r\n") for line in whole.splitlines() if is_content(line)]
     if not lines:
-        raise InputError("the file is empty", where=source.name, fix="give one with content")
+        raise InputError("the file is empty", where=source.name, fix="give a file with data")
     if form in _OF_FORM:
         return _OF_FORM[form], form, ()
     first = lines[0]

@@ -238,7 +238,7 @@ def _refuse_itself(source: Source, target: Source) -> None:
         return
     if same:
         raise InputError(
-            "this is the file that is read", where=source_name(target), fix="name another file"
+            "the target is the source file", where=source_name(target), fix="name another file"
         )
 
 
@@ -336,9 +336,9 @@ def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
     if isinstance(held, Run):
         tag = wanted.name or held.name
         if wanted.pairs_form != "trec" and held.name != "run":
-            losses.append(f"the name {held.name!r}: {wanted.pairs_form} has no place for it")
+            losses.append(f"the name {held.name!r}: {wanted.pairs_form} cannot store it")
         if held.settings:
-            losses.append(f"the settings of the run ({len(held.settings)}) are not kept")
+            losses.append(f"the settings of the run ({len(held.settings)})")
     source = held.table.source or ("run" if isinstance(held, Run) else "judgments")
     done = _written([held], wanted, (source, "memory", tag))
     return replace(done, losses=(*losses, *done.losses))
@@ -472,7 +472,11 @@ def _texts_form(kind: str, wanted: _Wanted) -> str:
         form = "trec"
     if form in _TEXT_TARGETS:
         return form
-    wrong = f"{form} does not hold {kind}" if form else f"the name does not say how to write {kind}"
+    wrong = (
+        f"{form} cannot store {kind}"
+        if form
+        else f"the file name does not show the format of {kind}"
+    )
     raise InputError(
         wrong, where=name,
         fix=f"choose one of: {', '.join(_TEXT_TARGETS)} (--to, in Python target_format=...)",
@@ -505,8 +509,9 @@ def _part_named(wanted: _Wanted) -> Content | None:
     if len(kinds) == 1:
         return kinds.pop()
     raise InputError(
-        "a collection is written as a folder or a .zip of BEIR, and this names one file",
-        where=name, fix="name one, or say which part to write: --kind qrels (in Python kind=...)",
+        "a collection is written as a folder or a .zip of BEIR, not one file",
+        where=name, fix="name a folder or .zip, or choose a part: --kind qrels (in Python "
+        "kind=...)",
     )  # fmt: skip
 
 
@@ -516,7 +521,7 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
     if wanted.format not in {None, "beir"} or wanted.target == "-":
         raise InputError(
             "a collection is written as a folder or a .zip of BEIR", where=name,
-            fix="name one, or say which part to write: --kind (in Python kind=...)",
+            fix="name a folder or .zip, or choose a part: --kind (in Python kind=...)",
         )  # fmt: skip
     documents, queries = Profile(), Profile()
     loss_counter = LossCounter("jsonl", name, wanted.lossy)
@@ -560,7 +565,7 @@ def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wante
         return replace(_convert_in_memory(held.qrels, wanted), source=source)
     if kind in {"run", "qrels"}:
         fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
-        raise InputError(f"the collection holds no {kind}", where=source, fix=fix)
+        raise InputError(f"the collection has no {kind}", where=source, fix=fix)
     rows, profile = list(_rows(held, kind)), Profile()
     for row in rows:
         profile.see(row)

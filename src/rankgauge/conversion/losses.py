@@ -186,10 +186,10 @@ class Tally:
     def target_losses(self, tag: str) -> Iterator[str]:
         """Changes made by the format itself."""
         if not self._only_ranks:
-            yield f"{many(self.rows, 'score')}: {self.form} holds ranks only"
+            yield f"{many(self.rows, 'score')}: {self.form} stores only ranks"
         if self._negative and format_named(self.form).ratings:
             grades = many(self._negative, "grade")
-            yield f"{grades} below 0 (pooled, not judged): {self.form} takes them for ratings"
+            yield f"{grades} below 0 (pooled, not judged): {self.form} reads them as ratings"
         if self.form == "trec" and tag and tag.split() != [tag]:
             yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
 
@@ -200,26 +200,26 @@ def unread_losses(
     """Losses of fields of TREC lines."""
     is_run, form = layout is RUN, tally.form
     if unread.comments:
-        yield f"{many(unread.comments, 'comment line')} not kept"
+        yield f"{many(unread.comments, 'comment line')} dropped"
     if unread.seconds:
         lines, first = sum(unread.seconds.values()), show_id(next(iter(unread.seconds)))
         word, called = ("Q0", "second field") if is_run else ("0", "iteration")
-        yield f"{called} other than {word} in {many(lines, 'line')}: '{first}' is the first"
+        yield f"{called} other than {word} in {many(lines, 'line')}: first '{first}'"
     tags = [show_id(tag) for tag in unread.tags]
     if len(tags) > 1:
         counts = zip(tags[:_SHOWN], unread.tags.values(), strict=False)
         shown = ", ".join(f"'{tag}' ({count} lines)" for tag, count in counts)
-        fate = "all become one" if form == "trec" else f"{form} has no place for them"
+        fate = "merged into one" if form == "trec" else f"{form} cannot store them"
         yield f"{len(tags)} tags, {fate}: {shown}{rest(len(tags), _SHOWN)}"
     elif tags and form != "trec":
-        yield f"the tag '{tags[0]}': {form} has no place for it"
+        yield f"the tag '{tags[0]}': {form} cannot store it"
     elif tags and name is not None and tags[0] != name:
-        yield f"the tag '{tags[0]}': it becomes '{name}', as asked"
+        yield f"the tag '{tags[0]}': replaced by '{name}'"
     wrong = tally.contradicted
     if wrong:
         yield (
             f"the rank column contradicts the scores in {many(len(wrong), 'query')}, "
-            f"'{wrong[0]}'{rest(len(wrong))}: the scores decide"
+            f"'{wrong[0]}'{rest(len(wrong))}: the scores are used"
         )
 
 
@@ -253,7 +253,7 @@ def column_losses(source: TextSource, content: FileContent, layout: Layout) -> I
     if others:
         shown = ", ".join(repr(name) for name in others[:_SHOWN])
         word = "column" if content.form != "jsonl" else "key"
-        yield f"{many(len(others), word)} not kept: {shown}{rest(len(others), _SHOWN)}"
+        yield f"{many(len(others), word)} dropped: {shown}{rest(len(others), _SHOWN)}"
 
 
 def _only_ranks(table: PairTable) -> bool:

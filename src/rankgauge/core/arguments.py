@@ -26,7 +26,7 @@ def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = 
         return int(given)
     bounds = "" if least is None else f" from {least}" + ("" if most is None else f" to {most:,}")
     raise InputError(
-        f"{name}={given!r:.60} is not possible", where=name, fix=f"give a whole number{bounds}"
+        f"{name}={given!r:.60} is not valid", where=name, fix=f"give a whole number{bounds}"
     )
 
 
@@ -39,7 +39,7 @@ def number(
     bounds = f"above {low:g}" if above else f"from {low:g}"
     bounds += "" if high == math.inf else f" to {high:g}"
     raise InputError(
-        f"{name}={given!r:.60} is not possible", where=name, fix=f"give a number {bounds}"
+        f"{name}={given!r:.60} is not valid", where=name, fix=f"give a number {bounds}"
     )
 
 
@@ -58,7 +58,7 @@ def memory_size(given: Any) -> int:
     size = int(float(amount) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
     if size < _LEAST_MEMORY:
         raise InputError(
-            f"memory={given!r:.60} is too little: at least 64MB are needed", where="memory", fix=fix
+            f"memory={given!r:.60} is too small: at least 64MB is needed", where="memory", fix=fix
         )
     return size
 
@@ -67,7 +67,7 @@ def option(name: str, given: Any, known: Iterable[str]) -> None:
     """Refuse what is none of several words."""
     if given not in (names := tuple(known)):
         raise UnknownName(
-            f"{name}={given!r:.60} is not possible", fix=f"choose one of: {', '.join(names)}"
+            f"{name}={given!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}"
         )
 
 

@@ -87,7 +87,7 @@ class Database:
         self._prepared: tuple[int, int] | None = None  # the file that was prepared
         if "\0" in where or not where:
             raise InputError(
-                f"{where!r:.60} is no path", where=schema.name, fix="name a file or a URL"
+                f"{where!r:.60} is not a path", where=schema.name, fix="name a file or a URL"
             )
         self._url = _url_of(where) if _URL.match(where) else None
         self.path: Path | None = None
@@ -172,7 +172,7 @@ class Database:
             pass  # it exists, is ours, and is of the latest revision
         if target.exists():
             raise InputError(
-                "there is a file already", where=str(target), fix="name a new file for the copy"
+                "the file already exists", where=str(target), fix="name a new file for the copy"
             )
         part = target.with_name(f".{secrets.token_hex(8)}.part")
         try:
@@ -286,7 +286,7 @@ class Database:
                 return
             # Another program may be writing now; a truncated file stays truncated.
             time.sleep(0.05)
-        raise self.damaged("its end is missing")
+        raise self.damaged("it is truncated")
 
     def _make_folder(self) -> None:
         """The folder of the default place is made; another that is missing may be a misspelling."""
@@ -295,7 +295,7 @@ class Database:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
             raise InputError(
-                f"there is no folder {str(folder)!r}", where=self.where, fix="make it first: mkdir"
+                f"there is no folder {str(folder)!r}", where=self.where, fix="create it: mkdir"
             )
 
     # ---- tables and their revision
@@ -356,7 +356,7 @@ class Database:
         others = [name for name in names if not name.startswith((_OURS, "sqlite_"))]
         if others:
             raise InputError(
-                f"this is a database of something else: it holds {others[0]!r:.60}",
+                f"this is another kind of database: it contains {others[0]!r:.60}",
                 where=self.where, fix=f"name another file for the {self._schema.name}",
             )  # fmt: skip
 
@@ -388,7 +388,7 @@ class Database:
                 raise
             raise InputError(
                 f"cannot be {done}: {getattr(error, 'strerror', None) or error}", where=self.where,
-                fix="check the path, and that its folder may be written to",
+                fix="check the path, and that its folder is writable",
             ) from None  # fmt: skip
 
     def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
@@ -405,13 +405,13 @@ class Database:
         if state in {"55P03", "57014"}:
             return self._locked()
         if state == "42501":
-            what = f"the server does not allow it: {message}"
+            what = f"the server denies permission: {message}"
             fix = "ask for the right to create tables"
         elif state and not state.startswith(("08", "28", "3D", "57P")):
             what, fix = f"the server says: {message}", "check the database"
         else:
             what = f"the server cannot be reached: {message}"
-            fix = "check host, port, name and password in the URL, and that the server runs"
+            fix = "check host, port, name and password in the URL, and that the server is running"
         return StorageError(what, where=self.where, fix=fix)
 
     def _plain(self, error: object) -> str:
@@ -428,7 +428,7 @@ class Store:
         _ = schema.tables  # if SQLAlchemy is missing, report it before the first use
         if not isinstance(where, str | os.PathLike):
             raise InputError(
-                f"got {where!r:.60}, wanted a path or a URL", where=schema.name,
+                f"got {where!r:.60}, expected a path or a URL", where=schema.name,
                 fix=f'give text: {type(self).__name__}("store.db")',
             )  # fmt: skip
         self._database = Database(os.fspath(where), schema, patience=wait, missing=missing)
@@ -466,12 +466,12 @@ def sqlite_error(
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return _locked(store, where, patience)
         case sqlite3.SQLITE_NOTADB:
-            text = "this is no database of SQLite"
+            text = "not an SQLite database"
             fix = f"name another file for the {store}"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            fix = "check that you may write to the file and to its folder"
+            fix = "check that the file and its folder are writable"
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-            fix = "check the disk; what was kept before is still there"
+            fix = "check the disk; earlier records are unchanged"
         case _:
             return _damaged(str(error), store, where)
     return StorageError(text, where=where, fix=fix)
@@ -479,15 +479,16 @@ def sqlite_error(
 
 def _locked(store: str, where: str, patience: float) -> StorageError:
     return StorageError(
-        f"another program is writing to this {store}, and was not done in {patience:g} seconds",
-        where=where, fix="wait for it to end, then try again; nothing was written",
+        f"another program is writing to this {store} and did not finish within {patience:g} "
+        "seconds",
+        where=where, fix="wait until it ends, then try again; nothing was written",
     )  # fmt: skip
 
 
 def _damaged(how: str, store: str, where: str) -> InputError:
     return InputError(
         f"this {store} is damaged: {how}", where=where,
-        fix="put a copy back that is whole; nothing was changed here",
+        fix="restore an intact copy; nothing was changed",
     )  # fmt: skip
 
 
@@ -515,7 +516,7 @@ def _url_of(where: str) -> URL:
         url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
     except (ArgumentError, ValueError):
         raise InputError(
-            "this URL cannot be understood", where=f"{scheme}://...",
+            "this URL cannot be parsed", where=f"{scheme}://...",
             fix="write postgresql://user:password@host:port/database; in the password, @ is %40, "
             "/ is %2F, : is %3A",
         ) from None  # fmt: skip
@@ -524,7 +525,7 @@ def _url_of(where: str) -> URL:
     if scheme in {"sqlite", "sqlite+pysqlite"}:
         return url
     raise InputError(
-        "this kind of database is not known", where=f"{scheme}://...",
+        "this kind of database is not supported", where=f"{scheme}://...",
         fix="give the path of a file (SQLite), or postgresql://user:password@host/database",
     )  # fmt: skip
 

@@ -53,7 +53,7 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"cannot be written: {getattr(error, 'strerror', None) or error}",
-            where=os.fspath(target), fix="check that the folder is there and may be written to",
+            where=os.fspath(target), fix="check that the folder exists and is writable",
         ) from None  # fmt: skip
     finally:
         if renames:
@@ -75,9 +75,7 @@ def read_text(
     except FileNotFoundError:
         raise InputError(missing, where=str(path), fix=fix) from None
     except UnicodeDecodeError:
-        raise FormatError(
-            "this is no UTF-8", path=str(path), fix="save the file as UTF-8"
-        ) from None
+        raise FormatError("not UTF-8", path=str(path), fix="save the file as UTF-8") from None
     except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {reason}", where=str(path), fix="name a file") from None

@@ -188,9 +188,9 @@ class FindingKind:
 
 NO_COMMON_DOCUMENT = FindingKind(
     "P102", "no-common-document", "error",
-    "no document of the run is among the judged ones",
+    "no document of the run is judged",
     "every value is 0",
-    "use the document ids of the judgments in the run; check whether the files belong together",
+    "use the document ids of the judgments in the run; check that the files belong together",
 )  # fmt: skip
 IDS_WRITTEN_DIFFERENTLY = FindingKind(
     "P103", "ids-written-differently", "error",
@@ -209,7 +209,7 @@ IDS_OFF_BY_ONE = FindingKind(
     "P109", "ids-off-by-one", "error",
     "ids are numbers, and those of one side are one higher than those of the other",
     "retrieved documents count as missed, and others match by accident",
-    "number both the same way: one side counts from 0, the other from 1",
+    "number both from 0 or both from 1",
 )  # fmt: skip
 ASCENDING_SCORES = FindingKind(
     "R104", "ascending-scores", "error",
@@ -221,7 +221,8 @@ ASCENDING_SCORES = FindingKind(
 DOCUMENT_NOT_IN_COLLECTION = FindingKind(
     "T104", "document-not-in-collection", "warning",
     "judged or retrieved documents are not in the collection",
-    "a judged document that is missing cannot be retrieved; a retrieved one comes from elsewhere",
+    "a judged document that is missing cannot be retrieved; a retrieved one is from another "
+    "collection",
     "use the collection that was judged and searched, and its ids",
 )  # fmt: skip
 
@@ -236,27 +237,27 @@ EMPTY_TEXT = FindingKind(
     "T101", "empty-text", "warning",
     "documents without text",
     "text retrievers cannot find them; if they are relevant, recall cannot reach 1",
-    "fetch the texts again, or leave the documents out",
+    "load the texts again, or remove the documents",
 )  # fmt: skip
 
 REPEATED_TEXT = FindingKind(
     "T102", "repeated-text", "warning",
     "documents with the same text under different ids",
-    "only one of them is judged: the other takes its place and counts as not relevant",
+    "if only one is judged, the other counts as not relevant",
     "keep one of them, or give all the same grade",
 )  # fmt: skip
 
 QUESTION_INSIDE_DOCUMENT = FindingKind(
     "T103", "question-inside-document", "warning",
     "the text of a query occurs word for word in a document",
-    "any keyword retriever finds it: values are higher than on real questions",
+    "any keyword retriever finds it: values are higher than for real questions",
     "remove the question from the document, or the query from the test",
 )  # fmt: skip
 
 QUERY_NOT_IN_COLLECTION = FindingKind(
     "T105", "query-not-in-collection", "warning",
     "judged or retrieved queries have no text in the collection",
-    "they belong to another set of queries, or to another version of it",
+    "they belong to another set of queries, or another version of it",
     "use the queries that were judged and searched, and their ids",
 )  # fmt: skip
 
@@ -273,7 +274,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C101", "few-queries", "warning",
                 "fewer than 25 queries are compared",
                 "intervals are wide, and a single query can change the mean",
-                "judge more queries; the comparison says how many its difference would need",
+                "judge more queries; the comparison shows how many its difference would need",
             ),
             FindingKind(
                 "C102", "many-ties", "warning",
@@ -301,7 +302,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C106", "one-query-decides", "warning",
-                "one query alone carries most of the difference",
+                "one query accounts for most of the difference",
                 "without it the difference could vanish or change its sign",
                 "inspect this query: rankgauge explain",
             ),
@@ -309,30 +310,31 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C107", "relevant-documents-only", "warning",
                 "the judgments name relevant documents only",
                 "the share of unjudged documents in each run is unknown",
-                "record documents judged not relevant, too",
+                "also record documents judged not relevant",
             ),
             FindingKind(
                 "C108", "judged-shares-differ", "warning",
                 "the runs have different shares of judged documents at the top",
-                "unjudged documents count as not relevant: the run that has more is penalized",
-                "judge these documents, or compare with unjudged=removed, too",
+                "unjudged documents count as not relevant: the run with more of them is penalized",
+                "judge these documents, or also compare with unjudged=removed",
             ),
             FindingKind(
                 "C109", "depths-differ", "warning",
                 "the rankings of one run are cut at a lower rank than those of another",
                 "measures without a cut-off favor the deeper run",
-                "retrieve equally many, or use measures with a cut-off that all runs reach",
+                "retrieve the same number of documents, or use measures with a cut-off that all "
+                "runs reach",
             ),
             FindingKind(
                 "C110", "rankings-too-short", "warning",
-                "no ranking of a run reaches the rank at which the measure is cut",
+                "no ranking of a run reaches the cut-off of the measure",
                 "the measure is limited by the depth of the run",
                 "retrieve deeper, or use a lower cut-off",
             ),
             FindingKind(
                 "C111", "skewed-differences", "warning",
-                "the differences are skewed, and the queries are few for that (fewer than 25 times "
-                "the squared skewness)",
+                "the differences are skewed, and there are too few queries for that (fewer than "
+                "25 times the squared skewness)",
                 "the p-value may be too small",
                 "rely on the interval, or judge more queries",
             ),

@@ -34,7 +34,7 @@ class Param(NamedTuple):
         except (ValueError, TypeError, OverflowError):
             shown = value if isinstance(value, str) else repr(value)
             raise UnknownName(
-                f"{self.name}={shown} is not possible", where=where,
+                f"{self.name}={shown} is not valid", where=where,
                 fix=f"{self.name} is {self.domain}: {self.meaning}",
             ) from None  # fmt: skip
 
@@ -131,21 +131,22 @@ VOCABULARY: Mapping[str, Param] = {
     for param in (
         Param(
             "alpha",
-            "how much of a subtopic one relevant document settles: what a further one loses",
+            "the share of a subtopic covered by one relevant document, by which the gain of "
+            "further ones is reduced",
             "a number from 0 to 1",
             _between(0, 1, closed=True),
         ),
         Param(
-            "among", "which documents pairs are made of",
-            "judged (all that were judged) or retrieved (those in the ranking)",
+            "among", "the documents that form pairs",
+            "judged (all judged documents) or retrieved (those in the ranking)",
             _choice("judged", "retrieved"),
         ),
         Param(
-            "b", "the base of the logarithm by which gains are discounted, and the rank where it "
-            "begins", "a number > 1", _between(1, 1e6),
+            "b", "the base of the logarithm that discounts gains, and the rank at which it "
+            "starts", "a number > 1", _between(1, 1e6),
         ),
         Param(
-            "count", "what is counted, and averaged over",
+            "count", "the units that are counted and averaged",
             "preferences, pairs (of documents), groups (of judgments), or balanced (groups, with "
             "as many other documents as relevant ones)",
             _choice("preferences", "pairs", "groups", "balanced"),
@@ -153,29 +154,29 @@ VOCABULARY: Mapping[str, Param] = {
         Param("beta", "the weight of recall against precision", "a number > 0", _between(0, 1e6)),
         Param(
             "gain",
-            "what a grade is worth",
-            "linear (the grade), exp (2^grade - 1), or a map such as {1:1,2:5} "
-            "(other grades keep their own value)",
+            "the gain of a grade",
+            "linear (the grade), exp (2^grade - 1), or a map such as {1:1,2:5} (other grades "
+            "are their own gain)",
             _gain,
         ),
-        Param("goal", "how much gain the reader wants to find", "a number > 0", _between(0, 1e6)),
-        Param("hit", "the worth of a relevant document retrieved", "a number", _worth),
+        Param("goal", "the gain that the user wants to find", "a number > 0", _between(0, 1e6)),
+        Param("hit", "the value of a relevant document retrieved", "a number", _worth),
         Param(
             "ideal",
-            "what the best ranking is made of",
+            "the documents of the ideal ranking",
             "judged (every judged document), or, to reproduce other tools, retrieved (of the "
             "whole ranking) or topk (of the first k)",
             _choice("judged", "retrieved", "topk"),
         ),
         Param(
             "judged_only",
-            "whether documents without a judgment are removed from the ranking first",
+            "whether unjudged documents are removed from the ranking first",
             "true or false",
             _flag,
         ),
         Param(
             "k",
-            "how many ranks are looked at",
+            "the number of ranks that are evaluated",
             f"a whole number from 1 to {_MAX_K:,}",
             _cutoff,
         ),
@@ -184,34 +185,36 @@ VOCABULARY: Mapping[str, Param] = {
             "ragas, deepeval or ragchecker",
             _choice("ragas", "deepeval", "ragchecker"),
         ),
-        Param("miss", "the worth of a relevant document not retrieved", "a number", _worth),
+        Param("miss", "the value of a relevant document not retrieved", "a number", _worth),
         Param(
-            "mult", "how many times R ranks are looked at, R being all relevant documents",
+            "mult", "the number of ranks as a multiple of R, the number of relevant documents",
             "a number > 0", _between(0, 1e6),
         ),
         Param(
-            "name", "the name of a criterion of the user",
+            "name", "the name of a user-defined criterion",
             "letters, digits, hyphens and underscores", _word,
         ),
-        Param("noise", "the worth of another document retrieved", "a number", _worth),
+        Param("noise", "the value of any other document retrieved", "a number", _worth),
         Param(
             "norm",
-            "what the sum is divided by",
-            "R (all relevant documents), min(k,R), k, or retrieved (those found)",
+            "the divisor of the sum",
+            "R (all relevant documents), min(k,R), k, or retrieved (the relevant documents "
+            "retrieved)",
             _choice("R", "min(k,R)", "k", "retrieved"),
         ),
         Param(
-            "normalize", "whether the value is divided by the best that it can be", "true or false",
+            "normalize", "whether the value is divided by its maximum", "true or false",
             _flag,
         ),
         Param(
-            "p", "the patience: the chance to go on to the next rank", "a number between 0 and 1",
+            "p", "the persistence: the probability of continuing to the next "
+            "rank", "a number between 0 and 1",
             _between(0, 1),
         ),
         Param(
             "points",
-            "how many relevant documents make a level of recall, where that is no whole number",
-            "up (to the next, as trec_eval up to version 9) or nearest (as its version 10)",
+            "how a fractional number of relevant documents at a recall level is rounded",
+            "up (as trec_eval up to version 9) or nearest (as trec_eval 10)",
             _choice("up", "nearest"),
         ),
         Param("recall", "the level of recall", "a number from 0 to 1", _recall),
@@ -221,12 +224,13 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param(
             "residual",
-            "whether the value is how much could be gained if all unjudged documents were relevant",
+            "whether to return the residual: the possible gain if all unjudged documents were "
+            "relevant",
             "true or false",
             _flag,
         ),
         Param(
-            "scope", "which preferences count, by how many of their two documents were retrieved",
+            "scope", "which preferences count: with how many of their two documents retrieved",
             "all, any (at least one) or both",
             _choice("all", "any", "both"),
         ),

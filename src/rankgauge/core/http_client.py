@@ -36,10 +36,10 @@ _TOO_MANY = 429
 RETRYABLE = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _FIXES = {
     401: "give the key: name its environment variable in key_env",
-    403: "give a key that may do this: name its environment variable in key_env",
-    404: "look at the URL; it is the part before the requested path",
-    413: "send less at once: a smaller batch, or shorter texts",
-    429: "wait, or ask for less at once",
+    403: "use a key with this permission: name its environment variable in key_env",
+    404: "check the URL: give the part before the requested path",
+    413: "send less per request: a smaller batch, or shorter texts",
+    429: "wait, or request less at once",
 }
 _SHOWN = 300
 _FIRST_WAIT = 0.5
@@ -129,8 +129,8 @@ class Endpoint:
             key_header.lower() == "authorization"
         ):  # fmt: skip
             raise InputError(
-                f"{self.shown} is given a user and a key, both for one header", where="key_env",
-                fix="take the user out of the URL, or name another key_header",
+                f"{self.shown} has both a user and a key for one header", where="key_env",
+                fix="remove the user from the URL, or name another key_header",
             )  # fmt: skip
         # A pool for each call that is under way: one pool of many connections looks at all of them
         # for each call, which at 64 calls at once takes longer than the calls themselves.
@@ -229,8 +229,9 @@ class Endpoint:
             status, got, content = self._sent(method, url, headers, content)
         except self._core.TimeoutException:
             raise EndpointError(
-                f"no whole response within {self._timeout:g} seconds", where=where, retryable=True,
-                fix="ask for less at once, or give a longer timeout",
+                f"no complete response within {self._timeout:g} "
+                "seconds", where=where, retryable=True,
+                fix="request less at once, or raise timeout",
             ) from None  # fmt: skip
         except (
             self._core.NetworkError, self._core.ProtocolError, self._core.ProxyError,
@@ -238,12 +239,12 @@ class Endpoint:
         ) as error:  # fmt: skip
             raise EndpointError(
                 f"the server cannot be reached: {type(error).__name__}: {self.quoted(error)}",
-                where=where, retryable=True, fix="see that it runs, and look at the URL",
+                where=where, retryable=True, fix="check that it is running, and check the URL",
             ) from None  # fmt: skip
         except zlib.error:
             raise EndpointError(
-                "the response is not compressed as gzip, which it was asked for", where=where,
-                fix="look at the server, or at a proxy before it",
+                "the response is not valid gzip", where=where,
+                fix="check the server, or a proxy in front of it",
             ) from None  # fmt: skip
         text = content.decode("utf-8", "replace")
         if not 200 <= status < 300:
@@ -251,19 +252,19 @@ class Endpoint:
                 f"the server answered {status}: {self.quoted(text)}", where=where, status=status,
                 retryable=status in RETRYABLE, retry_after=_retry_after(got),
                 body=redact(self.secrets.redact(text)),
-                fix=_FIXES.get(status, "see what the server says"),
+                fix=_FIXES.get(status, "see the message of the server"),
             )  # fmt: skip
         if len(content) > self._max_bytes:
             raise EndpointError(
                 f"the response has more than {self._max_bytes:,} bytes", where=where, status=status,
-                fix="ask for less at once (fewer documents, a smaller batch), or raise max_bytes",
+                fix="request less at once (fewer documents, a smaller batch), or raise max_bytes",
             )  # fmt: skip
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise EndpointError(
                 f"the response is not valid JSON: {self.quoted(text)}", where=where, status=status,
-                fix="look at the URL; something else answers there",
+                fix="check the URL: another service may answer there",
             ) from None  # fmt: skip
 
     def _sent(
@@ -406,7 +407,7 @@ class Endpoint:
         if not key:
             raise InputError(
                 f"the environment variable {self._key_env} is not set", where=self.shown,
-                fix=f"export {self._key_env}=..., or leave key_env out where no key is wanted",
+                fix=f"export {self._key_env}=..., or omit key_env if no key is needed",
             )  # fmt: skip
         if self._key_scheme != "Basic" and not (key.isascii() and key.isprintable()):
             raise InputError(
@@ -439,7 +440,7 @@ class _Clock:
         try:
             rows = found.result(_left(self._core, timeout))
         except TimeoutError:
-            raise self._core.ConnectTimeout("the name of the host was not found in time") from None
+            raise self._core.ConnectTimeout("the host name was not resolved in time") from None
         except (OSError, UnicodeError) as error:
             raise self._core.ConnectError(str(error)) from error
         addresses = list(dict.fromkeys(row[4][0] for row in rows))
@@ -506,7 +507,7 @@ def _left(core: Any, end: float | None) -> float | None:
         return None
     seconds = end - time.monotonic()
     if seconds <= 0:
-        raise core.ReadTimeout("the time is up")
+        raise core.ReadTimeout("the time limit was reached")
     return seconds
 
 
@@ -558,8 +559,9 @@ def _parts(url: Any) -> Any:
         fits = False
     if not fits or parts is None:
         raise InputError(
-            f"got {type(url).__name__ if not isinstance(url, str) else 'text that is none'} "
-            "for a URL", where="url", fix="give it whole: http://localhost:8000/v1",
+            "got "
+            f"{type(url).__name__ if not isinstance(url, str) else 'text that is not a URL'} "
+            "for a URL", where="url", fix="give a complete URL: http://localhost:8000/v1",
         )  # fmt: skip
     return parts._replace(path=parts.path.rstrip("/"), fragment="")
 

@@ -47,7 +47,7 @@ _SHOWN = 60
 # A longer number is not a count, and takes long to parse.
 _DIGITS = 19
 _LOOKED_AT = 10_000
-_LEAVE = "leave it out, or give it an id"
+_LEAVE = "remove the row, or give it an id"
 _WANTED = "text, a whole number or bytes"
 _SAID: dict[type, str] = {str: "text", int: "a whole number", bytes: "bytes"}
 
@@ -512,7 +512,7 @@ def _kind_of(rows: Sequence[Any], what: str, blame: Blame) -> type[str | int | b
                 row,
                 f"{what} {_short(value)} is {_SAID[kind]}, "
                 f"but {_short(first)} is {_SAID[kinds[type(first)]]}",
-                f"make all {what}s of this input text: str(...)",
+                f"convert all {what}s of this input to text: str(...)",
             )
         if len(kinds) == len(types):
             break
@@ -527,22 +527,24 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
     if isinstance(value, float | np.floating):
         if np.isnan(value):
             return f"the {what} is missing (NaN)", _LEAVE
-        fix = "make it whole or text, as in the other input (pandas: .astype('int64'))"
+        fix = (
+            "convert it to a whole number or text, as in the other input (pandas: .astype('int64'))"
+        )
         return f"{what} {float(value)} is a decimal number; wanted {_WANTED}", fix
     text = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
-    return text, "turn it into text: str(...)"
+    return text, "convert it to text: str(...)"
 
 
 def _nul(raw: bytes, what: str) -> tuple[str, str]:
     return (
-        f"{what} '{show_id(raw[:_SHOWN])}' holds a NUL byte",
-        "remove the NUL; UTF-16 text must be turned into UTF-8 first",
+        f"{what} '{show_id(raw[:_SHOWN])}' contains a NUL byte",
+        "remove the NUL; convert UTF-16 text to UTF-8 first",
     )
 
 
 def _surrogate(value: str, what: str) -> tuple[str, str]:
     return (
-        f"{what} {_short(value)} holds a lone surrogate, which is no character",
+        f"{what} {_short(value)} contains a lone surrogate, which is not a character",
         "read the source as UTF-8, or pass the id as bytes",
     )
 

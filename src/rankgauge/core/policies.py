@@ -102,6 +102,6 @@ def order_of(ties: str) -> Order:
         if ties == order:
             return order
     raise UnknownName(
-        f"ties={ties!r:.40} is not possible here",
+        f"ties={ties!r:.40} is not valid here",
         fix="choose one of: trec, input (what is best or worst takes judgments to say)",
     )

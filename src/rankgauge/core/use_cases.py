@@ -30,28 +30,29 @@ USE_CASES: Mapping[str, UseCase] = {
             "qa",
             "question answering",
             ("RR", "Success@1"),
-            "one good document is enough, and it should be first: RR falls with every rank it "
-            "is late, Success@1 says how often it is first",
+            "one good document is enough, and it should be first: RR is 1 / its rank, Success@1 "
+            "is how often it is first",
         ),
         UseCase(
             "search",
             "search pages",
             ("nDCG@10", "P@10"),
-            "a person reads a page of ten: nDCG@10 rewards the better document further up, P@10 "
-            "says how much of the page is of use",
+            "people read a page of ten: nDCG@10 rewards better documents at higher ranks, P@10 "
+            "is the useful share of the page",
         ),
         UseCase(
             "rag",
             "retrieval for a language model",
             ("R@5", "P@5", "RR"),
-            "what is not among the passages handed on cannot be answered from (R@5), what is there "
-            "and does not belong distracts (P@5), and models favour what comes first (RR)",
+            "the model cannot use passages that it does not get (R@5), is distracted by "
+            "irrelevant ones (P@5), and favors the first ones (RR)",
         ),
         UseCase(
             "legal",
-            "legal discovery and other reviews that must miss nothing",
+            "legal discovery and other exhaustive reviews",
             ("R@100", "P@100"),
-            "a missed document is the costly mistake (R@100), every other one is work (P@100)",
+            "a missed document is a costly mistake (R@100), and each irrelevant one costs work "
+            "(P@100)",
         ),
         UseCase(
             "recommendation",
@@ -63,7 +64,7 @@ USE_CASES: Mapping[str, UseCase] = {
             "fact-check",
             "fact checking",
             ("Success@3", "RR"),
-            "one piece of evidence decides: whether it is among the first three, and how early",
+            "one piece of evidence decides: whether it is in the top three, and at which rank",
         ),
     )
 }

@@ -254,7 +254,7 @@ def _check_chunk(chunk: Any, document: Document) -> None:
     fits = isinstance(chunk, Chunk) and 0 <= chunk.start <= chunk.end <= len(document.text)
     if not fits or document.text[chunk.start : chunk.end] != chunk.text:
         raise InputError(
-            f"got {chunk!r:.80}, which is no part of the text of {document.id!r}", where="chunker",
+            f"got {chunk!r:.80}, which is not part of the text of {document.id!r}", where="chunker",
             fix="give Chunk(start, end, text) with text[start:end] == chunk.text",
         )  # fmt: skip
 
@@ -267,7 +267,7 @@ def _chonkie() -> Any:
         import chonkie
     except ImportError:
         raise MissingExtra(
-            "chonkie is not installed, which cuts texts by tokens and sentences",
+            "splitting by tokens and sentences needs chonkie, which is not installed",
             fix="pip install 'rankgauge[chunking]'",
         ) from None
     return chonkie
@@ -310,8 +310,8 @@ def _chunks(inner: Any, text: str) -> list[Chunk]:
     gap = any(chunk.start > end for chunk, end in zip(chunks, ends, strict=False))
     if gap or ends[-1] != len(text):
         raise InputError(
-            "the pieces of a text, joined, are not the text", where="tokenizer",
-            fix="cut a text without leaving out or adding anything: ''.join(pieces) == text",
+            "the pieces of a text, joined, differ from the text", where="tokenizer",
+            fix="split a text without omitting or adding characters: ''.join(pieces) == text",
         )  # fmt: skip
     return chunks
 
@@ -335,7 +335,7 @@ def _cut_of(tokenizer: Any) -> Cut:
     if not callable(tokenizer):
         raise InputError(
             f"got {tokenizer!r:.60} for a tokenizer", where="tokenizer",
-            fix="name 'word' or 'character', or give a function that cuts a text into pieces",
+            fix="name 'word' or 'character', or give a function that splits a text into pieces",
         )  # fmt: skip
     given: Cut = tokenizer
 
@@ -344,8 +344,8 @@ def _cut_of(tokenizer: Any) -> Cut:
         pieces = list(given(text))
         if "".join(pieces) != text:
             raise InputError(
-                f"the pieces of {text!r:.40}, joined, are not the text", where="tokenizer",
-                fix="cut a text without leaving out or adding anything: ''.join(pieces) == text",
+                f"the pieces of {text!r:.40}, joined, differ from the text", where="tokenizer",
+                fix="split a text without omitting or adding characters: ''.join(pieces) == text",
             )  # fmt: skip
         return pieces
 

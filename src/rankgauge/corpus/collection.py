@@ -34,7 +34,7 @@ _SNIPPET = 160
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise TypeError("fields of a document or query are read-only; change a copy: dict(fields)")
+    raise TypeError("fields of documents and queries are read-only; change a copy: dict(fields)")
 
 
 class _FrozenDict(dict[Any, Any]):
@@ -473,7 +473,7 @@ def _documents(given: Any) -> Mapping[str, Document]:
 def _queries(given: Any) -> Mapping[str, Query]:
     if isinstance(given, str | os.PathLike):
         return read_queries(given)
-    rows = _items(given, "query", '{"q1": "what is asked", ...}')
+    rows = _items(given, "query", '{"q1": "the question", ...}')
     return {k: v if isinstance(v, Query) else _query(_row(k, v, "query")) for k, v in rows}
 
 

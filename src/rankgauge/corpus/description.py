@@ -38,14 +38,14 @@ _RELEVANT = 1
 UNREADABLE_TEXT = FindingKind(
     "T106", "unreadable-text", "warning",
     "lines or files of a collection that cannot be read",
-    "their contents can be neither retrieved nor used as queries",
+    "their contents are missing from the collection",
     "fix these lines or files",
 )  # fmt: skip
 EMPTY_QUERY = FindingKind(
     "T107", "empty-query", "warning",
     "queries without text",
     "no document can be retrieved for them",
-    "fetch the texts again, or leave the queries out",
+    "load the texts again, or remove the queries",
 )  # fmt: skip
 REPEATED_QUERY = FindingKind(
     "T108", "repeated-query", "warning",
@@ -56,8 +56,8 @@ REPEATED_QUERY = FindingKind(
 QUERY_IS_DOCUMENT = FindingKind(
     "T109", "query-is-document", "info",
     "queries with the id of a document",
-    "harmless if ids are only numbers; a query that is itself a document retrieves itself first",
-    "leave the query's own document out of its ranking",
+    "harmless if ids are only numbers; a query that is also a document retrieves itself first",
+    "remove the query's own document from its ranking",
 )  # fmt: skip
 QUERY_IN_OTHER_SPLIT = FindingKind(
     "T110", "query-in-other-split", "warning",
@@ -68,8 +68,8 @@ QUERY_IN_OTHER_SPLIT = FindingKind(
 UNJUDGED_QUERY = FindingKind(
     "T111", "unjudged-query", "info",
     "queries of the collection without judgments",
-    "they are run, but not part of means",
-    "none needed if the judgments are meant to cover only a part of the queries",
+    "they are run, but are not part of means",
+    "none if the judgments are meant to cover only some queries",
 )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ class CollectionInfo(Result):
         )
         return (
             f"{self.name}: {many(self.documents, 'document')}, "
-            f"{many(self.queries, 'query')}{judged}. {found or 'Nothing wrong found.'}"
+            f"{many(self.queries, 'query')}{judged}. {found or 'No problems found.'}"
         )
 
     def _data(self) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def describe_collection(
         >>> texts = Collection.of({"d1": "Fees", "d2": "fees "}, {"q1": "fees"})
         >>> found = describe_collection(texts, {"q1": {"d1": 1, "d3": 1}})
         >>> [(one.message, one.evidence.examples) for one in found.findings]
-        [('documents that repeat another', ('d2 = d1',)),
-         ('judged documents that are not there', ('d3',))]
+        [('documents with the same text as another', ('d2 = d1',)),
+         ('judged documents not in the collection', ('d3',))]
     """
     known: Collection = (
         collection
@@ -198,7 +198,8 @@ def describe_collection(
         *(
             _finding(
                 DOCUMENT_NOT_IN_COLLECTION,
-                f"documents of the run {run.name} that are not there", missing, len(run.table),
+                f"documents of the run {run.name} that are not in the "
+                "collection", missing, len(run.table),
             )
             for run, missing in zip(runs, scanned.missing, strict=True)
         ),
@@ -271,7 +272,7 @@ def _of_reading(known: Collection, given: Any) -> Finding:
     above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
     first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
     total = faults.count + len(known.documents) + len(known.queries)
-    message = "lines or files that were passed over"
+    message = "lines or files that were skipped"
     return _finding(UNREADABLE_TEXT, message, first, total, count=faults.count)
 
 
@@ -282,7 +283,11 @@ def _of_documents(scanned: Scan) -> Iterator[Finding]:
     )
     repeats = [f"{key} = {first}" for key, first in scanned.first_repeats]
     yield _finding(
-        REPEATED_TEXT, "documents that repeat another", repeats, total, count=scanned.repeats
+        REPEATED_TEXT,
+        "documents with the same text as another",
+        repeats,
+        total,
+        count=scanned.repeats,
     )
 
 
@@ -295,15 +300,15 @@ def _of_queries(
     leaks = [f"{query} in {key}" for query, key in scanned.leaks.items()]
     for kind, message, found in (
         (EMPTY_QUERY, "queries without any text", blank),
-        (REPEATED_QUERY, "queries that repeat another", repeats),
-        (QUESTION_INSIDE_DOCUMENT, "queries whose words occur in a document", leaks),
+        (REPEATED_QUERY, "queries with the same text as another", repeats),
+        (QUESTION_INSIDE_DOCUMENT, "queries whose text occurs in a document", leaks),
         (QUERY_IS_DOCUMENT, "queries with the id of a document", scanned.same_ids),
     ):
         yield _finding(kind, message, found, total)
     mine = set(known.queries if judged is None else judged)
     for name, other in others.items():
         shared = [key for key in other if key in mine]
-        message = f"queries that are judged in the split {name}, too"
+        message = f"queries that are also judged in the split {name}"
         yield _finding(QUERY_IN_OTHER_SPLIT, message, shared, len(mine))
 
 
@@ -325,10 +330,10 @@ def _of_judgments(known: Collection, scanned: Scan, judged: Qrels | None) -> Ite
     lacking = [key for key in documents if key not in scanned.judged] if known.documents else []
     for kind, message, found, of in (
         (UNJUDGED_QUERY, "queries without judgments", unjudged, len(known.queries)),
-        (QUERY_NOT_IN_COLLECTION, "judged queries that are not there", absent, len(judged)),
+        (QUERY_NOT_IN_COLLECTION, "judged queries not in the collection", absent, len(judged)),
         (NO_RELEVANT_DOCUMENT, "judged queries without a relevant document", empty, len(judged)),
         (
-            DOCUMENT_NOT_IN_COLLECTION, "judged documents that are not there", lacking,
+            DOCUMENT_NOT_IN_COLLECTION, "judged documents not in the collection", lacking,
             len(documents),
         ),
         (

@@ -145,7 +145,7 @@ def load_folder(
         qrels = Qrels(read_judgments(files.source(chosen)))
         if len(splits_of(files)) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
-            notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
+            notes += (f"{len(mine)} of {len(queries)} queries: those judged in {chosen}",)
             queries = mine
     beside = chosen is None and qrels is not None
     return Loaded(documents, queries, qrels, files.title, notes, beside)
@@ -252,7 +252,7 @@ def _hub_parts(name: str) -> dict[str, Any]:
     wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
-            f"it has no part that is called corpus, only: {', '.join(configs[:8])}", where=where,
+            f"it has no part named corpus, only: {', '.join(configs[:8])}", where=where,
             fix="load its parts with datasets.load_dataset, and give them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
@@ -279,7 +279,7 @@ def _from_parts(
         qrels = _judgments(chosen)
         if len(several) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
-            text = f"{len(mine)} of {len(queries)} queries: those that are judged in "
+            text = f"{len(mine)} of {len(queries)} queries: those judged in "
             notes, queries = (f"{text}{split or TEST}",), mine
     return Loaded(documents, queries, qrels, name.partition(":")[2] or name, notes)
 
@@ -303,7 +303,7 @@ def rows_reader(data: Any, name: str) -> RowReader:
         )  # fmt: skip
     if iter(data) is data:
         raise InputError(
-            f"got {type(data).__name__}, which can be gone through only once", where=name,
+            f"got {type(data).__name__}, which can be iterated only once", where=name,
             fix="give a list, or a dataset",
         )  # fmt: skip
     if not hasattr(data, "__len__"):
@@ -378,7 +378,7 @@ def _mteb_chosen(
         fitting = [key for key in fitting if key[1] == TEST] or fitting
     if len(fitting) != 1:
         raise InputError(
-            "there is none such" if not fitting else "there are several subsets or splits",
+            "it was not found" if not fitting else "there are several subsets or splits",
             where=where,
             fix="choose one, as mteb:NAME/SUBSET and split=...: "
             + ", ".join(f"{subset} {split}" for subset, split in parts),
@@ -399,7 +399,7 @@ def _mteb_rows(data: Any) -> Any:
 _LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
 _FIX = (
     "give a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
-    "object of one of these libraries"
+    "object of these libraries"
 )
 
 
@@ -455,7 +455,7 @@ def _from_object(source: Any, split: str | None, faults: Faults | None) -> Loade
     if hasattr(source, "metadata") and hasattr(source, "load_data"):
         return load_mteb(source, split, faults)
     raise InputError(
-        f"got {type(source).__name__}, which is no collection", where="collection", fix=_FIX
+        f"got {type(source).__name__}, which is not a collection", where="collection", fix=_FIX
     )
 
 

@@ -89,7 +89,7 @@ class _Leaks:
                 self._longest = max(self._longest, len(text) + 2)
 
     def look(self, document: Document) -> None:
-        """Record the queries whose words occur in a document in sequence."""
+        """Record the queries whose text occurs in a document in sequence."""
         if not self._by_word:
             return
         text = document.whole

@@ -46,7 +46,7 @@ class Span:
         whole = all(type(value) is int for value in (self.start, self.end))
         if not whole or not 0 <= self.start <= self.end:
             raise InputError(
-                f"a span from {self.start!r:.20} to {self.end!r:.20} is not possible",
+                f"a span from {self.start!r:.20} to {self.end!r:.20} is not valid",
                 where=f"document {self.document!r}",
                 fix="give whole numbers with 0 <= start <= end",
             )
@@ -124,9 +124,9 @@ class SpanScores(Result):
 
     def _notes(self) -> Iterator[str]:
         how = "each time" if self.repeats == "counted" else "once"
-        yield f"{self.unit}s retrieved more than once count {how} among those retrieved"
+        yield f"{self.unit}s retrieved more than once count {how}"
         if self.left_out:
-            yield f"left out, without a relevant span: {self.left_out} of the queries retrieved for"
+            yield f"omitted: {self.left_out} queries without a relevant span"
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -188,11 +188,11 @@ def span_scores(
     if not asked:
         raise InputError(
             "no query has a relevant span", where="relevant",
-            fix='give some: {"q1": [Span("d1", 0, 42)]}',
+            fix='give at least one: {"q1": [Span("d1", 0, 42)]}',
         )  # fmt: skip
     if asked.keys().isdisjoint(given):
         raise MismatchError(
-            f"no query with relevant spans was retrieved for (wanted: {next(iter(asked))!r}, ...)",
+            f"no query with relevant spans has results (expected: {next(iter(asked))!r}, ...)",
             where="span_scores", fix="give spans of the same query ids",
         )  # fmt: skip
     queries = tuple(
@@ -228,7 +228,7 @@ def read_spans(path: Source) -> dict[str, list[Span]]:
                 raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
             found.setdefault(ids[0], []).append(span)
     if not found:
-        raise FormatError("there is no span to read", path=name, fix=f"give lines of {_EXAMPLE}")
+        raise FormatError("there are no spans", path=name, fix=f"give lines of {_EXAMPLE}")
     return found
 
 
@@ -288,9 +288,9 @@ class _Units:
         if not isinstance(text, str) or span.end > len(text):
             what = f"has {len(text)} characters" if isinstance(text, str) else "has no text"
             raise InputError(
-                f"the document {what}, a span goes from {span.start} to {span.end}",
+                f"the document {what}, but a span is from {span.start} to {span.end}",
                 where=f"document {span.document!r}",
-                fix="give the texts that the spans were counted in, without titles",
+                fix="give the texts in which the offsets were counted, without titles",
             )
         if span.document not in self._ends:
             tokens = [found.span() for found in _TOKEN.finditer(text)]

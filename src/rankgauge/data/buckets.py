@@ -175,7 +175,7 @@ def _unwritable(error: OSError) -> StorageError:
     return StorageError(
         f"temporary data cannot be written: {error.strerror or error}",
         where=tempfile.gettempdir(),
-        fix="free about as much space there as the unpacked input takes, or name another folder: "
+        fix="free about as much space as the unpacked input needs, or use another folder: "
         "TMPDIR=/path/to/folder",
     )
 

@@ -97,12 +97,12 @@ def _is_varied(ids: str) -> bool:
 
 
 _WAYS = (
-    Way("without blanks or quotes around them", _strip, _BLANKS.search, sure=True),
-    Way("in one case", str.casefold, _is_cased),
+    Way("without surrounding spaces or quotes", _strip, _BLANKS.search, sure=True),
+    Way("in the same case", str.casefold, _is_cased),
     Way("without leading zeros", _zeros, _ZEROS.search, sure=True),
     Way("without .0 at the end", _point, _POINTS.search, sure=True),
     Way("without %-escapes", unquote, _is_escaped, sure=True),
-    Way("without blanks, case, leading zeros, .0 and %-escapes", _all, _is_varied),
+    Way("without spaces, case, leading zeros, .0 and %-escapes", _all, _is_varied),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
     Way(
         "without the word before the number",

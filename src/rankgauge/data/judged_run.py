@@ -338,7 +338,7 @@ class Averaged(JudgedRun):
 
     def within(self, k: int) -> BoolArray:
         """There is no single order of which it could be said."""
-        raise TypeError(f"whether a document is in the first {k} depends on the order")
+        raise TypeError(f"whether a document is in the top {k} depends on the order")
 
     def first(self, rel: Level) -> IntArray:
         """There is no single order of which it could be said."""

@@ -102,7 +102,7 @@ def table_of_input(
     if isinstance(source, Iterable) and not isinstance(source, bytes):
         return mappings.from_rows(source, layout)
     raise InputError(
-        f"got {type(source).__name__}, wanted {layout.words}",
+        f"got {type(source).__name__}, expected {layout.words}",
         where=layout.name,
         fix=f"give a mapping {layout.mapping}, a data frame, a path or rows",
     )

@@ -55,7 +55,7 @@ class Qrels(Pairs):
         if len(beyond):
             grade = self.table.values[int(beyond[0])]
             raise InputError(
-                f"grade {grade:g} is beyond {_MOST:g}, where sums are no numbers any more",
+                f"grade {grade:g} is beyond {_MOST:g}, where sums overflow",
                 where=self.table.source,
                 fix="use a smaller scale",
             )
@@ -63,7 +63,7 @@ class Qrels(Pairs):
         if repeats:
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
-                fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
+                fix += f", and those of one judge (fields are read as: {JUDGMENTS.fields})"
                 from rankgauge.formats.extra_columns import subtopic_advice
 
                 fix += subtopic_advice(self.table.source, self.table.lines[repeats[0]].tolist())
@@ -94,7 +94,7 @@ class Qrels(Pairs):
             return cls.of(source.qrels)
         if isinstance(source, Pairs):  # a run, which this module does not know
             raise InputError(
-                f"got the run {vars(source)['name']!r} where judgments were wanted",
+                f"got the run {vars(source)['name']!r} where judgments were expected",
                 where=JUDGMENTS.name,
                 fix="give the judgments first, then the run",
             )
@@ -285,6 +285,6 @@ def judged_number(qrels: Qrels, query: Any) -> int:
     if shown not in qrels.query_ids:
         raise MismatchError(
             f"query '{shown}' is not judged", where="queries",
-            fix=f"judged are, among others: {some(qrels.query_ids)}",
+            fix=f"judged queries include: {some(qrels.query_ids)}",
         )  # fmt: skip
     return qrels.query_ids.index(shown)

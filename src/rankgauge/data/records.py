@@ -83,7 +83,7 @@ class Records:
             return source
         if isinstance(source, Qrels | Run):
             raise InputError(
-                f"got {type(source).__name__} alone, wanted records or judgments and a run",
+                f"got {type(source).__name__} alone, expected records or judgments and a run",
                 fix="give both: evaluate(qrels, run)",
             )
         read = read_records(source)
@@ -94,12 +94,12 @@ class Records:
         qrels, graded, notes = _judgments(read, queries)
         messages = [*read.notes]
         if numbered:
-            messages.append(f"{read.source}: without ids, so the queries are numbered from 1")
+            messages.append(f"{read.source}: without ids: queries are numbered from 1")
         messages += [f"{read.source}: {note}" for note in notes]
         if reordered:
             messages.append(
-                f"{read.source}: {many(reordered, 'query')} whose list order and retrieval scores "
-                "disagree; the scores rule"
+                f"{read.source}: {many(reordered, 'query')} whose list order and retrieval "
+                "scores disagree: the scores are used"
             )
         return cls(qrels, graded, run, tuple(messages))
 
@@ -111,7 +111,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
         return Ids.of([str(number) for number in range(1, len(read.rows) + 1)]), True
     if without:
         raise InputError(
-            f"it has no id, as {len(without)} of {len(read.rows)} records; the others have one",
+            f"it has no id, like {len(without)} of {len(read.rows)} records; the others have one",
             where=without[0].place,
             fix="give every record an id, or none",
         )
@@ -190,9 +190,9 @@ def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
         sets.append(dict.fromkeys(itertools.islice(ids, count)))
         if len(sets[-1]) != count:
             raise InputError(
-                f"a document occurs twice among the relevant: {_twice(row.relevant or [])!r}",
+                f"a relevant document is listed twice: {_twice(row.relevant or [])!r}",
                 where=row.place,
-                fix="give every relevant document once, such as by set(...)",
+                fix="list every relevant document once, for example with set(...)",
             )
     return sets
 

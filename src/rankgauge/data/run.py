@@ -97,7 +97,7 @@ class Run(Pairs):
             run = source
         elif isinstance(source, Pairs):
             raise InputError(
-                "got judgments where a run was wanted",
+                "got judgments where a run was expected",
                 where=RUN.name,
                 fix="give the judgments first, then the run",
             )
@@ -326,12 +326,14 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
         named = [(name_of(one), one) for one in sources]
     else:
         raise InputError(
-            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            f"got {type(runs).__name__} where runs were expected", where="runs",
             fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
         )  # fmt: skip
     if len(named) < 2:
         raise InputError(
-            f"got {many(len(named), 'run')}, wanted two or more", where="runs", fix="give another"
+            f"got {many(len(named), 'run')}, expected two or more",
+            where="runs",
+            fix="give at least one more",
         )
     return named
 

@@ -47,7 +47,7 @@ class SampledQrels(SpecialQrels):
 
     reads = "samples"
     labeled = "strata"
-    note = "a sample was judged; ordinary measures take the rest of the pool for not relevant"
+    note = "only a sample was judged; ordinary measures count the rest of the pool as not relevant"
     nesting = ("stratum", "document")
     judged_once = ()
     layout = Wide(

@@ -72,7 +72,7 @@ class SpecialQrels(Mapping[str, Any]):
             return source
         if isinstance(source, Qrels | Run) or hasattr(type(source), "reads"):
             raise InputError(
-                f"got the run {source.name!r} where judgments were wanted"
+                f"got the run {source.name!r} where judgments were expected"
                 if isinstance(source, Run)
                 else f"these judgments have no {cls.labeled}",
                 where="judgments",

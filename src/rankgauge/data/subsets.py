@@ -90,15 +90,16 @@ def sample_queries(
     if not given or not all(isinstance(one, Qrels | Run) for one in given):
         raise InputError(
             "queries are drawn from judgments and runs", where="sources",
-            fix="give what read_qrels, read_run, Qrels.of or Run.of return",
+            fix="give the result of read_qrels, read_run, Qrels.of or Run.of",
         )  # fmt: skip
     sets = [set(one.query_index) for one in given]
     known = set.intersection(*sets) if among == "intersection" else set.union(*sets)
     if len(known) < whole:
         where = f" that all {len(given)} have" if len(given) > 1 and among == "intersection" else ""
         raise InputError(
-            f"{whole} queries were asked for, there are {len(known)}{where}", where="sample",
-            fix=f"ask for at most {len(known)}" if known else "give files of the same queries",
+            f"{whole} queries were requested, but there are only "
+            f"{len(known)}{where}", where="sample",
+            fix=f"request at most {len(known)}" if known else "give files of the same queries",
         )  # fmt: skip
     return tuple(show_id(query) for query in sorted(drawn(known, seed)[:whole]))
 
@@ -137,9 +138,9 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
         first = ", ".join(f"'{show_id(id_bytes(query))}'" for query in wanted[:3]) or "none"
         has = next(iter(source), None)
         raise MismatchError(
-            f"none of the queries asked for is in it (asked for: {first})",
+            f"it has none of the requested queries (requested: {first})",
             where=source.table.source,
-            fix="give ids such as it has" + ("" if has is None else f": '{has}'"),
+            fix="give ids that it has" + ("" if has is None else f": '{has}'"),
         )
     return kept
 
@@ -168,7 +169,7 @@ def given_ids(queries: Any) -> list[Any]:
     if isinstance(queries, str | bytes) or not isinstance(queries, Iterable):
         raise InputError(
             f"got {queries!r:.60} for the queries", where="queries",
-            fix="give a list of ids, or the path of a file with one id a line",
+            fix="give a list of ids, or the path of a file with one id per line",
         )  # fmt: skip
     return list(queries)
 

@@ -79,7 +79,7 @@ class SubtopicQrels(SpecialQrels):
         if len(names) == 1 and names[0] in _ITERATIONS:
             # Ordinary judgments, whose second field is no subtopic.
             raise InputError(
-                f"these judgments have no subtopics: each is of '{names[0].decode()}'",
+                f"these judgments have no subtopics: all are of '{names[0].decode()}'",
                 where=rows.source,
                 fix="give judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, "
                 "document, grade)",

@@ -381,7 +381,7 @@ class Examiner:
         held = len(self.texts.shared(query.query_id, doc))
         retrieved = doc in query.ranks or not self.patterns.many_terms
         if not retrieved and overlap(query, doc, self.texts) == "many":
-            return f"holds {held} of {len(asked)} terms of the query and is not retrieved"
+            return f"has {held} of {len(asked)} terms of the query and is not retrieved"
         if held < _SEVERAL or held < _NEARLY_ALL * len(asked):
             return ""
         above = [d for d in query.docs[: self.k] if query.grade(d) < query.grades[doc]]
@@ -390,7 +390,10 @@ class Examiner:
         most = max(len(self.texts.shared(query.query_id, other)) for other in above)
         if most > _NEARLY_ALL * held:
             return ""
-        return f"holds {held} of {len(asked)} terms of the query; those in its place {most} at most"
+        return (
+            f"has {held} of {len(asked)} terms of the query; documents ranked above it at most "
+            f"{most}"
+        )
 
     def _length(self, doc: str) -> str:
         length, what = self.texts.length(doc), self.texts.size(doc)
@@ -414,17 +417,17 @@ class Examiner:
         if UNJUDGED.name in self.checked and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
         repeats = self.texts.near_duplicates(top)
-        pairs = {doc: f"{doc} is like {first} ({alike:.2f})" for doc, first, alike in repeats}
+        pairs = {doc: f"{doc} repeats {first} ({alike:.2f})" for doc, first, alike in repeats}
         for doc, relevant in self._twins(query):
             if doc in top and doc not in query.grades and relevant not in top:
-                pairs.setdefault(doc, f"{doc} is like {relevant} (relevant)")
+                pairs.setdefault(doc, f"{doc} repeats {relevant} (relevant)")
         if pairs:
             of = f"{len(pairs)} of the first {len(top)} repeat another"
             yield DUPLICATES.name, f"{of}: {_few(list(pairs.values()))}"
         first = self.patterns.unordered
         if any(doc.rank is not None and doc.rank <= first for doc in missed):
-            where = f"in the first {first} relevant documents are at no particular rank"
-            yield UNORDERED.name, f"{where}, in all queries together"
+            where = f"relevant documents are at random ranks in the first {first}"
+            yield UNORDERED.name, f"{where}, over all queries"
 
     def _suspicions(self, query: RankedQuery) -> Iterator[str]:
         grades = set(query.grades.values())
@@ -444,7 +447,7 @@ class Examiner:
                 [doc for doc in query.docs[: self.k] if not known(doc)],
             ),
             (
-                "same words, judged otherwise",
+                "same words, different grades",
                 [
                     f"{other} (grade {query.grades[other]:g}) and {doc} "
                     f"(grade {query.grades[doc]:g})"
@@ -486,8 +489,8 @@ def _inverted(query: RankedQuery, k: int) -> str:
         if better:
             best = max(better, key=lambda below: (top[below], -below))
             return (
-                f"nothing is missed, but grade {top[best]:g} at rank {best + 1} is below grade "
-                f"{grade:g} at rank {place + 1}"
+                f"nothing is missed, but grade {top[best]:g} at rank {best + 1} is ranked below "
+                f"grade {grade:g} at rank {place + 1}"
             )
     return ""
 

@@ -69,7 +69,7 @@ class Diagnosis(Result):
 
     Attributes:
         run_name: Name of the run.
-        measure: The measure by which queries are good or bad.
+        measure: The measure that ranks the queries.
         k: The cut-off: documents below it are missed.
         rel: The grade from which a document counts as relevant.
         depth: How many documents a reranker is given.
@@ -213,10 +213,10 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         run: The run: anything that :meth:`Run.of` takes.
         collection: The texts of documents and queries. Without them only
             causes that ranks and judgments can decide are checked; `not_checked` has the others.
-        measure: The measure by which queries are good or bad.
+        measure: The measure that ranks the queries.
         k: The cut-off: a relevant document below it is missed if a less relevant one is above it.
         rel: The grade from which a document counts as relevant.
-        worst: How many of the worst queries are shown.
+        worst: The number of worst queries to show.
         depth: How many documents a reranker is given.
         bands: Bounds in the place of the default ones: anything that :meth:`Bands.of` takes.
         group_by: A field of the queries, such as ``type``, by which means are given.
@@ -323,7 +323,7 @@ def _drift(given: Any) -> Finding | None:
     if found is not None and not isinstance(found, Finding):
         raise InputError(
             f"got {type(given).__name__} for drift", where="drift",
-            fix="give what rankgauge.production.measure_drift() returned",
+            fix="give the result of rankgauge.production.measure_drift()",
         )  # fmt: skip
     return found
 
@@ -334,7 +334,9 @@ def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecal
         return found
     sentence = drift.message
     if drift.severity != "info":
-        sentence = f"evaluation set not what users ask: {drift.message}; {drift.effect}"
+        sentence = (
+            f"the evaluation set differs from users' questions: {drift.message}; {drift.effect}"
+        )
         if found.kind == "both are high":
             sentence += "; values can be high while users complain: refresh the evaluation set"
     return replace(found, sentences=(*found.sentences, sentence))
@@ -354,9 +356,9 @@ def _measure(given: str | Measure) -> Measure:
     by = parse(given)
     if by.declaration.better != "higher":
         raise UnknownName(
-            f"{by} is not better the higher it is: it cannot say which query is worst",
+            f"{by} is not better when higher: queries cannot be ordered by it",
             where="measure",
-            fix="choose one that is, such as nDCG@10",
+            fix="choose a measure that is, such as nDCG@10",
         )
     return by
 
@@ -365,12 +367,12 @@ def _check(*, k: Any, worst: Any, depth: Any, rel: Any) -> None:
     for name, value, least in (("k", k, 1), ("worst", worst, 0), ("depth", depth, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(
-                f"{name}={value!r} is not possible", where="diagnose",
+                f"{name}={value!r} is not valid", where="diagnose",
                 fix=f"{name} is a whole number, {least} or more",
             )  # fmt: skip
     if isinstance(rel, bool) or not isinstance(rel, int | float) or not 0 < rel < math.inf:
         raise InputError(
-            f"rel={rel!r} is not possible", where="diagnose", fix="rel is a number above 0"
+            f"rel={rel!r} is not valid", where="diagnose", fix="rel is a number above 0"
         )
 
 
@@ -452,7 +454,7 @@ def _diagnoses(
 def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
     texts = examiner.texts
     without = [
-        f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name
+        f"{c.name} (except for equal grades)" if c == SUSPICIOUS else c.name
         for c in CAUSES
         if c.name not in examiner.checked and c != UNJUDGED
     ]
@@ -463,11 +465,11 @@ def _not_checked(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> I
     else:
         silent = sum(not texts.query_terms(one.query_id) for one in diagnoses)
         if silent:
-            yield f"terms of {many(silent, 'query')}: no text, or function words only"
+            yield f"terms of {many(silent, 'query')}: no text, or only function words"
     if UNJUDGED.name not in examiner.checked:
         yield (
-            f"{UNJUDGED.name}: the judgments name relevant documents only; what is unjudged may be "
-            "not relevant, or overlooked"
+            f"{UNJUDGED.name}: the judgments name relevant documents only, so unjudged "
+            "documents may be irrelevant or overlooked"
         )
     if texts.collection.documents:
         missed = [doc.doc_id for one in diagnoses for doc in one.missed]

@@ -142,8 +142,8 @@ class Advice:
     def _noise(self, p: Quality) -> Iterator[str]:
         if p.mean >= _NEARLY * p.attainable:
             yield (
-                f"{p.measure} cannot pass {p.attainable:.2f} with these judgments: reranking can "
-                "hardly raise it; a smaller k or a threshold can make the context cleaner"
+                f"{p.measure} cannot exceed {p.attainable:.2f} with these judgments: reranking "
+                "can hardly raise it; a smaller k or a score threshold can remove noise"
             )
         else:
             yield from self._most("reranking", p.measure)
@@ -152,33 +152,34 @@ class Advice:
         if fewer:
             row = fewer[-1]
             yield (
-                f"k = {row.k} instead of {here.k} would lift precision from {here.precision:.2f} "
-                f"to {row.precision:.2f}, {_change('recall', here.recall, row.recall)}"
+                f"k = {row.k} instead of {here.k} would raise precision from "
+                f"{here.precision:.2f} to {row.precision:.2f}, "
+                f"{_change('recall', here.recall, row.recall)}"
             )
         best = self.sweep.best
         if best is not None:
             whole = self.sweep.thresholds[0]
             if best.precision > whole.precision + _NOTHING:
                 yield (
-                    f"a threshold of {best.score:.4g} on the score would lift the share of "
-                    f"documents shown that are relevant from {whole.precision:.2f} to "
-                    f"{best.precision:.2f} and change recall from "
-                    f"{whole.recall:.2f} to {best.recall:.2f}, {many(best.empty, 'query')} left "
-                    "empty (chosen on these queries: optimistic)"
+                    f"a threshold of {best.score:.4g} on the score would raise the share of "
+                    f"relevant documents among those shown from {whole.precision:.2f} to "
+                    f"{best.precision:.2f} and change recall from {whole.recall:.2f} to "
+                    f"{best.recall:.2f}, {many(best.empty, 'query')} without results (chosen on "
+                    "these queries: optimistic)"
                 )
 
     def _gaps(self, r: Quality) -> Iterator[str]:
         here = self._at_k
         if r.mean >= _NEARLY * r.attainable:
             yield (
-                f"{r.measure} cannot pass {r.attainable:.2f} with these judgments: there are more "
-                f"relevant documents than {here.k} places"
+                f"{r.measure} cannot exceed {r.attainable:.2f} with these judgments: some "
+                f"queries have more than {here.k} relevant documents"
             )
         more = [row for row in self.cutoffs if row.k > here.k and row.recall > here.recall]
         if more:
             row = next((row for row in more if row.k >= 4 * here.k), more[-1])
             yield (
-                f"k = {row.k} instead of {here.k} would lift recall from {here.recall:.2f} to "
+                f"k = {row.k} instead of {here.k} would raise recall from {here.recall:.2f} to "
                 f"{row.recall:.2f}, {_change('precision', here.precision, row.precision)}"
             )
         for fix in FIXES[:-1]:
@@ -193,7 +194,7 @@ class Advice:
         if best is not None and best.means[name] > self.now[name] + _NOTHING:
             kind = "" if best.kind == "measured" else f" ({best.kind})"
             yield (
-                f"{fix}: {best.what} would lift {name} from {self.now[name]:.2f} to "
+                f"{fix}: {best.what} would raise {name} from {self.now[name]:.2f} to "
                 f"{best.means[name]:.2f}{kind}{self._alone(best, name)}"
             )
 
@@ -249,7 +250,7 @@ class Advice:
         plain = {
             "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
             "index": f"{missed} in no ranking of any query, such as {_sample(docs)}",
-            "embedding model": f"{missed} not among the documents retrieved",
+            "embedding model": f"{missed} not retrieved",
             "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}"
             if limit or not cut
             else f"{missed} below rank {self._k}; rankings are cut at {cut}: retrieve deeper",
@@ -264,8 +265,8 @@ class Advice:
             for size in self.examiner.patterns.hurting:
                 number, of = sizes[size]
                 yield (
-                    f"missed are {number} of {of} relevant documents that are very {size}, and "
-                    f"{usual} of {every} of usual length"
+                    f"missed: {number} of {of} very {size} relevant documents, and {usual} of "
+                    f"{every} of usual length"
                 )
         elif fix == "hybrid search":
             gaps, ignored = (_count(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))
@@ -292,8 +293,9 @@ class Advice:
             most = max(sorted(apart), key=apart.__getitem__, default=None)
             if most is not None and apart[most] >= _APART:
                 yield (
-                    f"{have[most]} of {many(len(absent), 'document')} in no ranking have {most}, "
-                    f"and {rest[most]} of {len(others)} other relevant ones: look for a filter"
+                    f"{have[most]} of {many(len(absent), 'document')} in no ranking have "
+                    f"{most}, and {rest[most]} of {len(others)} other relevant ones: check for "
+                    "a filter"
                 )
                 return
 
@@ -312,8 +314,8 @@ class Advice:
             for depth in (self._k, self.depth)
         )
         return (
-            f"of {many(len(missed), 'missed document')} {self.other_name} has {at_k} in its first "
-            f"{self._k} and {deeper} in its first {self.depth}"
+            f"of {many(len(missed), 'missed document')} {self.other_name} has {at_k} in its "
+            f"first {self._k} and {deeper} in its first {self.depth}"
         )
 
 
@@ -327,5 +329,5 @@ def _count(docs: _Docs) -> int:
 
 def _change(name: str, now: float, then: float) -> str:
     if abs(now - then) < _NOTHING:
-        return f"and {name} would stay at {now:.2f}"
+        return f"and leave {name} at {now:.2f}"
     return f"and {name} would {'fall' if then < now else 'rise'} from {now:.2f} to {then:.2f}"

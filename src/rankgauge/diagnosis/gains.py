@@ -180,7 +180,7 @@ class Simulation:
         if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
             unjudged = sum(len(query.docs) - len(query.ranks) for query in self.queries)
             if unjudged:
-                what = f"{many(unjudged, 'unjudged document')} taken out"
+                what = f"{many(unjudged, 'unjudged document')} removed"
                 yield self._gain("judging", what, _judged_only, "judged only")
 
     def with_other(self, others: Mapping[str, RankedQuery]) -> Iterator[PotentialGain]:
@@ -223,7 +223,7 @@ class Simulation:
         if not len(scores) or scores.min() == scores.max():
             return Sweep((), "all scores in the first k are equal")
         if self._scores_are_ranks():
-            return Sweep((), "the scores say no more than the ranks")
+            return Sweep((), "the scores carry no more information than the ranks")
         at = np.quantile(scores, np.arange(_STEPS) / _STEPS, method="inverted_cdf")
         return Sweep(tuple(self._threshold(score) for score in np.unique(at).tolist()))
 

@@ -188,9 +188,9 @@ def _band(name: str, values: Any, k: int, rel: float) -> Band:
     measure = _measure(name, k, rel)
     if measure.declaration.better != "higher":
         raise UnknownName(
-            f"{measure} is not better the higher it is: it has no bands",
+            f"{measure} is not better when higher: it has no bands",
             where="bands",
-            fix="leave it out",
+            fix="remove it",
         )
     try:
         low, middle, high = (float(value) for value in values)
@@ -199,7 +199,7 @@ def _band(name: str, values: Any, k: int, rel: float) -> Band:
     # A comparison with NaN is never true.
     if not -math.inf < low < middle < high < math.inf:
         raise InputError(
-            f"got {values!r:.60}, wanted three rising numbers", where=f"bands of {name}",
+            f"got {values!r:.60}, expected three increasing numbers", where=f"bands of {name}",
             fix=f'"{name}" = [0.3, 0.5, 0.7]',
         )  # fmt: skip
     return Band(measure, low, middle, high)

@@ -117,7 +117,7 @@ def compare_sums(  # noqa: PLR0917 - what workers found
     """
     if max(s.queries for s in values.values()) < 2:
         raise InputError(
-            "one query is no ground for a comparison", where="values", fix="judge more queries"
+            "one query is too few for a comparison", where="values", fix="judge more queries"
         )
     means: dict[str, dict[str, float]] = {run: {} for run in runs}
     for (run, name), value in values.items():

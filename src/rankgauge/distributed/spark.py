@@ -303,7 +303,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     plan = make_plan(measures)
     if plan.special:
         raise UnknownName(
-            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark's rows do not have",
+            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which rows of Spark do not have",
             fix="evaluate it with rankgauge.evaluate",
         )
     for word, value, refused, other in (
@@ -435,7 +435,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         interval: ``t``, or ``percentile``:
             :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend on seed and query
             ids only.
-        draws: Draws of the bootstrap; 1,000 for 10^8 queries take about 15 minutes of a core.
+        draws: Draws of the bootstrap; 1,000 take about 7 CPU minutes for 10^8 queries, per measure.
         seed: Seed of the draws.
         undefined: As of `summarize`.
         ship: As of `evaluate`.
@@ -454,12 +454,12 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     names = _names_of(values, "run", runs)
     if len(names) < 2:
         raise InputError(
-            f"got {many(len(names), 'run')}, wanted two or more", where="values",
+            f"got {many(len(names), 'run')}, expected two or more", where="values",
             fix="evaluate several runs, named by a column run",
         )  # fmt: skip
     for name in [] if baseline is None else [baseline]:
         if name not in names:
-            raise UnknownName(f"no run is called {name!r}", fix=f"runs are: {', '.join(names)}")
+            raise UnknownName(f"unknown run {name!r}", fix=f"runs are: {', '.join(names)}")
     option("interval", interval, ("t", "percentile"))
     check_draws(draws, seed, "compare")
     given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
@@ -542,7 +542,7 @@ def _rows(
         if role != value and not _WHOLE.fullmatch(kind):
             raise InputError(
                 f"column {names[role]!r} has values of type {kind}, which cannot be ids",
-                where=what, fix="cast it to a whole number or to text",
+                where=what, fix="cast it to integer or text",
             )  # fmt: skip
         if role == value and not _NUMBER.fullmatch(kind):
             raise InputError(
@@ -570,8 +570,8 @@ def _measures_of(values: Any) -> tuple[str, ...]:
         known = False
     if not known:
         raise InputError(
-            f"the columns are {', '.join(values.columns)}; wanted are run, query_id and measures",
-            where="values", fix="give what rankgauge.distributed.spark.evaluate returned",
+            f"the columns are {', '.join(values.columns)}; expected run, query_id and measures",
+            where="values", fix="give the result of rankgauge.distributed.spark.evaluate",
         )  # fmt: skip
     return measures
 
@@ -582,7 +582,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
     What is nested in a function is pickled with its code and not by its name.
     """
     if ship not in {"value", "installed"}:
-        raise UnknownName(f"ship={ship!r} is not possible", fix="choose value or installed")
+        raise UnknownName(f"ship={ship!r} is not valid", fix="choose value or installed")
     packed = pickle.dumps(settings)
     module, _, function = name.partition(".")
     sources, digest = _sources() if ship == "value" else (b"", "")

@@ -191,7 +191,7 @@ def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
     if not found:
         raise InputError(
-            "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
+            "no measure was given", where="measures", fix='name one, such as "nDCG@10"'
         )
     return Plan(tuple(found))
 
@@ -204,7 +204,7 @@ def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
         if queries == "intersection":
             return "intersection"
         raise UnknownName(
-            f"queries={queries!r} is not possible", fix="choose all, intersection, or a list of ids"
+            f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids"
         )
     if not isinstance(queries, Iterable | os.PathLike):
         raise InputError(
@@ -237,7 +237,7 @@ def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
     if profile is not None or run is None:
         what = "with a profile" if run is not None else "for records"
         raise InputError(
-            f"got memory={memory!r:.60} {what}, which are read whole", where="memory",
+            f"got memory={memory!r:.60} {what}, which is read whole", where="memory",
             fix="leave it out" if run is not None else "give judgments and a run",
         )  # fmt: skip
     return limit

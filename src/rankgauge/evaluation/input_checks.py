@@ -119,7 +119,7 @@ class InputChecks:
             ours, theirs = map(show_id, near)
             raise MismatchError(
                 f"no retrieved document is judged: the run has '{ours}', the judgments have "
-                f"'{theirs}', which differ only in leading zeros, blanks or case",
+                f"'{theirs}', which differ only in leading zeros, spaces or case",
                 fix=f"use the same document ids in both: {self._copy_command()}",
             )
 
@@ -128,7 +128,7 @@ class InputChecks:
         if self.matched or not self.pairs:
             return ()
         message = (
-            "no retrieved document is among the judged ones of its query: the run has "
+            "no retrieved document is judged for its query: the run has "
             f"{some(show_id(doc) for _, doc in self.pairs)}, the judgments have "
             f"{some(self._judged_sample().shown())}; check that both use the same document ids"
         )
@@ -197,9 +197,9 @@ class InputChecks:
             return ()
         parts = [f"{missing} not in the run"] if missing else []
         parts += [f"{empty} with an empty ranking"] if empty else []
-        fix = "look why nothing was retrieved"
+        fix = "check why nothing was retrieved"
         if missing:
-            fix = "run the missing queries, or leave them out (queries=intersection)"
+            fix = "run the missing queries, or exclude them (queries=intersection)"
         message = f"{without} of {many(queries, 'query')} have no results ({', '.join(parts)})"
         return (_finding("P104", message, fix, "error" if explains else "warning"),)
 
@@ -245,7 +245,7 @@ class InputChecks:
         now = sum(map(judged.has, self.pairs))
         fix = self._copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
-            fix = "write the ids of documents, not of chunks, each at its best place"
+            fix = "write ids of documents instead of chunks, each at its best rank"
         only = "" if now * _BETTER > len(met) else "only "
         return _finding(
             "P103",
@@ -267,7 +267,7 @@ class InputChecks:
         return None
 
     def _evidence(self, now: int, then: int) -> str:
-        return f"{then} instead of {now} of {len(self.pairs)} first documents are judged then"
+        return f"{then} instead of {now} of {len(self.pairs)} top-ranked documents would be judged"
 
     def _nothing_judged(self) -> Iterator[Finding]:
         """Ids of two kinds; documents that are judged for other queries have the right ones."""
@@ -278,8 +278,8 @@ class InputChecks:
         theirs = docs.take(np.arange(min(3, len(docs)))).shown()
         yield _finding(
             "P102",
-            "no retrieved document is among the judged ones: the run has "
-            f"{some(map(show_id, ours))}, the judgments have {some(theirs)}",
+            f"no retrieved document is judged: the run has {some(map(show_id, ours))}, the "
+            f"judgments have {some(theirs)}",
             "check that both use the same document ids",
         )
 
@@ -318,7 +318,7 @@ class InputChecks:
         if not sure and not paired:
             return None
         text = (
-            f"they ascend in the order given in {tally.rising} of {many(tally.varied, 'ranking')}"
+            f"they increase in the given order in {tally.rising} of {many(tally.varied, 'ranking')}"
         )
         if better:
             text += f", and {_nearer_to_the_end(better, worse)}"

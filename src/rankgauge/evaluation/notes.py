@@ -34,15 +34,15 @@ def _warning(message: str, code: str) -> Finding:
 def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
     """Which queries were averaged, and what happened to the others."""
     which = {
-        "all": "all that are judged",
-        "intersection": "those both judged and in the run",
-        "given": "those given",
+        "all": "all judged queries",
+        "intersection": "judged queries that are in the run",
+        "given": "the given list",
     }[policies.queries]
     text = f"{many(counts['queries'], 'query')}: {which}"
     if counts["missing_from_run"]:
         text += f"; {counts['missing_from_run']} of them not in the run, counted as empty rankings"
     if counts["without_judgments"]:
-        text += f"; {many(counts['without_judgments'], 'query')} of the run left out, not judged"
+        text += f"; {many(counts['without_judgments'], 'query')} of the run excluded: not judged"
     return info(text)
 
 
@@ -131,7 +131,7 @@ def undefined_notes(
             code = "J103" if level is not None and qrels.lacking(level)[rows].all() else ""
             grouped.setdefault((number, skipped, code), []).append(str(measure))
     for (number, skipped, code), names in grouped.items():
-        done = "left out of the mean" if skipped else "counted 0 in the mean"
+        done = "excluded from the mean" if skipped else "counted 0 in the mean"
         shown = ", ".join(names) if len(names) <= 2 * SHOWN else f"{len(names)} measures"
         yield info(f"{shown}: undefined for {many(number, 'query')}, {done}", code)
 
@@ -159,7 +159,7 @@ def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Findi
 def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Finding]:
     """Rankings that end above the deepest cut-off, and scores that are all equal."""
     if 0 < longest < deepest:
-        yield info(f"no ranking is longer than {longest}, cut-offs go to {deepest}", "R105")
+        yield info(f"rankings have at most {longest} documents, cut-offs go to {deepest}", "R105")
     if constant:
         yield _warning(
             "all documents of a query have the same score: only the tie policy orders them",
@@ -186,7 +186,7 @@ def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
         (measure,) = measures
         k = dict(measure.params).get("k", 10)
         other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
-        text = f"{measure} is the only measure: {other} would show what it hides"
+        text = f"{measure} is the only measure: {other} would show other aspects"
         yield info(text, "M101")
 
 

@@ -51,7 +51,7 @@ def question_fields(questions: Any) -> Fields:
         own = next((row[name] for name in IDS if row.get(name) not in {None, ""}), None)
         if not isinstance(own, str | int):
             raise FormatError(
-                f"there is no id of the question: the columns are {', '.join(row)}",
+                f"there is no column of question ids: the columns are {', '.join(row)}",
                 path=source.name, line=line, fix=f"name its column {' or '.join(IDS[:2])}",
             )  # fmt: skip
         found[show_id(id_bytes(own, "query id"))] = row
@@ -116,10 +116,13 @@ def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) ->
         return evaluation
     if number < total and not mix_origins:
         raise InputError(
-            f"{number} of {many(total, 'query')} are generated and {total - number} are not: they "
-            "have no common mean, since users ask other questions than a model writes",
+            f"{number} of {many(total, 'query')} are generated and {total - number} are not: "
+            "they have no common mean, since generated questions differ from those of users",
             where="questions",
-            fix="evaluate each alone (queries=), or mix them knowingly: mix_origins=True",
+            fix=(
+                "evaluate each separately (queries=), or average both deliberately: "
+                "mix_origins=True"
+            ),
         )  # fmt: skip
     share = f"all {total}" if number == total else f"{number} of {total}"
     found = Finding(

@@ -98,7 +98,9 @@ def make_context(
 ) -> Context:
     """Check that the measures can be evaluated by these judgments and policies."""
     if not len(qrels):
-        raise InputError("the judgments hold no query", where="judgments", fix="give at least one")
+        raise InputError(
+            "the judgments have no queries", where="judgments", fix="give at least one"
+        )
     if policies.ties in BY_GRADE:
         plan.refuse_special(policies.ties)
     if policies.ties == "mean":
@@ -107,7 +109,9 @@ def make_context(
     if queries is not None:
         numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
-            raise InputError("the list of queries is empty", where="queries", fix="name some")
+            raise InputError(
+                "the list of queries is empty", where="queries", fix="give at least one"
+            )
         wanted[:] = False
         wanted[numbers] = True
     condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
@@ -536,11 +540,11 @@ def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
         *map(show_id, summary.unknown[:SHOWN]),
     ]
     if not theirs:
-        return MismatchError("the run holds no query", where="run", fix="give at least one ranking")
+        return MismatchError("the run has no queries", where="run", fix="give at least one ranking")
     mine = [context.qrels.query_ids[number] for number in np.flatnonzero(context.wanted).tolist()]
     known, have = ("judged", "the judgments have")
     if len(mine) < len(context.qrels):
-        known, have = ("asked for", "asked for were")
+        known, have = ("requested", "requested were")
     return MismatchError(
         f"no query of the run is {known}: the run has {some(theirs[:SHOWN])}, {have} {some(mine)}",
         fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
@@ -578,7 +582,7 @@ def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
     # A pandas series has items too.
     if not hasattr(given, "items"):
         raise InputError(
-            f"got {type(given).__name__} for the {what}s, wanted a mapping",
+            f"got {type(given).__name__} for the {what}s, expected a mapping",
             where=f"{what}s",
             fix=f"give {what}s as {{query id: {what}}}",
         )
@@ -613,7 +617,7 @@ def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
             number = math.nan
         if not 0 <= number <= _MOST_WEIGHT:
             raise InputError(
-                f"weight {weight!r} of query {show_id(query)!r} is not possible",
+                f"weight {weight!r} of query {show_id(query)!r} is not valid",
                 where="weights",
                 fix=f"a weight is a number from 0 to {_MOST_WEIGHT:g}",
             )

@@ -94,10 +94,10 @@ class Plan:
             known = {"best": "best order", "worst": "worst order"}
             raise InputError(
                 f"{', '.join(str(self.measures[n]) for n in self.special)}: the "
-                f"{known.get(ties, 'mean over all orders')} of equal scores is not known for "
-                f"measures of {self.reads}",
+                f"{known.get(ties, 'mean over all orders')} of equal scores is not available "
+                f"for measures of {self.reads}",
                 where=f"ties={ties}",
-                fix="leave it out, or take other ties (ties='trec' or ties='input')",
+                fix="omit it, or use ties='trec' or ties='input'",
             )
 
     def refuse_open(self, draws: int) -> None:
@@ -107,8 +107,8 @@ class Plan:
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
                 "mean over all orders of equal scores",
                 where="ties=mean",
-                fix="leave it out, or have it estimated from orders drawn at random: "
-                "evaluate(..., draws=1000) (--draws 1000)",
+                fix="omit it, or estimate it from random orders: evaluate(..., draws=1000) "
+                "(--draws 1000)",
             )
 
     @cached_property
@@ -130,9 +130,9 @@ def _sole(special: Sequence[Measure]) -> str:
     if len(kinds) > 1:
         (one, first), (other, second), *_ = kinds.items()
         raise InputError(
-            f"{first} reads {one} and {second} reads {other}: no judgments say both",
+            f"{first} reads {one} and {second} reads {other}: no judgments have both",
             where="measures",
-            fix="evaluate twice, each with the judgments that it reads",
+            fix="evaluate each separately with the judgments it reads",
         )
     return next(iter(kinds), "")
 

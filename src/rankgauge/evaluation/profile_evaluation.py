@@ -87,8 +87,8 @@ def _source(inputs: tuple[Any, Any]) -> Records:
         return Records.of(qrels)
     if isinstance(run, Iterator):
         raise InputError(
-            "got blocks of a run with a profile", where="run",
-            fix="give the run in one piece: a path, a mapping or a data frame",
+            "profiles do not accept a run in blocks", where="run",
+            fix="give the whole run: a path, a mapping or a data frame",
         )  # fmt: skip
     truth = Qrels.of(qrels)
     return Records(truth, truth, Run.of(run))
@@ -112,9 +112,9 @@ def _refuse_contradictions(
             wanted, does = getattr(given, name), getattr(of_tool, name)
             if wanted != does:
                 raise InputError(
-                    f"{name}={wanted} contradicts the profile {found.name}: for {case.measure} "
-                    f"it is {name}={does} there",
-                    fix=f"leave out one of the two: {name}, or the profile",
+                    f"{name}={wanted} contradicts the profile {found.name}: it uses "
+                    f"{name}={does} for {case.measure}",
+                    fix=f"omit {name} or the profile",
                 )
 
 
@@ -269,7 +269,7 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     every = sum(len(part.measures) for part in parts)
     for note, of in measures_of.items():
         if note in other:
-            yield f"{note}; other numbers for {_listed(other[note])}"
+            yield f"{note}; different values for {_listed(other[note])}"
         elif len(of) == every or set(of) & set(re.split("[ ,]+", note)):
             yield note
         else:
@@ -306,11 +306,11 @@ def _profile_notes(
         }
         grouped.pop((), None)
     for names, of in grouped.items():
-        yield f"{tool}: {_listed(of)}: {'; '.join(names) or 'as we do'}"
+        yield f"{tool}: {_listed(of)}: {'; '.join(names) or 'as rankgauge'}"
     for measure, name in zip(measures, applied.asked, strict=True):
         if str(measure) != name:
             yield f"{name} of {found.name} is {measure} here"
     if any(found.decimals(measure) is not None for measure in measures):
-        yield f"{found.name} rounds means to {found.digits} decimals; here they are not"
+        yield f"{found.name} rounds means to {found.digits} decimals; these are not rounded"
     if found.beware:
         yield f"{found.name}: {found.beware}"

@@ -178,7 +178,7 @@ class Evaluation(Result):
         for what, given in {"query": ids, "measure": measures}.items():
             if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"a {what} is given twice, or none is", where="values",
+                    f"a {what} is given twice, or there are none", where="values",
                     fix=f"give each {what} once",
                 )  # fmt: skip
         try:
@@ -187,8 +187,8 @@ class Evaluation(Result):
             per_query = np.zeros(0)
         if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
             raise InputError(
-                f"the values are not one number for each of {many(len(ids), 'query')}",
-                where="values", fix="give one number a query, NaN where it is undefined",
+                f"the number of values differs from {many(len(ids), 'query')}",
+                where="values", fix="give one number per query, NaN where it is undefined",
             )  # fmt: skip
         return cls(
             run_name=run_name,
@@ -202,8 +202,8 @@ class Evaluation(Result):
             findings=(
                 Finding(
                     "", "info",
-                    f"{many(len(ids), 'query')}: values computed elsewhere; nothing is known of "
-                    "judgments, ties, and documents without a judgment",
+                    f"{many(len(ids), 'query')}: values computed elsewhere; judgments, ties, "
+                    "and unjudged documents are unknown",
                 ),
             ),
         )  # fmt: skip
@@ -352,9 +352,9 @@ class Evaluation(Result):
             json.dumps(data["settings"], allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"the settings of the run are no JSON: {error}",
+                f"the settings of the run cannot be written as JSON: {error}",
                 where=f"run {self.run_name!r}",
-                fix="give settings as text, finite numbers, lists and mappings of them",
+                fix="use text, finite numbers, lists and mappings",
             ) from None
         return data
 
@@ -377,7 +377,7 @@ class Evaluation(Result):
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
                 raise InputError(
-                    f"the schema is {data['schema']!r}, wanted {_SCHEMA!r}",
+                    f"the schema is {data['schema']!r}, expected {_SCHEMA!r}",
                     fix="read it with the version of rankgauge that wrote it",
                 )
             shape = (len(data["query_ids"]), len(data["measures"]))
@@ -405,7 +405,7 @@ class Evaluation(Result):
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"this is no evaluation in JSON: {error}", fix="give what to_json() wrote"
+                f"not an evaluation in JSON: {error}", fix="give a file written by to_json()"
             ) from None
 
     def own_data(self) -> dict[str, Any]:
@@ -448,8 +448,8 @@ class Evaluation(Result):
         if self.left_out is not None:
             raise InputError(
                 f"the profile {self.profile and self.profile.name} averages these measures over "
-                "different queries, which no plot shows",
-                fix="plot an evaluation of measures that it averages alike",
+                "different queries, so they cannot be plotted together",
+                fix="plot measures that it averages over the same queries",
             )
         return plot(self, kind, measure=measure)
 
@@ -579,13 +579,13 @@ def settings_change(
         return Finding(
             "C112", "warning",
             f"from {before} to {after} the judge changed: {text}: the difference may come from it",
-            fix="judge both with the same judge",
+            fix="use the same judge for both",
         )  # fmt: skip
     return Finding(
         "C112", "warning",
         f"from {before} to {after} {len(names)} things changed: {text}: the difference cannot be "
         "attributed to one of them",
-        fix="change one at a time",
+        fix="change one thing at a time",
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _set_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
 def _r_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = query.relevant(words["rel"])
     found, rows = _count(query, words, whole)
-    text = f"R = {whole} documents are relevant{level(words)}: so many ranks are looked at"
+    text = f"R = {whole} documents are relevant{level(words)}, the number of ranks evaluated"
     return _fraction(_SO_FAR, rows, text, (name, found, whole))
 
 
@@ -93,7 +93,7 @@ def _at_multiple(name: str, query: RankedQuery, words: Any) -> Calculation:
     # As trec_eval counts: the whole part of the product, nearly always rounded up; 1 at least.
     places = max(int(mult * whole + 0.9), 1)
     found, rows = _count(query, words, places)
-    text = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R makes {places}"
+    text = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R = {places}"
     text += " rank" if places == 1 else " ranks"
     shown = _fraction(_SO_FAR, rows, text, (name, found, places))
     if whole:
@@ -221,7 +221,7 @@ def _divisor(words: Any, found: int, whole: int) -> tuple[int, str]:
     k, norm = words.get("k"), words.get("norm", "R")
     relevant = f"relevant documents in the judgments{level(words)}"
     if norm == "k" and k is not None:
-        return k, f"k = {k}, however many relevant documents there are (norm=k)"
+        return k, f"k = {k}, for any number of relevant documents (norm=k)"
     if norm == "retrieved":
         return found, f"the relevant documents found: {found} of {whole} (norm=retrieved)"
     if norm == "min(k,R)" and k is not None:
@@ -276,7 +276,7 @@ def _wanted(recall: float, whole: int, words: Any) -> int:
 
 def _highest(rows: tuple[Step, ...], wanted: int) -> tuple[float, str]:
     """The highest precision from the rank where this many are found on, and its rank."""
-    best, text, found = 0.0, "0: so many were not found", 0
+    best, text, found = 0.0, "0: fewer were found", 0
     for row in rows:
         found += row.counts
         rank = row.ranked.rank
@@ -299,13 +299,13 @@ def _rank_biased(name: str, query: RankedQuery, words: Any) -> Calculation:
     if words["residual"]:
         value = 1 - (1 - p) * total
         steps = [
-            "what is judged is known; the rest of all weight is the residual",
+            "judged documents are known; the residual is the remaining weight",
             f"{name} = 1 - (1 - {number(p)}) · {number(total)} = {number(value)}",
         ]
         return Calculation(("weight", "known", "sum"), tuple(rows), tuple(steps), value)
     value = (1 - p) * total
     steps = [
-        f"a reader goes on with chance p = {number(p)}: rank i weighs p^(i - 1)",
+        f"the user continues with probability p = {number(p)}: rank i has weight p^(i - 1)",
         f"{name} = (1 - {number(p)}) · {bracketed(powers)}",
         f"{' ' * len(name)} = {number(1 - p)} · {number(total)} = {number(value)}",
     ]
@@ -323,14 +323,14 @@ def _chosen(
 @calculates("Judged")
 def _judged(name: str, query: RankedQuery, words: Any) -> Calculation:
     known, rows = _chosen(query, words["k"], lambda one: one.grade is not None)
-    text = f"in the judgments: {known} of the {len(rows)} documents looked at"
+    text = f"judged: {known} of the {len(rows)} documents evaluated"
     return _fraction((), rows, text, (name, known, len(rows)))
 
 
 @calculates("Unjudged")
 def _unjudged(name: str, query: RankedQuery, words: Any) -> Calculation:
     bare, rows = _chosen(query, words["k"], lambda one: not one.judged)
-    text = f"documents in the first {words['k']} that nobody judged: {bare}"
+    text = f"unjudged documents in the first {words['k']}: {bare}"
     return _fraction((), rows, text, (name, bare, words["k"]))
 
 
@@ -376,8 +376,8 @@ def _utility(name: str, query: RankedQuery, words: Any) -> Calculation:
     others, missed = len(rows) - found, query.relevant(words["rel"]) - found
     value = float(hit * found + noise * others + miss * missed)
     of_each = (
-        f"found: {found}, worth {number(hit)} each; others retrieved: {others}, worth "
-        f"{number(noise)}; missed: {missed}, worth {number(miss)}"
+        f"found: {found} at {number(hit)} each; others retrieved: {others} at {number(noise)}; "
+        f"missed: {missed} at {number(miss)}"
     )
     product = f"{found} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
     steps = (f"relevant{level(words)} and {of_each}", f"{name} = {product} = {number(value)}")

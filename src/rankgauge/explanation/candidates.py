@@ -73,15 +73,15 @@ _DATA = (
     _Choice("order", _once(ASCENDING_IDS)),
     _Choice("order", _once(AS_GIVEN)),
     _Choice("order", of_run(
-        "lowest score first", "the ranking is upside down, as of distances",
+        "lowest score first", "the ranking is reversed, as with distances",
         lambda table: replace(table, values=-table.values),
     )),
     _Choice("grades", BINARY_GRADES),
     _Choice("grades", of_grades(
-        "grades reversed", "the best grade is taken for the worst", _reversed,
+        "grades reversed", "the best grade counts as the worst", _reversed,
     )),
     _Choice("grades", of_grades(
-        "grade 0 counts", "what was judged not relevant counts as relevant",
+        "grade 0 counts", "documents judged not relevant count as relevant",
         lambda values: np.where(values == 0, 1.0, values),
     )),
 )  # fmt: skip
@@ -98,23 +98,23 @@ ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == 
 _WORDS: tuple[tuple[str, str, str, Value], ...] = (
     ("gain", "gain 2^grade - 1", "the gain is exponential", "exp"),
     ("gain", "gain = grade", "the gain is the grade itself", "linear"),
-    ("ideal", "ideal of what was retrieved",
-     "the best ranking is made of the documents retrieved only", "retrieved"),
-    ("ideal", "ideal of all that was judged", "the best ranking is made of all judged documents",
+    ("ideal", "ideal of retrieved documents",
+     "the ideal ranking has only retrieved documents", "retrieved"),
+    ("ideal", "ideal of all judged documents", "the ideal ranking has all judged documents",
      "judged"),
-    ("ideal", "ideal of the first k", "the best ranking is made of the first k documents only",
+    ("ideal", "ideal of the first k", "the ideal ranking has only the first k documents",
      "topk"),
-    ("b", "no discount at rank 2", "ranks 1 and 2 weigh the same, as first published", 2),
+    ("b", "no discount at rank 2", "ranks 1 and 2 have the same weight, as first published", 2),
     *(("norm", f"divided by {called}", f"the sum is divided by {said}", norm)
       for norm, called, said in (
           ("R", "R", "all relevant documents, found or not"),
-          ("min(k,R)", "min(k, R)", "k, or by all relevant documents where these are fewer"),
-          ("k", "k", "k, however many relevant documents there are"),
-          ("retrieved", "those found", "the relevant documents found, so that misses cost nothing"),
+          ("min(k,R)", "min(k, R)", "k or the number of relevant documents, the smaller one"),
+          ("k", "k", "k, for any number of relevant documents"),
+          ("retrieved", "those found", "the relevant documents found, so misses cost nothing"),
       )),
-    *(("rel", f"relevant from grade {level}", f"a document is relevant from grade {level} on",
+    *(("rel", f"relevant from grade {level}", f"a document is relevant from grade {level}",
        level) for level in _LEVELS),
-    ("judged_only", "judged documents only", "documents without a judgment are removed first",
+    ("judged_only", "judged documents only", "unjudged documents are removed first",
      True),
     *(("top", f"top grade {top}", f"the scale ends at grade {top}", top) for top in _TOPS),
 )  # fmt: skip
@@ -131,8 +131,8 @@ def _of_words(measure: Measure) -> Iterator[_Choice]:
     k = dict(measure.params).get("k")
     if isinstance(k, int):
         for other in (k - 1, k + 1):
-            yield _worded("k", f"cut-off {other}", f"{other} ranks are looked at", other)
-        yield _worded("k", "no cut-off", "the whole ranking is looked at", None)
+            yield _worded("k", f"cut-off {other}", f"{other} ranks are evaluated", other)
+        yield _worded("k", "no cut-off", "the whole ranking is evaluated", None)
 
 
 def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
@@ -167,7 +167,8 @@ def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
 
 AVERAGED = (
     RUN_QUERIES_ONLY,
-    of_policy("undefined left out", "queries without a relevant document are left out of the mean",
+    of_policy("undefined excluded", "queries without a relevant document are excluded from the "
+    "mean",
               undefined="skip"),
 )  # fmt: skip
 """What may be done otherwise where values are averaged."""

@@ -215,7 +215,9 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
     source = case.run if source is None else source
     evaluation, hits = _evaluated(case, source, count=query is None)
     if not evaluation.query_ids:
-        raise InputError("no query is left to explain", fix="see --queries")
+        raise InputError(
+            "there is no query to explain", fix="evaluate more queries, as with --queries all"
+        )
     why = ""
     if query is None:
         query, why = _teaching(evaluation, hits)
@@ -224,7 +226,7 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
     ranking = ranked_query(case, wanted)
     if ranking.query not in evaluation.query_ids:
         raise InputError(
-            f"query {ranking.query!r} is left out: the run does not have it",
+            f"query {ranking.query!r} is excluded: it is not in the run",
             fix="average all judged queries (queries='all')",
         )
     kernel = evaluation.value(ranking.query, case.measure)
@@ -330,7 +332,9 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
             one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
             return chosen[0], f"of {one} {text}{near}"
-    raise InputError("no query is left to explain", fix="see --queries")
+    raise InputError(
+        "there is no query to explain", fix="evaluate more queries, as with --queries all"
+    )
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
@@ -356,22 +360,22 @@ def _notes(
     value = kernel if found is None else found.value
     if not alike(value, kernel):
         yield (
-            f"WARNING: step by step it is {value!r}, evaluate says {kernel!r}: this is a "
-            "fault of rankgauge, please report it"
+            f"WARNING: the steps give {value!r}, evaluate gives {kernel!r}: this is a bug in "
+            "rankgauge, please report it"
         )
     if not ranking.in_run:
-        yield "the run does not have this query: an empty ranking"
+        yield "this query is not in the run: an empty ranking"
     elif not ranking.documents:
         yield "the run retrieved nothing for this query"
     if _over_orders(case, ranking):
         seen = seen_by(case.measure, ranking)
         plural = f"the mean over all {orders_of(seen)} orders of tied documents"
-        yield f"ties=mean: the value is {plural}" + (", no one ranking's" * (found is None))
+        yield f"ties=mean: the value is {plural}" + (", not of one ranking" * (found is None))
     elif found is None:
-        yield f"no step-by-step calculation of {case.measure.name}: the value is that of evaluate"
+        yield f"{case.measure.name} has no step-by-step calculation: the value is from evaluate"
     if dict(case.measure.params).get("judged_only"):
         removed = sum(not one.judged for one in ranking.documents)
         yield f"judged_only: {many(removed, 'document')} without a judgment removed first"
     if math.isnan(kernel):
         skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
-        yield f"undefined: {'left out of' if skipped else 'counted 0 in'} the mean"
+        yield f"undefined: {'excluded from' if skipped else 'counted 0 in'} the mean"

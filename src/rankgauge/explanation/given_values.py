@@ -85,7 +85,7 @@ class GivenValues:
         number = _number(source)
         if number is not None:
             notes = tuple(_beyond([number], wanted))
-            return cls("the mean given", {}, number, *_slack([source]), notes)
+            return cls("the given mean", {}, number, *_slack([source]), notes)
         if isinstance(source, Evaluation):
             names, values = map(str, source.measures), source.per_query.T.tolist()
             columns = [
@@ -97,7 +97,7 @@ class GivenValues:
         if isinstance(source, str | os.PathLike):
             return _chosen(_of_file(source), wanted, os.path.basename(source_name(source)))  # noqa: PTH119 - a path may be text
         if isinstance(source, Mapping | list):
-            return _chosen(list(_of_json(source)), wanted, "the values given")
+            return _chosen(list(_of_json(source)), wanted, "the given values")
         raise InputError(
             f"got {type(source).__name__} for the values", where="values",
             fix="give a mapping of query to value, the mean, or the path of a file",
@@ -134,12 +134,12 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
     fitting = [name for name in names if not name or _names(name, measure)]
     notes: list[str] = []
     if not fitting and len(names) == 1:
-        notes.append(f"{source} says {names[0]}; it is taken for {measure}")
+        notes.append(f"{source} has values of {names[0]}, read as {measure}")
         fitting = names
     kept = [row for row in rows if row.measure in fitting[:1]]
     if not kept:
         raise InputError(
-            f"there is no {measure} among the values" if rows else "there is no value to read",
+            f"there are no values of {measure}" if rows else "there are no values",
             where=source,
             fix=f"it has: {', '.join(names[:6])}" if rows else f"give {_WANTED}",
         )
@@ -156,9 +156,9 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
         else:
             values[row.query] = value
     if len(values) + (mean is not None) < len(kept):
-        notes.append("values that are no numbers (undefined) were passed over")
+        notes.append("values that are not numbers (undefined) were skipped")
     if not values and mean is None:
-        raise InputError("there is no number among the values", where=source, fix=f"give {_WANTED}")
+        raise InputError("there are no numbers", where=source, fix=f"give {_WANTED}")
     notes += _beyond(values.values() if values else [mean or 0.0], measure)
     own = measure.mean(list(values.values())) if values else mean
     return GivenValues(source, values, float(own or 0.0), *_slack(numbers), tuple(notes))
@@ -172,9 +172,9 @@ def _beyond(values: Iterable[float], measure: Measure) -> Iterator[str]:
     wrong = [value for value in values if not low - _SINGLE <= value <= high + _SINGLE]
     if wrong:
         yield (
-            f"{many(len(wrong), 'value')} {'lies' if len(wrong) == 1 else 'lie'} beyond what "
-            f"{measure} can be ({low:g} to {high:g}), such as {wrong[0]:g}: percent, another "
-            "measure, or a sum?"
+            f"{many(len(wrong), 'value')} {'is' if len(wrong) == 1 else 'are'} outside the "
+            f"range of {measure} ({low:g} to {high:g}), such as {wrong[0]:g}: percentages, "
+            "another measure, or a sum?"
         )
 
 
@@ -182,9 +182,11 @@ def _refuse_words(row: _Row, source: str) -> None:
     """What is neither a number nor the mark of an undefined value is a fault."""
     if row.value is None or str(row.value).strip().lower() in {"", "nan", "null", "none", "–", "-"}:
         return
-    heads = "if this is the line of heads, head the queries query_id and the values by the measure"
+    heads = "if this is the header, name its columns query_id and the measure"
     fix = heads if row.line == 1 else f"give {_WANTED}"
-    raise FormatError(f"{str(row.value)[:40]!r} is no value", path=source, line=row.line, fix=fix)
+    raise FormatError(
+        f"{str(row.value)[:40]!r} is not a value", path=source, line=row.line, fix=fix
+    )
 
 
 def _names(name: str, measure: Measure) -> bool:
@@ -207,7 +209,7 @@ def _of_file(path: str | os.PathLike[str]) -> list[_Row]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FormatError("this is no UTF-8", path=name, fix="save it as UTF-8") from None
+        raise FormatError("not UTF-8", path=name, fix="save it as UTF-8") from None
     if text.lstrip()[:1] in {"{", "["}:
         return list(_of_json(_json(text, name)))
     lines = [
@@ -267,7 +269,7 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
             yield _Row(cells[0], "", cells[1], number)
         else:
             raise FormatError(
-                f"got {many(len(cells), 'field')}, wanted two or three", path=name, line=number,
+                f"got {many(len(cells), 'field')}, expected two or three", path=name, line=number,
                 fix=f"give {_WANTED}",
             )  # fmt: skip
 

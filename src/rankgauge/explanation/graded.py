@@ -68,8 +68,8 @@ def describe_gain(words: Any) -> str:
     gain, level = words["gain"], words["rel"]
     below = "" if level is None else f", from grade {number(level)} on"
     if isinstance(gain, tuple):
-        pairs = ", ".join(f"{number(grade)} is worth {number(own)}" for grade, own in gain)
-        return f"gain: grade {pairs}; any other its own value{below}"
+        pairs = ", ".join(f"{number(grade)} is {number(own)}" for grade, own in gain)
+        return f"gain: grade {pairs}; any other grade is its own gain{below}"
     return f"gain of a document: {_GAINS[str(gain)]}{below}"
 
 
@@ -113,7 +113,7 @@ def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
         numbers = f"{numbers} = {number(whole)}" if len(ideal) > 1 else number(whole)
         steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
     if all(relevant_gain(grade, words) <= 0 for _, grade in query.judgments):
-        steps.append(f"no judged document brings a gain: {name} is undefined")
+        steps.append(f"no judged document has a gain: {name} is undefined")
         return Calculation(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
     value = found / whole if whole else 0.0
     steps.append(f"{name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
@@ -151,8 +151,8 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
             ideal.append(IdealDocument(rank, document, grade, (gain, whole)))
     steps = [
         describe_gain(words),
-        f"gained in the first {k}: {_added(terms, found)}",
-        f"the most possible: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
+        f"gain in the first {k}: {_added(terms, found)}",
+        f"the maximum: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
         (
             f"{name} = {number(found)} / {number(whole)} = "
             f"{number(found / whole if whole else math.nan)}"
@@ -172,8 +172,8 @@ _CASCADE = ("stop", "reached", "contribution", "sum")
 
 def _stops(top: float) -> tuple[str, str]:
     return (
-        f"stop: the chance to stop at a document, (2^grade - 1) / 2^{number(top)}",
-        "reached: the chance to come that far; a contribution is stop · reached / rank",
+        f"stop: the probability of stopping at a document, (2^grade - 1) / 2^{number(top)}",
+        "reached: the probability of reaching the rank; a contribution is stop · reached / rank",
     )
 
 
@@ -245,7 +245,7 @@ def _fallen_behind(name: str, query: RankedQuery, words: Any) -> Calculation:
         wrong += not counts
     value = total / whole if whole else math.nan
     steps = (
-        "each relevant document brings 1 / log2(2 + the documents above it that are not relevant)",
+        "each relevant document contributes 1 / log2(2 + the irrelevant documents above it)",
         f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
     return Calculation(("others above", "contribution", "sum"), tuple(rows), steps, value)

@@ -23,7 +23,7 @@ def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:
     rel, window = words["rel"], query.within(words["k"])
     if words["among"] == "retrieved":
         good = sum(one.reaches(rel) for one in window)
-        others, label = len(window) - good, "others among the documents looked at"
+        others, label = len(window) - good, "other documents evaluated"
     else:
         good = query.relevant(rel)
         others = sum(0 <= grade < rel for _, grade in query.judgments)
@@ -40,8 +40,8 @@ def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = good * others
     value = right / whole if whole else math.nan
     steps = (
-        f"{good} relevant{level(words)} and {others} {label} make {whole} pairs",
-        "below: how many of the others are below it, or were not retrieved",
+        f"{good} relevant{level(words)} and {others} {label} form {whole} pairs",
+        "below: number of others below it or not retrieved",
         f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
     return Calculation(("others above", "below", "sum"), tuple(rows), steps, value)
@@ -73,9 +73,9 @@ def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
     divisor, norm = (whole, "of the ideal with itself") if words["normalize"] else (weights, "")
     value = found / divisor if wanted else math.nan
     steps = (
-        "ideal: its rank in the ideal ranking, by grade; of one grade in the order of the run",
+        "ideal: its rank in the ideal ranking by grade, ties in the order of the run",
         (
-            "both from: from this rank on both rankings hold it, and at each rank i it adds "
+            "both from: from this rank on both rankings have it, and each rank i adds "
             f"{number(p)}^(i - 1) / i"
         ),
         f"overlap = {summed(terms)}{f' = {number(found)}' if len(terms) > 1 else ''}",

@@ -21,7 +21,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 _SCHEMA = "rankgauge/reconciliation/1"
-_LEFT = "left over"
+_LEFT = "unexplained"
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Reconciliation(Result):
         target: The source of the other number.
         ours: The mean of rankgauge.
         theirs: The other mean.
-        queries: Numbers of queries averaged on both sides.
+        queries: Numbers of queries averaged by both.
         contributions: The deviations, one after the other.
         rest: The unexplained remainder: 0 if the deviations produce the other number.
         moved: The queries whose value differs, largest change first; then those that are missing on
@@ -251,7 +251,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     if target.digits is not None:
         notes.append(f"{profile.name} rounds means to {target.digits} decimals")
     if profile.beware:
-        notes.append(f"of {profile.name} one must beware: {profile.beware}")
+        notes.append(f"caution with {profile.name}: {profile.beware}")
     return replace(found, notes=tuple(notes))
 
 
@@ -352,4 +352,4 @@ def _notes(case: Case, changed: Case, contributions: Sequence[Contribution]) -> 
     for one in contributions:
         yield f"{one.name}: {one.why}"
     if str(changed.measure) != str(case.measure):
-        yield f"there it is what we call {changed.measure}"
+        yield f"it computes {changed.measure}"

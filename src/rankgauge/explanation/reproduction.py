@@ -41,7 +41,7 @@ _SHOWN = 8
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
 # The density of means is estimated from this many nearest ones.
 _NEAR = 20
-_OURS = "as rankgauge has it"
+_OURS = "as in rankgauge"
 # A value may be on the border of the values that round to the given one.
 _ROUNDING = 1e-10
 
@@ -189,7 +189,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         >>> qrels = {"q1": {"a": 1, "b": 3}, "q2": {"a": 1, "b": 2}}
         >>> found = reproduce(qrels, {"q1": ["a"], "q2": ["a"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
         >>> found.best.name
-        'ideal of what was retrieved'
+        'ideal of retrieved documents'
     """
     case = case_of(
         qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
@@ -200,7 +200,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
     if given.values and known.isdisjoint(given.values):
         raise MismatchError(
             f"the values are of {some(given.values)}, the judgments of {some(known)}",
-            where=given.source, fix="give the values of queries that are judged",
+            where=given.source, fix="give values of judged queries",
         )  # fmt: skip
     case, given, trials = _best_of(case, given)
     fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
@@ -323,7 +323,7 @@ def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials
         return case, given, trials
     text = (
         f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
-        "queries: only these are looked at and averaged on both sides"
+        "queries: only these are compared and averaged by both"
     )
     return fewer, replace(given, notes=(*given.notes, text)), again
 
@@ -424,23 +424,23 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     if best.missed:
         every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
         text = (
-            f"the best of all ways reproduces {best.matched} of {whole} values; every way "
-            f"reproduces {int(np.count_nonzero(every))} of them; what remains is left over"
+            f"the best way reproduces {best.matched} of {whole} values; every way reproduces "
+            f"{int(np.count_nonzero(every))} of them; the rest is unexplained"
         )
         return ("partly" if best.missed * 2 <= whole else "not found"), text
     rivals = [other for other in fits[1:] if not other.missed]
     if rivals:
         names = " and ".join(f"'{one.way.name or _OURS}'" for one in rivals[:2])
         return "undecided", (
-            f"all {whole} values are reproduced, but so they are by {names}: no query tells them "
-            f"apart to {many(given.digits, 'digit')}"
+            f"all {whole} values are reproduced, but also by {names}: no query distinguishes "
+            f"them to {many(given.digits, 'digit')}"
         )
     if len(fits) == 1:
-        return "undecided", f"all {whole} values are reproduced, as by every way that was tried"
+        return "undecided", f"all {whole} values are reproduced, also by every other way"
     least = min(_count_differing(best, other, given.slack) for other in fits[1:])
     text = (
-        f"all {whole} values are reproduced; {many(least, 'query')} tell"
-        f"{'s' if least == 1 else ''} this way from the next best"
+        f"all {whole} values are reproduced; {many(least, 'query')} "
+        f"distinguish{'es' if least == 1 else ''} this way from the next best"
     )
     return ("sure" if least >= _SURE else "likely"), text
 
@@ -471,13 +471,14 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     fitting = [one for one in fits if not one.missed]
     means = [one.mean for one in fits if not math.isnan(one.mean)]
     if not fitting:
-        return "not found", f"none of {len(means)} different ways comes to this mean"
+        return "not found", f"none of {len(means)} different ways gives this mean"
     chance = _by_chance(means, given)
     # Means of ways cluster around the middle, more so for more combined deviations.
     joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
     text = (
-        f"{len(fitting)} of {len(means)} different ways {'come' if len(fitting) > 1 else 'comes'} "
-        f"to this mean to {many(given.digits, 'digit')}; by chance {chance:.2g} would"
+        f"{len(fitting)} of {len(means)} different ways "
+        f"{'give' if len(fitting) > 1 else 'gives'} this mean to {many(given.digits, 'digit')}; "
+        f"{chance:.2g} would by chance"
     )
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
         return "undecided", f"{text}; give the values of each query"

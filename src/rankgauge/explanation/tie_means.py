@@ -55,9 +55,10 @@ _WEIGHTS: dict[str, tuple[str, _Weight]] = {
     "nDCG": ("discount", _discount),
 }
 _SAID = {
-    "chance": "chance: to stand in the first k; of a tie, the share of its ranks that lie there",
-    "weight": "weight: of a tie, the mean of the weights of its ranks, p^(i - 1)",
-    "discount": "discount: of a tie, the mean of the discounts of its ranks",
+    "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks "
+    "there",
+    "weight": "weight: in a tie, the mean weight of its ranks, p^(i - 1)",
+    "discount": "discount: in a tie, the mean discount of its ranks",
 }
 
 

@@ -95,7 +95,7 @@ def _gain(one: RankedDocument, words: Any) -> float:
 def _describe_gain(words: Any) -> str:
     rel, top = words["rel"], words["top"]
     if top is None:
-        return f"gain of a document: 1 from grade {number(1 if rel is None else rel)} on"
+        return f"gain of a document: 1 from grade {number(1 if rel is None else rel)}"
     low = "" if rel is None else f", from grade {number(rel)} on"
     return f"gain of a document: its grade / {number(top)}{low}"
 
@@ -123,15 +123,15 @@ def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
         terms += [f"{number(weight)}·{number(gain)}"] if counts else []
     steps = [
         _describe_gain(words),
-        f"goes on: the chance to look at rank i + 1, too: {text}",
-        "weight: the share of all looks that a rank gets, as it is likely to be reached",
+        f"continues: the probability of viewing rank i + 1 as well: {text}",
+        "weight: the expected share of views of a rank",
     ]
     if len(documents) < k:
         below = math.fsum(reached[len(documents) : k]) / looks
-        ranks = f"the ranks {len(documents) + 1} to {k} hold nothing, and get"
+        ranks = f"the ranks {len(documents) + 1} to {k} are empty and have weight"
         if len(documents) + 1 == k:
-            ranks = f"rank {k} holds nothing, and gets"
+            ranks = f"rank {k} is empty and has weight"
         steps.append(f"below the ranking: {ranks} {number(below)} of it")
     steps.append(f"{name} = {summed(terms)} = {number(total)}" if terms else f"{name} = 0")
-    heads = ("gain", "goes on", "weight", "contribution", "sum")
+    heads = ("gain", "continues", "weight", "contribution", "sum")
     return Calculation(heads, tuple(rows), tuple(steps), total)

@@ -137,7 +137,7 @@ class Archive:
             except _BROKEN as error:
                 raise FormatError(
                     f"the archive cannot be read: {error}", path=self.name,
-                    fix=f"fetch it again ({_CHECK} checks it)",
+                    fix=f"download it again ({_CHECK} checks it)",
                 ) from None  # fmt: skip
             yield archive, file
 
@@ -159,12 +159,12 @@ class Archive:
         if info.flag_bits & _LOCKED:
             raise InputError(
                 "this part of the archive is locked with a password", where=shown,
-                fix="unpack it (unzip FILE), and name what comes out",
+                fix="unpack it (unzip FILE), and name the result",
             )  # fmt: skip
         if info.compress_type not in _METHODS:
             raise FormatError(
                 f"this part of the archive is packed by method {info.compress_type}, which is not "
-                "read here", path=shown, fix="unpack it (unzip FILE), and name what comes out",
+                "read here", path=shown, fix="unpack it (unzip FILE), and name the result",
             )  # fmt: skip
         if too_many(info.compress_size, info.file_size):
             raise exploded(shown, (info.compress_size, info.file_size), "unzip FILE", claimed=True)
@@ -174,7 +174,7 @@ class Archive:
 def _unreadable(shown: str, error: Exception) -> FormatError:
     return FormatError(
         f"this part of the archive cannot be read: {error}", path=shown,
-        fix=f"fetch it again ({_CHECK} checks it)",
+        fix=f"download it again ({_CHECK} checks it)",
     )  # fmt: skip
 
 
@@ -190,13 +190,13 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
         start = found.peek(16)
     except BrokenPackError as error:
         raise FormatError(
-            f"the {error.what} is broken or cut off at once", path=shown,
-            fix=f"fetch it again ({_CHECK} checks it)",
+            f"the {error.what} is corrupt or truncated", path=shown,
+            fix=f"download it again ({_CHECK} checks it)",
         ) from None  # fmt: skip
     if start.startswith(ZIP):
         raise FormatError(
-            "this is an archive in the archive", path=shown,
-            fix="unpack the outer one (unzip FILE), and name what comes out",
+            "this is an archive within an archive", path=shown,
+            fix="unpack the outer one (unzip FILE), and name the result",
         )  # fmt: skip
     packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
     return found if packing is None else unpacking(found, packing, shown, taken=taken)

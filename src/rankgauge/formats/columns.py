@@ -19,9 +19,9 @@ _RANKS = ("rank", "position", "pos", "doc_position", "rank_position")
 _DISTANCES = ("distance", "dist", "_distance", "distances")
 # What files are that have these columns.
 _OTHERS = {
-    "action_name": "this looks like a log of clicks (UBI): make judgments of it first",
-    "user_query": "this looks like a log of queries (UBI), which judges nothing",
-    "winner": "this looks like preferences between two answers, which are not measured here",
+    "action_name": "this looks like a click log (UBI): derive judgments from it first",
+    "user_query": "this looks like a query log (UBI), which has no judgments",
+    "winner": "this looks like preferences between two answers, which are not supported here",
     "_id": "this looks like texts: --collection reads them",
 }
 _SHOWN = 8
@@ -59,7 +59,7 @@ JUDGMENTS = Layout(
     ),
     fields="query iteration document grade",
     example="q1 0 d1 2",
-    fix="leave out what was not judged, or give it a grade (-1: pooled but not judged)",
+    fix="remove unjudged documents, or give them a grade (-1: pooled but not judged)",
 )  # fmt: skip
 RUN = Layout(
     name="run",
@@ -72,7 +72,7 @@ RUN = Layout(
     ),
     fields="query Q0 document rank score tag",
     example="q1 Q0 d1 1 12.5 mytag",
-    fix="leave out what was not scored (padding, masked documents), or give it a finite score",
+    fix="remove documents without a score (padding, masked documents), or give them a finite score",
 )  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
     words = {column_word(name): str(name) for name in names}
     near = next((words[word] for word in _DISTANCES if word in words), None)
     if layout is RUN and near is not None:
-        fix += f"; {near!r} is no score, as less is better: give it negated"
+        fix += f"; {near!r} is not a score, since lower is better: negate it"
     else:
         fix += next((f"; {advice}" for word, advice in _OTHERS.items() if word in words), "")
     return what, fix

@@ -78,7 +78,7 @@ def exploded(
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
         f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
-        path=name, fix=f"if you trust it, unpack it ({program}), and name what comes out",
+        path=name, fix=f"if you trust it, unpack it ({program}), and name the result",
     )  # fmt: skip
 
 
@@ -166,8 +166,8 @@ class _Members:
 
     def _greedy(self) -> FormatError:
         return FormatError(
-            f"to unpack it takes more than {_MEMORY >> 20} MiB of memory", path=self._name,
-            fix=f"unpack it ({self._packing.program} -d FILE), and name what comes out",
+            f"unpacking needs more than {_MEMORY >> 20} MiB of memory", path=self._name,
+            fix=f"unpack it ({self._packing.program} -d FILE), and name the result",
         )  # fmt: skip
 
 
@@ -245,7 +245,7 @@ def _library(module: str, packing: Packing, name: str) -> Any:
     except ImportError:
         own = packing.name in {"bzip2", "xz"}
         raise MissingExtra(
-            f"{packing.name} needs {module.partition('.')[0]}, which this Python does not have",
+            f"{packing.name} needs {module.partition('.')[0]}, which is not installed",
             where=name,
             fix=f"unpack it first: {packing.program} -d FILE"
             if own

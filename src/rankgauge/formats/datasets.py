@@ -16,7 +16,7 @@ COLLECTION = "this collection"
 TEST = "test"
 _T = TypeVar("_T")
 _JUDGED = ("qrels", "default", "relevant_docs")
-FETCHED = "see that it can be fetched from here, or put the file where ir_datasets looks for it"
+FETCHED = "check the network, or put the file where ir_datasets looks for it"
 
 
 def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
@@ -24,8 +24,8 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
     prefix, _, name = source.partition(":")
     if layout is RUN:
         raise InputError(
-            "this is a dataset: it may hold judgments, and no run", where=source,
-            fix="give the run, a file with a score for each document found",
+            "this is a dataset, which has judgments but no run", where=source,
+            fix="give the run: a file with a score for each retrieved document",
         )  # fmt: skip
     if prefix == "ir_datasets":
         data = ir_dataset(name, split)
@@ -46,7 +46,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
     if table is None:
         raise InputError(
             "there are no judgments in this dataset", where=source,
-            fix="choose a part that has some: https://ir-datasets.com says which do",
+            fix="choose a part with judgments, listed at https://ir-datasets.com",
         )  # fmt: skip
     return table.with_notes(f"{source}: {text}", source=source)
 
@@ -77,7 +77,7 @@ def no_split(name: str, split: str | None) -> None:
     if split is not None:
         raise InputError(
             "ir_datasets has splits in the names of its collections", where=f"split={split!r}",
-            fix=f"leave the split out, and name it so: ir_datasets:{name or 'NAME'}/{split}",
+            fix=f"omit split, and use the name ir_datasets:{name or 'NAME'}/{split}",
         )  # fmt: skip
 
 

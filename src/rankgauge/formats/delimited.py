@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError
 from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.lines import shorten
@@ -160,8 +161,8 @@ def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
             strange = ids[0]
         if strange is not None:
             yield (
-                f"WARNING: {rows.name}: {what} id {strange!r} looks like a number that a "
-                "spreadsheet or a data frame made of an id: write ids as text"
+                f"WARNING: {rows.name}: {what} id {strange!r} looks like an id that a "
+                "spreadsheet or data frame converted to a number: write ids as text"
             )
 
 
@@ -270,9 +271,9 @@ def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
     """The error for a row whose cells cannot be separated."""
     what, fix = f"the cells cannot be separated: {error}", _QUOTES
     if "unexpected end" in str(error):
-        what = "a quote that opens in this row is not closed: all lines below are in its cell"
+        what = "a quote that opens in this row is not closed: its cell contains all lines below"
     elif "expected after" in str(error):
-        what = "a cell of this row goes on behind its closing quote"
+        what = "a cell of this row continues after its closing quote"
     elif "limit" in str(error):
         what = f"a cell of this row has more than {csv.field_size_limit()} characters"
         fix = "if a quote is not closed, close it; or write JSON lines, where a text may be longer"
@@ -302,12 +303,13 @@ def check_width(
     if len(cells) == width or (len(cells) > width and not any(map(str.strip, cells[width:]))):
         return
     if len(cells) < width:
-        fix = "give every line as many cells as the header, empty ones too"
+        fix = "give every line as many cells as the header, including empty ones"
     elif by == "\t":
-        fix = "write a blank for a tab inside a text, or write JSON lines"
+        fix = "replace tabs within a text by spaces, or write JSON lines"
     else:
-        fix = f'put a text that holds {by!r} in quotes, right behind the separator: 1{by}"a{by} b"'
+        fix = f'put a text with {by!r} in quotes, directly after the separator: 1{by}"a{by} b"'
     raise FormatError(
-        f"got {len(cells)} columns, wanted {width} as in the header", path=name, line=number,
+        f"got {many(len(cells), 'column')}, expected {width} as in the "
+        "header", path=name, line=number,
         text=shorten(by.join(cells).encode("utf-8", "replace")), fix=fix,
     )  # fmt: skip

@@ -94,7 +94,7 @@ def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> No
     if is_doubtful(first) or first.count(b"\t") == 1:
         what, fix = _taken_for(first, layout)
         if what:
-            wanted = f"{what}, wanted {layout.words}"
+            wanted = f"{what}, expected {layout.words}"
             raise FormatError(wanted, path=name, line=number, text=shorten(first), fix=fix)
 
 
@@ -103,12 +103,12 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
 
     option = "--format" if layout is RUN else "--qrels-format"
     insist = (
-        "give the judgments and the run that it was made from; if a query has that name: "
+        "give the judgments and the run that it was made from; if it is the name of a query: "
         f"{option} trec"
     )
     printed = re.match(_PRINTED, first)
     if printed is not None and (printed["pad"] or printed["query"] == b"all"):
-        return f"this is what trec_eval prints ({printed['name'].decode()})", insist
+        return f"this is output of trec_eval ({printed['name'].decode()})", insist
     deviations = re.match(_DEVIATIONS, first)
     if deviations is not None:
         name = deviations["name"].decode()
@@ -118,7 +118,7 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     if first.startswith(b"<") and sgml.begins(first):
         what = "these are topics or documents with tags"
     elif smart.begins_text(first):
-        what = "these are queries or documents in the mark-up of SMART"
+        what = "these are queries or documents in SMART format"
     elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key:
         what = "these are ids with a text each"
     texts = f"give {layout.words}, with lines such as: {layout.example}; texts are read by "

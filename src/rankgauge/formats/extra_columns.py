@@ -110,7 +110,7 @@ def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
         found = _of_rows(source, wide)
     else:
         raise InputError(
-            f"got {type(source).__name__}, wanted {wide.words}", where=name,
+            f"got {type(source).__name__}, expected {wide.words}", where=name,
             fix=f"give a mapping {wide.mapping}, a data frame, a path or rows",
         )  # fmt: skip
     return _packed(found, wide, name)
@@ -120,7 +120,7 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
     cells, lines = found
     sizes = {len(column) for column in cells.values()}
     if len(sizes) != 1 or sizes == {0}:
-        what = "there is no row to read" if sizes == {0} else "the columns are not equally long"
+        what = "there is no row to read" if sizes == {0} else "the columns have different lengths"
         raise InputError(what, where=name, fix=f"give rows of {', '.join(wide.written)}")
 
     def blame(row: int, what: str, fix: str) -> InputError:
@@ -203,7 +203,7 @@ def _library_rows(source: str) -> Iterator[Any]:
     if not hasattr(data, "qrels_iter"):
         raise InputError(
             "there are no judgments in this dataset", where=source,
-            fix="choose a part that has some: https://ir-datasets.com says which do",
+            fix="choose a part with judgments, listed at https://ir-datasets.com",
         )  # fmt: skip
     return iter(got_from(lambda: list(data.qrels_iter()), source, FETCHED))
 
@@ -219,7 +219,7 @@ def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
         values = None if pick is None else pick(row)
         if values is None or len(values) != len(wanted):
             raise InputError(
-                f"got {short(row)}, wanted {', '.join(wanted)}",
+                f"got {short(row)}, expected {', '.join(wanted)}",
                 where=f"{JUDGMENTS.name}, row {place}",
                 fix=f"give rows ({', '.join(wanted)}), or a mapping: {wide.mapping}",
             )
@@ -249,7 +249,7 @@ def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | Non
 def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
     if form is not None and form not in _FORMATS:
         raise UnknownName(
-            f"{wide.words} come in no format {form!r}", where="format",
+            f"{wide.words} cannot be read from the format {form!r}", where="format",
             fix=f"choose one of: {', '.join(_FORMATS)}",
         )  # fmt: skip
     name = source_name(source)
@@ -258,8 +258,8 @@ def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
     with opened(source) as stream:
         if is_columnar(start_of(stream), name):
             raise FormatError(
-                f"{wide.words} are not read from files of columns", path=name,
-                fix="read it with pandas or polars, and pass the data frame",
+                f"{wide.words} cannot be read from columnar files", path=name,
+                fix="read the file with pandas or polars, and pass the data frame",
             )  # fmt: skip
         lines = numbered_lines(stream, name)
         head = [next(((at, line) for at, line in lines if is_content(line)), (0, b""))]
@@ -294,7 +294,7 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
             if not is_content(line):
                 continue
             raise FormatError(
-                f"got {len(parts)} fields, wanted {width}: {' '.join(wide.fields)}".replace(
+                f"got {len(parts)} fields, expected {width}: {' '.join(wide.fields)}".replace(
                     "-", ""
                 ),
                 path=name, line=number, text=shorten(line),
@@ -365,7 +365,7 @@ def write_wide(
     chosen = form or (None if target == "-" else format_of(source_name(target))) or "trec"
     if chosen not in _FORMATS:
         raise UnknownName(
-            f"{wide.words} are written in no format {chosen!r}", where="format",
+            f"{wide.words} cannot be written in the format {chosen!r}", where="format",
             fix=f"choose one of: {', '.join(_FORMATS)}",
         )  # fmt: skip
     with written(target) as stream:
@@ -403,8 +403,8 @@ def subtopic_advice(path: str, lines: Sequence[int]) -> str:
         return ""
     shown = " and ".join(map(repr, found[:2]))
     return (
-        f"; if {shown} in the second field are subtopics, ask for a measure that reads them, such "
-        "as alpha_nDCG@10, or take read_subtopic_qrels(path).qrels"
+        f"; if {shown} in the second field are subtopics, use a measure that reads them, such "
+        "as alpha_nDCG@10, or read_subtopic_qrels(path).qrels"
     )
 
 

@@ -84,7 +84,7 @@ class PageReader:
         except OSError as error:
             raise FormatError(
                 f"cannot be read: {error.strerror or error}", path=os.fspath(path),
-                fix="check its rights, or move it out of the folder",
+                fix="check its permissions, or move it out of the folder",
             ) from None  # fmt: skip
         return _row(page, text.replace("\r\n", "\n"))
 
@@ -168,7 +168,7 @@ def files_in_folder(folder: Path) -> FileSet:
     except OSError as error:
         raise InputError(
             f"the folder cannot be read: {error.strerror or error}", where=os.fspath(folder),
-            fix="check its rights",
+            fix="check its permissions",
         ) from None  # fmt: skip
     names = frozenset(path.relative_to(folder).as_posix() for path in inside)
     return FileSet(
@@ -204,7 +204,7 @@ def _root(archive: Archive) -> str:
         raise InputError(
             f"parts of a collection are in {len(folders)} folders of the archive: "
             f"{', '.join(map(repr, folders[:5]))}",
-            where=archive.name, fix="unpack it, and name the folder that is meant",
+            where=archive.name, fix="unpack it, and name the intended folder",
         )  # fmt: skip
     return "" if folders == ["."] else f"{folders[0]}/"
 
@@ -258,7 +258,7 @@ def documents_in(
     notes: tuple[str, ...] = ()
     if pages and others:
         kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
-        notes = (f"{len(others)} files that are no text were passed over: {kinds}",)
+        notes = (f"{len(others)} files that are not text were skipped: {kinds}",)
     return (kept(PageReader(files.folder, pages), faults) if pages else {}), notes
 
 
@@ -269,8 +269,8 @@ def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSou
     found = _judgments(files, split)
     if found is None:
         raise InputError(
-            "this is a folder, and there are no judgments in it: neither qrels/test.tsv nor "
-            "qrels.txt, nor questions.csv with the columns question and relevant",
+            "this folder has no judgments: no qrels/test.tsv, qrels.txt, or questions.csv with "
+            "the columns question and relevant",
             where=files.name, fix="name a file in it",
         )  # fmt: skip
     return found
@@ -299,9 +299,10 @@ def pairs_in_archive(
         known = [name for name in files.names if name.startswith(_TEXTS)]
         if known:
             raise InputError(
-                f"this is a collection ({', '.join(sorted(known))}): it holds judgments, and no "
+                f"this is a collection ({', '.join(sorted(known))}), which has judgments but no "
                 "run",
-                where=archive.name, fix="give the run, a file with a score for each document found",
+                where=archive.name, fix="give the run: a file with a score for each retrieved "
+                "document",
             )  # fmt: skip
         raise archive.several()
     found = _judgments(files, split)

@@ -74,14 +74,14 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     """A column as a NumPy array or a list of plain values."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
-            f"column {name!r} is {short(values)}, wanted a list or an array", where=source,
+            f"column {name!r} is {short(values)}, expected a list or an array", where=source,
             fix="give one value for each row: [...]",
         )  # fmt: skip
     if not isinstance(values, np.ndarray):
         return _series(values)
     if values.ndim != 1:
         raise InputError(
-            f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
+            f"column {name!r} is an array of shape {values.shape}, expected one dimension",
             where=source, fix="pass one column: array[:, 0]",
         )  # fmt: skip
     # Only a list shows the masked values of an array. Importing numpy.ma would cost time.
@@ -176,7 +176,7 @@ def frame_columns(
             frame = frame.select(chosen).collect()
     except nw.exceptions.DuplicateError:
         raise InputError(
-            "two columns have the same name", where=source, fix="give each its own name"
+            "two columns have the same name", where=source, fix="give each column a unique name"
         ) from None
     except ImportError as error:
         raise MissingExtra(

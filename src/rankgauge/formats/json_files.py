@@ -1,4 +1,4 @@
-"""JSON: an object a line, or one document (a mapping, columns, a list of rows)."""
+"""JSON: one object per line, or one document (a mapping, columns, a list of rows)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in lines:
         if not line.strip():
             continue
-        what, fix = "", "give one JSON object a line"
+        what, fix = "", "give one JSON object per line"
         try:
             value = json.loads(line.decode("utf-8"), object_pairs_hook=_no_repeats)
         except (ValueError, RecursionError) as error:
@@ -110,7 +110,7 @@ def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
             if isinstance(value, dict):
                 yield number, value
                 continue
-            what = f"got {_JSON[type(value)]}, wanted an object"
+            what = f"got {_JSON[type(value)]}, expected an object"
             fix += ': {"query_id": "q1", "doc_id": "d1", ...}'
         raise FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
 
@@ -127,7 +127,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
         return _of_objects(value, rows)
     if not isinstance(value, dict):
         raise FormatError(
-            f"got {_JSON[type(value)]}, wanted an object", path=name,
+            f"got {_JSON[type(value)]}, expected an object", path=name,
             fix=f"give an object: {layout.mapping}, or rows as one object a line (.jsonl)",
         )  # fmt: skip
     return from_mapping(value, layout, name, on_error=rows.on_error)
@@ -167,7 +167,7 @@ def json_document(lines: Lines, name: str, wanted: str) -> Any:
         if isinstance(error, _RepeatedKeyError):
             fix = "keep one of them"
         elif getattr(error, "msg", "") == "Extra data":
-            fix += "; of one object a line the name ends in .jsonl"
+            fix += "; a file with one object per line needs a name that ends in .jsonl"
         line = getattr(error, "lineno", 0)
         raise FormatError(_reason(error), path=name, line=line, fix=fix) from None
 
@@ -234,7 +234,7 @@ class Nested:
             pairs = self._listed(query, held, line)
         else:
             raise self._fault(
-                line, f"{self.inner!r} is {short(held)}, wanted a list",
+                line, f"{self.inner!r} is {short(held)}, expected a list",
                 f'write "{self.inner}": [{{"doc_id": "d1", "{self._layout.value}": 2}}, ...]',
             )  # fmt: skip
         return ((query, doc, number) for doc, number in pairs)
@@ -250,7 +250,7 @@ class Nested:
             return [(doc, number) for doc, number in held]
         if any(isinstance(one, dict | list) for one in held):
             raise self._fault(
-                line, f"the documents in {self.inner!r} are not all given alike",
+                line, f"the documents in {self.inner!r} have different forms",
                 "give all as objects, all as pairs, or all as ids",
             )  # fmt: skip
         if self._layout is not RUN:

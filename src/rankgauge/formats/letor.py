@@ -25,7 +25,7 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         doc = _document(comment)
         if not begins_letor(features) or not fields[1][4:] or not doc:
             bare = begins_letor(features) and not doc
-            what = "there is no document behind #" if bare else "the line has no query: qid:1"
+            what = "there is no document after #" if bare else "the line has no query: qid:1"
             rows.refuse(number, what, "give lines such as: 2 qid:1 1:0.5 # d1", text=line)
             continue
         try:

@@ -28,7 +28,7 @@ _UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
 _ZIP = ("a zip archive", "unpack it, and name a file in it")
 _ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
 _TAR, _TAR_AT = b"ustar", 257
-_FRAME = "read it with pandas or polars, and pass the data frame"
+_FRAME = "read the file with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
 # How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
@@ -42,18 +42,18 @@ _STRANGE = (
     (COLUMNAR[1], "a file of Arrow", _FRAME),
     (COLUMNAR[2], "a stream of Arrow", _FRAME),
     (b"FEA1\0", "a file of Feather, version 1", "write it again with version 2"),
-    (b"SQLite format 3\0", "a database of SQLite", _WRITE),
+    (b"SQLite format 3\0", "an SQLite database", _WRITE),
     (b"\x89HDF\r\n\x1a\n", "a file of HDF5", _WRITE),
-    (b"\x93NUMPY", "an array of NumPy", "load it, and pass arrays: Run.from_columns(...)"),
+    (b"\x93NUMPY", "a NumPy array", "load it, and pass arrays: Run.from_columns(...)"),
     *(
         (start, "a pickle, which can run any code when it is loaded",
-         "load it yourself if you trust it, and pass what it holds")
+         "load it yourself if you trust it, and pass its contents")
         for start in (b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95")
     ),
     (b"\x1f\x9d", "packed with compress", "unpack it: uncompress FILE"),
     (b"7z\xbc\xaf\x27\x1c", "an archive of 7-Zip", "unpack it, and name a file in it"),
     (b"Rar!\x1a\x07", "an archive of RAR", "unpack it, and name a file in it"),
-    (b"\xd0\xcf\x11\xe0", "an old file of Excel or Word", "save the table as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file", "save the table as CSV"),
     (b"Obj\x01", "a file of Avro", _WRITE),
 )  # fmt: skip
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
@@ -196,18 +196,18 @@ def refuse(start: bytes, name: str) -> None:
     """Refuse what starts as no text does."""
     for magic, what, fix in _STRANGE:
         if start.startswith(magic):
-            raise FormatError(f"this is {what}, wanted plain text", path=name, fix=fix)
+            raise FormatError(f"this is {what}, expected plain text", path=name, fix=fix)
     packing = _packing(start)
     if packing is not None:
         raise FormatError(
             f"this is {packing.name} data in packed data: it is packed twice", path=name,
-            fix="unpack it once, and name what comes out",
+            fix="unpack it once, and name the result",
         )  # fmt: skip
     if start.startswith(_DUCKDB, _DUCKDB_AT) and b"\0" in start[:64]:
-        raise FormatError("this is a database of DuckDB, wanted plain text", path=name, fix=_WRITE)
+        raise FormatError("this is a DuckDB database, expected plain text", path=name, fix=_WRITE)
     if start[_TAR_AT:].startswith(_TAR) and b"\0" in start[:_TAR_AT]:
         raise FormatError(
-            "this is a tar archive, wanted plain text", path=name,
+            "this is a tar archive, expected plain text", path=name,
             fix="unpack it (tar -xf FILE), and name a file in it",
         )  # fmt: skip
 
@@ -226,8 +226,8 @@ def _open(source: Source) -> BinaryIO:
     except (OSError, ValueError) as error:
         if "\n" in name:
             raise InputError(
-                f"this text of {len(name.splitlines())} lines is no path",
-                fix="write it into a file, or pass the data as a mapping",
+                f"a text of {len(name.splitlines())} lines is not a path",
+                fix="write it to a file, or pass the data as a mapping",
             ) from None
         # Windows has another error for it.
         if isinstance(error, OSError) and os.path.isdir(source):  # noqa: PTH112 - a path may be text
@@ -237,7 +237,7 @@ def _open(source: Source) -> BinaryIO:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
             f"cannot be read: {reason}", where=ascii(name)[1:-1],
-            fix="check the path and its rights",
+            fix="check the path and its permissions",
         ) from None  # fmt: skip
 
 
@@ -367,11 +367,12 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
     """The error for one of `_FAULTS`, met after this line."""
     if not isinstance(error, BrokenPackError):
         reason = getattr(error, "strerror", None) or error
-        return InputError(f"cannot be read on from line {number + 1}: {reason}", where=name)
+        return InputError(f"cannot be read from line {number + 1} on: {reason}", where=name)
     return FormatError(
-        f"the {error.what} is broken or cut off {'behind this line' if number else 'at once'}",
+        f"the {error.what} is corrupt or truncated "
+        f"{'after this line' if number else 'at its start'}",
         path=name, line=number, text=shorten(line),
-        fix=f"fetch or write the file again ({error.check} checks it)",
+        fix=f"download or write the file again ({error.check} checks it)",
     )  # fmt: skip
 
 

@@ -133,9 +133,9 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
         if not all(listed) or set(map(len, docs)) != {_PAIR}:
             other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != _PAIR)
             raise InputError(
-                f"got {short(other)} where a pair was wanted: (document, {layout.value})",
+                f"got {short(other)} where a pair was expected: (document, {layout.value})",
                 where=where,
-                fix=f"write pairs only, or document ids only, or {{document: {layout.value}}}",
+                fix=f"use only pairs, only document ids, or {{document: {layout.value}}}",
             )
         return [doc for doc, _ in docs], [number for _, number in docs]
     # A plain list is a ranking: the first document gets the highest score. In judgments, grade 1.
@@ -147,12 +147,12 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
     if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
-            f"got {short(value)} where the documents of a query were wanted", where=where,
+            f"got {short(value)} where the documents of a query were expected", where=where,
             fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
         )  # fmt: skip
     if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
         raise InputError(
-            "a set has no order, so it is no ranking", where=where,
+            "a set has no order, so it is not a ranking", where=where,
             fix='give a list, best first: ["d1", "d2"]',
         )  # fmt: skip
     return listed(value)
@@ -199,7 +199,7 @@ def from_rankings(data: Any) -> PairTable:
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
-            f"got {short(data)} where ordered ground truth was wanted", where=source,
+            f"got {short(data)} where ordered ground truth was expected", where=source,
             fix='give a mapping: {"q1": ["best", "second"]}',
         )  # fmt: skip
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
@@ -227,7 +227,7 @@ def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping
     if len(first) <= _WIDE and columns_of(first, layout) is not None and _numbered(data):
         names = ", ".join(map(repr, itertools.islice(first, _WIDE)))
         raise InputError(
-            f"this looks like the rows of a table ({names}), not like documents by query",
+            f"this looks like the rows of a table ({names}), not documents by query",
             where=source,
             fix='in pandas: df.to_json(path, orient="records"), or pass the data frame itself',
         )
@@ -259,7 +259,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     """Rows of query, document and number: tuples, mappings or objects with such names."""
     if isinstance(rows, AbstractSet):
         raise InputError(
-            "a set has no order, so it holds no rows", where=layout.name,
+            "a set has no order, so it cannot give rows", where=layout.name,
             fix=f"give a mapping: {layout.mapping}",
         )  # fmt: skip
     kind: type | None = None
@@ -272,7 +272,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
             query, doc, number = row if pick is None else pick(row)
         except (TypeError, ValueError, KeyError, AttributeError):
             raise InputError(
-                f"got {short(row)}, wanted query, document and {layout.value}",
+                f"got {short(row)}, expected query, document and {layout.value}",
                 where=f"{layout.name}, row {place + 1}",
                 fix=f'give rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
             ) from None

@@ -55,7 +55,7 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
             yield place, parts_of(row, place)
     else:
         raise InputError(
-            f"got {type(source).__name__}, wanted records", where=name,
+            f"got {type(source).__name__}, expected records", where=name,
             fix="give a path, a data frame, or a list of mappings",
         )  # fmt: skip
 
@@ -89,7 +89,7 @@ def parts_of(row: Any, place: str) -> Mapping[str, Any]:
     found = {each: getattr(row, each, None) for each in names if not each.startswith("_")}
     if not found:
         raise InputError(
-            f"got {short(row)}, wanted a record", where=place,
+            f"got {short(row)}, expected a record", where=place,
             fix='write it as a mapping: {"question": ...}',
         )  # fmt: skip
     return found
@@ -112,7 +112,7 @@ def _of_file(source: Source, name: str, containers: Sequence[str]) -> Iterator[N
         if form != "jsonl" and (form == "json" or start.removeprefix(_BOM)[:1] == b"["):
             data = json_document(numbered_lines(stream, name), name, "a list of records")
             if not isinstance(data, list | dict):
-                raise FormatError(f"got {short(data)}, wanted a list of records", path=name)
+                raise FormatError(f"got {short(data)}, expected a list of records", path=name)
             for place, row in named_rows(data, name, containers):
                 yield f"{name}, {place}", row
             return
@@ -151,7 +151,7 @@ def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
     for key, column in columns.items():
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
             raise InputError(
-                f"{key!r} is {short(column)}, wanted a list with an entry for each record",
+                f"{key!r} is {short(column)}, expected a list with an entry for each record",
                 where=name, fix="give one record as a list of one: [record]",
             )  # fmt: skip
         lists[str(key)] = listed(column)
@@ -159,7 +159,7 @@ def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {text}", where=name,
+            f"the columns have different lengths: {text}", where=name,
             fix="give every column one entry for each record",
         )  # fmt: skip
     for number, row in enumerate(zip(*lists.values(), strict=True), 1):

@@ -77,7 +77,7 @@ def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
     fix = f"give every {layout.value} as a number"
     if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
-        fix += ", with a point before its decimals: a comma may part thousands, too"
+        fix += ", with a decimal point: a comma may be a thousands separator"
     if isinstance(value, str | bytes | bytearray):
         return f"{layout.value} {shown} is text, not a number", fix
     return f"{layout.value} {shown} is of type {type(value).__name__}, not a number", fix
@@ -94,10 +94,10 @@ def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
     if not is_lost(value, number):
         return None
     shown = value.decode() if isinstance(value, bytes) else value
-    fix = "subtract the same whole number from all scores, or list the documents, best first"
+    fix = "subtract the same integer from all scores, or list the documents, best first"
     what = (
-        f"{layout.value} {shown} is not exactly representable as a 64-bit float: it would become "
-        f"{int(number)}, and may tie with another {layout.value}"
+        f"{layout.value} {shown} is not exactly representable as a 64-bit float: it would "
+        f"become {int(number)}and could tie with another {layout.value}"
     )
     return what, fix if layout is RUN else f"give a smaller {layout.value}"
 

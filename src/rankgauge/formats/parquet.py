@@ -38,7 +38,7 @@ _PLAIN = (
     "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
 )  # fmt: skip
 _NESTED = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "struct", "map")
-_AGAIN = "write the file again with pandas or polars, a row for each pair of query and document"
+_AGAIN = "write the file again with pandas or polars, one row per pair of query and document"
 _FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...)"
 _CAST = "write ids as text or whole numbers, and grades and scores as numbers"
 _SAID = 200
@@ -75,7 +75,7 @@ def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> I
         import pyarrow as pa
     except ImportError:
         raise MissingExtra(
-            "reading a file of columns in pieces needs pyarrow, which is not installed",
+            "reading a columnar file in pieces needs pyarrow, which is not installed",
             where=name, fix="pip install 'rankgauge[arrow]'",
         ) from None  # fmt: skip
     before = 0
@@ -140,7 +140,7 @@ def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra(
-            "reading the records of a file of columns needs pyarrow, which is not installed",
+            "reading records from a columnar file needs pyarrow, which is not installed",
             where=name, fix="pip install 'rankgauge[arrow]'",
         ) from None  # fmt: skip
     try:
@@ -179,7 +179,8 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra(
-            "what a file of columns holds is told by pyarrow, which is not installed", where=name,
+            "detecting the contents of a columnar file needs pyarrow, which is not "
+            "installed", where=name,
             fix="pip install 'rankgauge[arrow]'",
         ) from None  # fmt: skip
     try:
@@ -221,8 +222,8 @@ class _Choice:
         for column in columns.read:
             if names.count(column) > 1:
                 raise FormatError(
-                    f"two columns are called {column!r}", path=self.name,
-                    fix="give each its own name",
+                    f"two columns are named {column!r}", path=self.name,
+                    fix="give each column a unique name",
                 )  # fmt: skip
             self._check_type(column, kinds[names.index(column)])
         self.columns = columns
@@ -234,7 +235,7 @@ class _Choice:
             return
         nested = inner.startswith(_NESTED)
         raise FormatError(
-            f"column {column!r} holds {kind[:_SAID]}, wanted one plain value in each row",
+            f"column {column!r} has type {kind[:_SAID]}, expected one plain value in each row",
             path=self.name, fix=_FLAT if nested else _CAST,
         )  # fmt: skip
 
@@ -389,7 +390,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
         import polars as pl
     except ImportError:
         raise MissingExtra(
-            "a file of columns is read by pyarrow or polars, and neither is installed",
+            "reading a columnar file needs pyarrow or polars, and neither is installed",
             where=choice.name, fix="pip install 'rankgauge[arrow]'",
         ) from None  # fmt: skip
     read: Callable[..., Any] = pl.read_ipc_stream

@@ -130,7 +130,7 @@ class _Answers:
         if known.text != text:
             raise self._fault(
                 number, f"question {key!r} occurs before with another text",
-                "give each question an id of its own",
+                "give each question a unique id",
             )  # fmt: skip
         self._grades.setdefault(key, {}).update(found)
 

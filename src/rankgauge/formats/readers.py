@@ -96,8 +96,8 @@ def read_table(
             return table.with_notes(*([note] if note else []), source=chosen.name)
         if split is not None:
             raise InputError(
-                f"got split={split!r}, and this is one file", where=source_name(source),
-                fix="leave the split out, or name the folder that holds qrels/",
+                f"got split={split!r}, but this is a single file", where=source_name(source),
+                fix="omit split, or name the folder that contains qrels/",
             )  # fmt: skip
         return read_stream(
             stream, source_name(source), layout, form, ranks=ranks, on_error=on_error
@@ -167,7 +167,7 @@ def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[S
     known = RUN_FORMATS if layout is RUN else QRELS_FORMATS
     if form is not None and form not in known:
         raise UnknownName(
-            f"no format is called {form!r}", where="format",
+            f"unknown format {form!r}", where="format",
             fix=f"choose one of: {', '.join(known)}",
         )  # fmt: skip
     return source, form
@@ -241,7 +241,7 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
     first = line.strip()
     if b"\0" in first:
         raise FormatError(
-            "the line holds a NUL byte: this is UTF-16 or no text at all", path=name,
+            "the line contains a NUL byte: this is UTF-16 or not text", path=name,
             line=number, fix="save it as UTF-8 text",
         )  # fmt: skip
     form = given or format_of(name) or guess_format(first, layout)
@@ -251,8 +251,8 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
         refuse_lookalike(line, name, number, layout)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
         raise FormatError(
-            f"got {len(first.split())} fields, wanted 3: {THIRD_COLUMNS[form]}", path=name,
-            fix="name another format, or leave it out: name and first line mostly say it",
+            f"got {len(first.split())} fields, expected 3: {THIRD_COLUMNS[form]}", path=name,
+            fix="name another format, or omit it: it is usually detected",
         )  # fmt: skip
     return TextStart(head, lines, form)
 
@@ -351,5 +351,5 @@ def read_ids(source: Source) -> list[bytes]:
         lines = [line.strip(b"\r\n") for _, line in numbered_lines(stream, name)]
     ids = [line for line in lines if line.strip()]
     if not ids:
-        raise InputError("there is no id to read", where=name, fix="write one id a line")
+        raise InputError("there is no id to read", where=name, fix="write one id per line")
     return ids

@@ -76,12 +76,12 @@ def read_records(source: Any) -> RecordRows:
     for place, raw in _raw(source, name):
         rows.append(_record(_parts(raw, place, unread), place))
     if not rows:
-        raise InputError("there is no record", where=name, fix=f"give at least one: {_EXAMPLE}")
+        raise InputError("there are no records", where=name, fix=f"give at least one: {_EXAMPLE}")
     notes: tuple[str, ...] = ()
     if unread:
         some = ", ".join(repr(key) for key in list(unread)[:_SHOWN])
         more = ", ..." if len(unread) > _SHOWN else ""
-        notes = (f"{name}: nothing is read from {some}{more}",)
+        notes = (f"{name}: unknown fields ignored: {some}{more}",)
     return RecordRows(tuple(rows), name, notes)
 
 
@@ -97,7 +97,7 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
         return _numbered(source, "record ")
     raise InputError(
-        f"got {type(source).__name__} where records were wanted", where=name, fix=f"give {_LIST}"
+        f"got {type(source).__name__} where records were expected", where=name, fix=f"give {_LIST}"
     )
 
 
@@ -124,7 +124,7 @@ def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(data, dict):
         return _from_mapping(data, name)
     raise FormatError(
-        f"got a JSON {type(data).__name__}, wanted a list of records", path=name,
+        f"got a JSON {type(data).__name__}, expected a list of records", path=name,
         fix=f"write [{_EXAMPLE}, ...]",
     )  # fmt: skip
 
@@ -137,9 +137,9 @@ def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     if data and all(_is_record(value) for value in data.values()):
         return _from_ids(data)
     raise InputError(
-        "a mapping without columns 'retrieved' and 'relevant' holds no records"
+        "a mapping without columns 'retrieved' and 'relevant' has no records"
         if data
-        else "there is no record", where=name,
+        else "there are no records", where=name,
         fix="if these are judgments, give the run as well: evaluate(qrels, run); "
         f"else give a list of records: [{_EXAMPLE}, ...]",
     )  # fmt: skip
@@ -167,7 +167,7 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     """One record a row of parallel columns."""
     if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
         raise InputError(
-            "this is one record, wanted a list of records or parallel lists", where=name,
+            "this is one record, expected a list of records or parallel lists", where=name,
             fix="give it as a list of one: [record]",
         )  # fmt: skip
     columns: dict[str, list[Any]] = {}
@@ -178,14 +178,14 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
             columns[key] = list(column)
         elif key in _PART_OF:
             raise InputError(
-                f"column {key!r} is {column!r:.40}, wanted a list with an entry for each query",
+                f"column {key!r} is {column!r:.40}, expected a list with an entry for each query",
                 where=name, fix=f"write {key!r}: [...]",
             )  # fmt: skip
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {text}", where=name,
+            f"the columns have different lengths: {text}", where=name,
             fix="give every column one entry for each query",
         )  # fmt: skip
     for number, row in enumerate(zip(*columns.values(), strict=True), start=1):
@@ -205,7 +205,7 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
     """The parts of one record, each with its name; None counts as missing."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(
-            f"got {raw!r:.60} where a record was wanted", where=place, fix=f"write {_EXAMPLE}"
+            f"got {raw!r:.60} where a record was expected", where=place, fix=f"write {_EXAMPLE}"
         )
     if isinstance(raw, Mapping):
         named = dict(raw)
@@ -221,7 +221,7 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
         elif not is_null(value):
             if part in parts:
                 raise InputError(
-                    f"{parts[part][0]!r} and {key!r} are two names of the same thing", where=place,
+                    f"{parts[part][0]!r} and {key!r} are two names for the same field", where=place,
                     fix=f"keep one: {FIELDS[part][0]!r}",
                 )  # fmt: skip
             parts[part] = (key, value)
@@ -239,7 +239,7 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
         names.insert(0, "id")
     if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
         raise InputError(
-            f"got {raw!r:.60} where a record was wanted", where=place,
+            f"got {raw!r:.60} where a record was expected", where=place,
             fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {_EXAMPLE}",
         )  # fmt: skip
     return dict(zip(names, raw, strict=False))
@@ -262,7 +262,7 @@ def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
     near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
     if near:
         raise UnknownName(
-            f"no part of a record is called {str(key)!r:.60}", where=place,
+            f"unknown field of a record: {str(key)!r:.60}", where=place,
             fix=f"did you mean {near[0]!r}?",
         )  # fmt: skip
     unread[str(key)] = None
@@ -277,12 +277,12 @@ def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputEr
         null = [key for key in empty if _PART_OF[key] in parts]
         near = difflib.get_close_matches(want, there, n=1, cutoff=0.5)
         if null:
-            hints.append(f"write {null[0]!r}: [] if there are none (it is None)")
+            hints.append(f"write {null[0]!r}: [] instead of None if there are none")
         else:
             hints.append(f"rename {near[0]!r} to {want!r}" if near else f"add {want!r}")
     got = ", ".join(repr(key) for key in there[: 2 * _SHOWN]) or "none"
     return InputError(
-        f"there is no {' and no '.join(repr(want) for want in wanted)}; its parts are {got}",
+        f"there is no {' and no '.join(repr(want) for want in wanted)}; its fields are {got}",
         where=place, fix=", ".join(hints) + f", as in {_EXAMPLE}",
     )  # fmt: skip
 
@@ -301,7 +301,7 @@ def _record(parts: Parts, place: str) -> Record:
             relevant = _list(value, key, place, ids=True)
         elif grades:
             raise InputError(
-                f"{key!r} and {parts['grades'][0]!r} both hold grades", where=place,
+                f"{key!r} and {parts['grades'][0]!r} both have grades", where=place,
                 fix=f"give {key!r} as a list of document ids",
             )  # fmt: skip
         else:
@@ -323,7 +323,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
         docs, scores = pairs
     elif isinstance(value, AbstractSet):
         raise InputError(
-            f"{key!r} is a set, which has no order, so it is no ranking", where=place,
+            f"{key!r} is a set, which has no order, so it is not a ranking", where=place,
             fix=f"give {key!r} as a list, best first",
         )  # fmt: skip
     else:
@@ -335,13 +335,12 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     name, given = parts["scores"]
     if isinstance(given, Mapping):
         raise InputError(
-            f"{name!r} is a mapping: of grades, or of the retriever's scores?", where=place,
-            fix="call grades 'relevance_scores'; give the retriever's scores as a list, one for "
-            f"each of {key!r}",
+            f"{name!r} is a mapping, of either grades or scores", where=place,
+            fix=f"name grades 'relevance_scores'; give scores as a list, one for each of {key!r}",
         )  # fmt: skip
     if scores is not None:
         raise InputError(
-            f"{key!r} has scores already, and there is {name!r}", where=place,
+            f"scores are in both {key!r} and {name!r}", where=place,
             fix=f"remove {name!r}, or give {key!r} as a list of document ids",
         )  # fmt: skip
     scores = _list(given, name, place)
@@ -357,7 +356,7 @@ def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
     """Its entries, from any container."""
     if not is_list(value):
         raise InputError(
-            f"{key!r} is {short(value)}, wanted a list{' of document ids' * ids}", where=place,
+            f"{key!r} is {short(value)}, expected a list{' of document ids' * ids}", where=place,
             fix=f"write {key!r}: [" + '"d1", ' * ids + "...]",
         )  # fmt: skip
     return listed(value)
@@ -375,7 +374,7 @@ def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
         pairs = _list(value, key, place)
     if not all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in pairs):
         raise InputError(
-            f"{key!r} is a list of {type(pairs[0]).__name__}, wanted a grade by document id",
+            f"{key!r} is a list of {type(pairs[0]).__name__}, expected a grade by document id",
             where=place, fix=f'write {key!r}: {{"d1": 3, "d2": 1}}',
         )  # fmt: skip
     return pairs

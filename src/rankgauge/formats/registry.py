@@ -25,9 +25,7 @@ _TEXTS: tuple[Content, ...] = ("queries", "documents")
 _ALL = (*_PAIRS, *_TEXTS)
 # Elasticsearch keeps a rating in 32 bits, with a sign.
 _INT_32 = 2**31 - 1
-_NO_QUERY_TEXT = (
-    "{} wants the text of each query, and judgments hold only its id: put the text there"
-)
+_NO_QUERY_TEXT = "{} needs the text of each query, but judgments have only its id: fill in the text"
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ FORMATS = (
         "trec",
         example="judgments `query iteration document grade`; runs `query Q0 document rank score "
         "tag`; topics and documents with tags",
-        known_by="nothing else fits; `<top>`, `<DOC>`",
+        known_by="no other format matches; `<top>`, `<DOC>`",
         reads=_ALL, writes=_ALL, writer="trec:trec_lines",
     ),
     Format(
@@ -83,7 +81,7 @@ FORMATS = (
         empty_queries=True,
     ),
     Format(
-        "jsonl", example='`{"query_id": "q1", "doc_id": "d1", "score": 12.5}`, an object a line',
+        "jsonl", example='`{"query_id": "q1", "doc_id": "d1", "score": 12.5}`, one object per line',
         known_by="`.jsonl`, `.ndjson`, or the first line", reads=_ALL, writes=_ALL,
         suffixes=(".jsonl", ".ndjson"), pieces="json_files:json_line_pieces",
         writer="json_files:json_lines", columns=True,
@@ -128,16 +126,15 @@ FORMATS = (
         named=False, read_as="json", reads=("qrels",), writes=("qrels",),
         writer="search_tools:rank_eval_request", unique=True, empty_queries=True,
         largest_grade=_INT_32, ratings=True,
-        dropped="what is asked of Elasticsearch (request, metric, index) is not kept",
-        missing="every request asks match_all of the index 'documents': put your query and your "
-        "index there",
+        dropped="the request, metric, and index for Elasticsearch",
+        missing="every request is match_all on the index 'documents': fill in your query and index",
     ),
     Format(
-        "opensearch", example="a judgment list of OpenSearch; as `.csv` the same as `quepid`",
+        "opensearch", example="an OpenSearch judgment list; as `.csv` the same as `quepid`",
         known_by="`judgmentRatings`", named=False, read_as="json", reads=("qrels",),
         writes=("qrels",), writer="search_tools:opensearch_judgments", unique=True,
         empty_queries=True, ratings=True,
-        dropped="name and description of the list are not kept",
+        dropped="the name and description of the list",
         missing=_NO_QUERY_TEXT.format("opensearch"),
     ),
     Format(

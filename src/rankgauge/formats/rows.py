@@ -200,12 +200,12 @@ def table_of(
     if columns is not None and columns.rivals:
         names = " and ".join(map(repr, columns.rivals))
         raise InputError(
-            f"columns {names} have the same name but for case, blanks and dashes", where=source,
-            fix="keep the one that is meant, or rename the others",
+            f"columns {names} have the same name except for case, spaces and dashes", where=source,
+            fix="keep the intended one, or rename the others",
         )  # fmt: skip
     if columns is not None and columns.beside:
         names = ", ".join(map(repr, columns.beside))
-        notes.append(f"{source}: not read, though it could be meant, too: {names}")
+        notes.append(f"{source}: also possible, but not read: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
     return finite(table.with_notes(*notes, source=source), layout, on_error)
 

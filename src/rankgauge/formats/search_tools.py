@@ -65,8 +65,8 @@ class Shaped:
         other = self.indices.setdefault(doc, str(index))
         if other != str(index):
             raise InputError(
-                f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: "
-                "these are two documents of one id", where=f"{self.name}, query '{_shown(query)}'",
+                f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: two "
+                "documents have the same id", where=f"{self.name}, query '{_shown(query)}'",
                 fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
                 'select(has("_index") and has("_id"))) |= (._id = ._index + "/" + ._id)\' FILE',
             )  # fmt: skip
@@ -93,7 +93,7 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
             continue
         if judgments and layout is RUN:
             raise FormatError(
-                f"this is {judgments}: it holds judgments, wanted {layout.words}", path=name,
+                f"this is {judgments}, which has judgments; expected {layout.words}", path=name,
                 fix="give the judgments first, then the run",
             )  # fmt: skip
         return reader(value, layout, Shaped(name)).with_notes()
@@ -136,8 +136,8 @@ def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped
         for query, rated in hits.items():
             found.add(query, [(_hit(one, query, found), one.get("rating")) for one in rated])
         found.notes.append(
-            f"{found.name}: a response of _rank_eval knows only the ratings of what was retrieved: "
-            "recall, AP and nDCG come out too high; give the request"
+            f"{found.name}: a response of _rank_eval has only ratings of retrieved documents: "
+            "recall, AP and nDCG are too high; give the request"
         )
         return found
     _ranked(
@@ -274,8 +274,8 @@ def _is_search(value: Mapping[str, Any]) -> bool:
 def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     several = "responses" in value
     raise FormatError(
-        f"this is a response of {'_msearch' if several else '_search'}, which does not say which "
-        f"quer{'ies' if several else 'y'} it answers, wanted {layout.words}", path=found.name,
+        f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
+        f"quer{'ies' if several else 'y'} it answers; expected {layout.words}", path=found.name,
         fix='give {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
     )  # fmt: skip
 
@@ -285,7 +285,7 @@ _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
 _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] = (
     (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
     (_is_response, _response, ""),
-    (lambda value: bool(_lists(value)), _judgment_list, "a judgment list of OpenSearch"),
+    (lambda value: bool(_lists(value)), _judgment_list, "an OpenSearch judgment list"),
     (lambda value: _listed(value.get("queries"), "ratings"), _case, "a case of Quepid"),
     (lambda value: any(_groups(value)), _rated, "ratings of the Rated Ranking Evaluator"),
     (_is_search, _search, ""),
@@ -305,7 +305,7 @@ def _listed(value: Any, key: str) -> bool:
 def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise InputError(
-            f"got {short(value)} where a list of objects was wanted", where=where,
+            f"got {short(value)} where a list of objects was expected", where=where,
             fix='give a list: [{"_id": "d1", ...}, ...]',
         )  # fmt: skip
     return value
@@ -324,7 +324,7 @@ def _id(value: Any, key: str, where: str) -> str | int:
     if isinstance(found, str | int) and not isinstance(found, bool):
         return found
     raise InputError(
-        f"got {short(found)} where an id was wanted: {key!r}", where=where,
+        f"got {short(found)} where an id was expected: {key!r}", where=where,
         fix="give text or a whole number",
     )  # fmt: skip
 

@@ -271,10 +271,10 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
         element = mark[2].decode()
         if mark[1]:
             what = f"</{element}> closes nothing: no <{element}> is open"
-            fix = f"remove it, or write &lt;/{element}&gt; where it belongs to the text"
+            fix = f"remove it, or write &lt;/{element}&gt; if it is part of the text"
         elif not piece.rstrip().lower().endswith(b"</" + mark[2].lower() + b">"):
             what = f"<{element}> is not closed before the next one, or at all"
-            fix = f"close it: </{element}>; where it belongs to the text, write &lt;{element}&gt;"
+            fix = f"close it: </{element}>; if it is part of the text, write &lt;{element}&gt;"
     if what:
         raise FormatError(what, path=name, line=number, fix=fix)
     head, _, body = _without_sections(decoded(piece, name, number)).partition(">")
@@ -342,7 +342,7 @@ def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
 def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
     keys = list(_parts(text, _DOCNO))
     if len(keys) != 1:
-        what = "there is no <DOCNO>" if not keys else f"got {len(keys)} <DOCNO>, wanted one"
+        what = "there is no <DOCNO>" if not keys else f"got {len(keys)} <DOCNO>, expected one"
         raise FormatError(what, path=name, line=number, fix=_FIX)
     key = html.unescape(keys[0].text.strip())
     names = _tag_names(text)
@@ -384,7 +384,7 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
     before = _plain(body[: tags[0].start()] if tags else body, names)
     if before:
         raise FormatError(
-            f"text of the topic is in no element: {shorten(before.encode())}",
+            f"text of the topic is outside of elements: {shorten(before.encode())}",
             path=name, line=number, fix=_FIX_TOPIC,
         )  # fmt: skip
     ends = [*(tag.start() for tag in tags[1:]), len(body)][: len(tags)]

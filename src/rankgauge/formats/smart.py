@@ -45,7 +45,7 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             rows.refuse(number, what, fix, text=line)
             continue
         rows.add(number, fields[0], fields[1], 1.0)
-    message = f"{rows.name}: read as SMART judgments: a pair that is there is relevant (grade 1)"
+    message = f"{rows.name}: read as SMART judgments: each listed pair is relevant (grade 1)"
     return rows.table().with_notes(message, source=rows.name)
 
 
@@ -64,17 +64,15 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             for doc in fields:
                 rows.add(number, query, doc, 1.0)
         else:
-            what = f"got {len(fields)} fields where the number of a query was wanted"
+            what = f"got {len(fields)} fields, expected a query number"
             fix = "give a line with the query, lines of its documents, and a line with /"
             rows.refuse(number, what, fix, text=line)
     if query:
         raise FormatError(
-            "what begins here is not closed by a line with /", path=rows.name, line=begun,
-            fix="write / behind the documents; judgments of TREC have lines such as: q1 0 d1 2",
+            "the entry that begins here is not closed by a line with /", path=rows.name, line=begun,
+            fix="write / after the documents; judgments of TREC have lines such as: q1 0 d1 2",
         )  # fmt: skip
-    message = (
-        f"{rows.name}: read as rlv-ass judgments: a document that is named is relevant (grade 1)"
-    )
+    message = f"{rows.name}: read as rlv-ass judgments: each listed document is relevant (grade 1)"
     return rows.table().with_notes(message, source=rows.name)
 
 

@@ -27,7 +27,9 @@ _TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
 _LONGEST_CELL = 131_072
 _BREAKS = re.compile(r"[\t\r\n]+")
 _INSIDE_TOPIC = ("description", "narrative")
-_LOSSLESS = "write JSON lines, which hold all of it, or count what is lost: --lossy (lossy=True)"
+_LOSSLESS = (
+    "write JSON lines, which keep everything, or accept and count the losses: --lossy (lossy=True)"
+)
 
 
 @dataclass(slots=True)
@@ -60,7 +62,7 @@ class LossCounter:
         """One more, or the error."""
         if not self.lossy:
             raise InputError(
-                f"{self.form} cannot hold {what} of {row.id!r}", where=self.name, fix=_LOSSLESS
+                f"{self.form} cannot store {what} of {row.id!r}", where=self.name, fix=_LOSSLESS
             )
         self.counts[what] = self.counts.get(what, 0) + 1
         self.first.setdefault(what, row.id)
@@ -69,7 +71,7 @@ class LossCounter:
         """A sentence for each kind of loss."""
         for what, count in self.counts.items():
             texts = "1 text" if count == 1 else f"{count} texts"
-            yield f"{what} of {texts}, {self.first[what]!r} the first: {self.form} cannot hold it"
+            yield f"{what} of {texts}, first {self.first[what]!r}: {self.form} cannot store it"
 
 
 def text_lines(
@@ -94,7 +96,7 @@ def text_lines(
         line = _encoded(write(row), row, form, loss_counter)
         if first and mistaken_for(line[:32]):
             raise _unwritable(
-                row, f"the file would be taken for {mistaken_for(line[:32])}", loss_counter
+                row, f"the file would be read as {mistaken_for(line[:32])}", loss_counter
             )
         first = False
         yield line
@@ -130,7 +132,7 @@ def _json_line(row: TextRow) -> str:
         return json.dumps(_object(row), ensure_ascii=False, allow_nan=False) + "\n"
     except ValueError as error:
         raise InputError(
-            f"a field of {row.id!r} is no value of JSON: {error}", fix="leave it out, or fix it"
+            f"a field of {row.id!r} is not a JSON value: {error}", fix="leave it out, or fix it"
         ) from None
 
 

@@ -149,7 +149,7 @@ class TextReader:
     def __init__(self, source: TextSource, form: str | None = None) -> None:
         if form is not None and form not in TEXT_FORMATS:
             raise UnknownName(
-                f"no texts are in the format {form!r}", where=source.name,
+                f"texts cannot be read from the format {form!r}", where=source.name,
                 fix=f"choose one of: {', '.join(TEXT_FORMATS)}",
             )  # fmt: skip
         self._given = None if form is None else {"json": "jsonl", "trec": "sgml"}.get(form, form)
@@ -282,7 +282,7 @@ class TextReader:
         if not 1 < width <= _CELLS or width != (self._width or width):
             wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
-                f"the line has {width} fields, wanted id and text, or id, title and text{wanted}",
+                f"the line has {width} fields, expected id and text, or id, title and text{wanted}",
                 path=name, line=number, text=shorten(by.join(cells).encode()),
                 fix="put one separator between two fields"
                 + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
@@ -333,7 +333,7 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
         wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
         raise FormatError(
             f"there is no {wanted}: the keys are {', '.join(map(repr, found))}", path=name,
-            line=number, fix=f"call it {names[0]!r}, as in {_EXAMPLE}",
+            line=number, fix=f"name it {names[0]!r}, as in {_EXAMPLE}",
         )  # fmt: skip
     title = next((key for key in _TITLES if key in found), None)
     fields = {k: v for k, v in found.items() if k not in {key, body, title}}
@@ -503,8 +503,8 @@ class StoredTexts(Streamed[TextRow]):
     def _rows(self) -> Iterator[TextRow]:
         if self._reader.stamp() != self._stamp:
             raise InputError(
-                "the file is not the one that was read at first", where=self._reader.name,
-                fix="load the collection again, and leave its files alone meanwhile",
+                "the file has changed since it was first read", where=self._reader.name,
+                fix="load the collection again, and do not change its files meanwhile",
             )  # fmt: skip
         passed = Faults() if self._skips else None
         return (placed.row for placed in self._reader.rows(passed))

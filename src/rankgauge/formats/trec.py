@@ -114,7 +114,7 @@ def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTabl
         raise FormatError("there is no line to read", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        text = f"{rows.name}: {longer} lines go on behind the tag: what follows is not read"
+        text = f"{rows.name}: {longer} lines have text after the tag, which is not read"
         table = table.with_notes(text)
     return as_read(table, rows.name)
 
@@ -185,13 +185,16 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     """What is wrong with a line of this many fields, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
-        return f"got {got}, wanted {width} as before", "fix the line, or remove it"
+        return f"got {got}, expected {width} as before", "fix the line, or remove it"
     wanted = "6" if layout is RUN else "4 (or 3, without the iteration)"
     fix = f"write lines such as: {layout.example}"
     if layout is RUN and len(parts) > _RUN:
         fix += " (no blanks inside an id or the tag)"
     elif layout is RUN and len(parts) == 2:
-        fix += "; of query and document alone, best first, number the documents of each query: "
+        fix += (
+            "; for lines of query and document only, best first, number the documents of each "
+            "query: "
+        )
         fix += "awk '{print $1, $2, ++n[$1]}'"
     elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
         fix += (
@@ -202,7 +205,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words
         fix = f"this looks like {looks}: give the judgments first, then the run"
-    return f"got {got}, wanted {wanted}: {layout.fields}", fix
+    return f"got {got}, expected {wanted}: {layout.fields}", fix
 
 
 def read_third_column(table: PairTable, name: str, form: str | None) -> PairTable:
@@ -222,8 +225,8 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
         "got 3 fields, and the third may be a rank or a score: for query "
-        f"'{show_id(table.queries[strange])}' it does not count {ranks}", path=name,
-        fix="say which: --format msmarco (query document rank) or --format trec3 (query document "
+        f"'{show_id(table.queries[strange])}' it is not {ranks}", path=name,
+        fix="choose: --format msmarco (query document rank) or --format trec3 (query document "
         "score); in Python, format='msmarco' or format='trec3'",
     )  # fmt: skip
 
@@ -271,7 +274,7 @@ def _refuse_queries(queries: Ids, *, first: bool) -> None:
         if query.startswith(b"#"):
             raise _unwritable(query, "query id", "such a line is a comment")
         if first and mistaken_for(query + b" "):
-            text = f"the file would be taken for {mistaken_for(query + b' ')}"
+            text = f"the file would be read as {mistaken_for(query + b' ')}"
             raise _unwritable(query, "query id", text)
         first = False
 

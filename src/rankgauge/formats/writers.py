@@ -45,9 +45,12 @@ def refuse_ending(target: Source, form: str | None) -> None:
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
         return
-    fix = "end it in .csv, .json or .parquet, or say the format: --to (in Python target_format=...)"
+    fix = (
+        "use a name that ends in .csv, .json or .parquet, or give the format: --to (in Python "
+        "target_format=...)"
+    )
     if end == ".zip":
-        fix = "only a collection becomes a .zip; .gz, .xz or .zst packs a single file"
+        fix = "only a collection can be a .zip; use .gz, .xz or .zst for a single file"
     raise InputError(f"files that end in {end} are not written", where=name, fix=fix)
 
 
@@ -80,8 +83,8 @@ def write_tables(
 
     packing = packing_of(name)
     if packing is not None:
-        fix = f"leave {packing.suffix} off the name"
-        raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
+        fix = f"remove {packing.suffix} from the name"
+        raise InputError(f"{form} is already compressed", where=name, fix=fix)
     with written(target) as stream:
         write_columns(
             _checked_tables(tables, layout, format_named(form), name), layout, form, stream
@@ -107,7 +110,7 @@ def _checked_tables(
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
-            f"{form.name} holds {holds}, got {got}",
+            f"{form.name} stores {holds}, got {got}",
             fix="choose another format, such as trec, csv, json or parquet",
         )
     for table in tables:
@@ -142,8 +145,9 @@ def _refuse_grades(table: PairTable, form: Format) -> None:
     query = table.queries[int(table.query_numbers()[row])]
     others = f" ({len(bad)} grades do not fit)" if len(bad) > 1 else ""
     raise InputError(
-        f"{form.name} holds whole grades up to {form.largest_grade}, got {float(values[row])!r} "
-        f"for document '{show_id(table.docs[row])}' of query '{show_id(query)}'{others}",
+        f"{form.name} stores whole grades up to {form.largest_grade}, got "
+        f"{float(values[row])!r} for document '{show_id(table.docs[row])}' of query "
+        f"'{show_id(query)}'{others}",
         fix="multiply the grades so that all are whole, or write csv, json, parquet or trec",
     )
 
@@ -202,7 +206,9 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
 
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(
-            "there is something already", where=str(target), fix="name a new folder, or empty it"
+            "the target already exists",
+            where=str(target),
+            fix="name a new folder, or empty this one",
         )
     # Next to the target, so that the last step is one rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
@@ -219,7 +225,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
     except OSError as error:
         raise InputError(
             f"cannot be written: {error.strerror or error}", where=str(target),
-            fix="check that the folder above is there and may be written to",
+            fix="check that the parent folder exists and is writable",
         ) from None  # fmt: skip
     finally:
         shutil.rmtree(made, ignore_errors=True)

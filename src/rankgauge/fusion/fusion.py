@@ -85,14 +85,14 @@ class Fusion:
             if value is not None and word not in declared.reads:
                 readers = ", ".join(other for other, m in METHODS.items() if word in m.reads)
                 raise InputError(
-                    f"{name} reads no {word}", where="fuse",
-                    fix=f"leave it out, or choose a method that reads it: {readers}",
+                    f"{name} has no parameter {word}", where="fuse",
+                    fix=f"omit it, or choose a method that has it: {readers}",
                 )  # fmt: skip
         weights = _weights(given.get("weights"), runs)
         if weights is None and name == "wsum":
             raise InputError(
-                "wsum wants a weight for each run", where="fuse",
-                fix=f"give {len(runs)} weights, or choose combsum, which counts all runs alike",
+                "wsum needs a weight for each run", where="fuse",
+                fix=f"give {len(runs)} weights, or use combsum, which weights all runs equally",
             )  # fmt: skip
         norm, k, phi = (given.get(word) for word in ("norm", "k", "phi"))
         return cls(
@@ -164,7 +164,7 @@ def fuse(
             scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
             ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all are
             equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``: 1 - (r -
-            1) / n. ``none``: scores as they are.
+            1) / n. ``none``: scores unchanged.
         weights: A number >= 0 for each run, in their order or by name; a run of weight 0 is
             ignored. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
         k: The rank constant of ``rrf``, 60 if omitted.
@@ -304,7 +304,7 @@ def _number(word: str, given: Any, low: float, high: float) -> float:
         number = math.nan
     if not low <= number <= high:
         raise InputError(
-            f"{word}={given!r:.60} is not possible", where="fuse",
+            f"{word}={given!r:.60} is not valid", where="fuse",
             fix=f"{word} is a number from {low:g} to {high:g}",
         )  # fmt: skip
     return number
@@ -314,7 +314,7 @@ def _phi(given: Any) -> float:
     phi = _number("phi", given, 0, 1)
     if phi in {0, 1}:
         raise InputError(
-            f"phi={given!r} is not possible", where="fuse", fix="phi is a number between 0 and 1"
+            f"phi={given!r} is not valid", where="fuse", fix="phi is a number between 0 and 1"
         )
     return phi
 
@@ -358,8 +358,8 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(
-            f"a score is beyond {_MOST:g}, where sums are no numbers any more", where=table.source,
-            fix="use a smaller scale, or a method that reads ranks, such as rrf",
+            f"a score is beyond {_MOST:g}, where sums overflow", where=table.source,
+            fix="use a smaller scale, or a method based on ranks, such as rrf",
         )  # fmt: skip
     if norm == "none":
         return values
@@ -485,7 +485,7 @@ def _votes(weights: FloatArray) -> npt.NDArray[Any]:
     whole = [int(part * scale) for part in parts]
     if sum(whole) >= _VOTES:
         raise InputError(
-            "weights of so many digits cannot be counted as votes", where="weights",
+            "weights with this many digits cannot be counted as votes", where="weights",
             fix="round them to a few digits",
         )  # fmt: skip
     small = np.int8 if sum(whole) < 128 else np.int64
@@ -535,14 +535,17 @@ class _Method:
 
 
 METHODS: Mapping[str, _Method] = MappingProxyType({
-    "rrf": _Method(_rrf, ("weights", "k"), "reciprocal ranks, 1 / (k + rank), added"),
-    "isr": _Method(_isr, (), "inverse squares of ranks, added, times the runs that have it"),
-    "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: phi^(rank - 1), added"),
-    "borda": _Method(_borda, ("weights",), "a vote by points, one more for each rank higher"),
-    "condorcet": _Method(_condorcet, ("weights",), "a vote pair by pair, by majority"),
+    "rrf": _Method(_rrf, ("weights", "k"), "the sum of 1 / (k + rank)"),
+    "isr": _Method(_isr, (), "the sum of 1 / rank^2, times the number of runs that have the "
+    "document"),
+    "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: the sum of phi^(rank - 1)"),
+    "borda": _Method(_borda, ("weights",), "points by rank, one more for each higher rank"),
+    "condorcet": _Method(_condorcet, ("weights",), "pairwise majority votes"),
     "combsum": _Method(_combsum, ("norm",), "the sum of the scores"),
-    "combmnz": _Method(_combmnz, ("norm",), "the sum of the scores times the runs that have it"),
-    "combanz": _Method(_combanz, ("norm",), "the mean of the scores of the runs that have it"),
+    "combmnz": _Method(_combmnz, ("norm",), "the sum of the scores times the number of runs that "
+    "have the document"),
+    "combanz": _Method(_combanz, ("norm",), "the mean of the scores in the runs that have the "
+    "document"),
     "combmin": _Method(_combmin, ("norm",), "the lowest score"),
     "combmax": _Method(_combmax, ("norm",), "the highest score"),
     "combmed": _Method(_combmed, ("norm",), "the median of the scores"),
@@ -554,7 +557,7 @@ FUSION_METHODS: Mapping[str, str] = MappingProxyType(
 FUSION_NORMS: Mapping[str, str] = MappingProxyType({
     "min-max": "from 0 for the lowest score to 1 for the highest",
     "z-score": "in standard deviations from the mean",
-    "sum": "shares of the sum, above the lowest",
-    "rank": "from 1 for the first rank down in equal steps",
-    "none": "as they are",
+    "sum": "shares of the sum, after subtracting the lowest",
+    "rank": "from 1 at the first rank, in equal steps down",
+    "none": "unchanged",
 })  # fmt: skip

@@ -240,12 +240,12 @@ def tune_fusion(
             f"tried: {_tried(candidates)}",
             *_method_sentences(made, wanted, len(queries), seed if train is None else None),
             *([rest] if rest else []),
-            f"{wanted} over {unseen} it was not chosen on: {mean:.4f}; {compared}",
+            f"{wanted} over {unseen} not used to choose it: {mean:.4f}; {compared}",
         ),
         warnings=(
             *_doubts(made, candidates),
             *(
-                f"{name} has the better {wanted} on the same queries"
+                f"{name} has the higher {wanted} on the same queries"
                 for name, value in others.items()
                 if value != mean and wanted.best([mean, value]) == (1,)
             ),
@@ -273,12 +273,12 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
         weighted = "weights" in METHODS[name].reads
         raise InputError(
             f"{name} has nothing to tune", where="tune_fusion",
-            fix="give a grid of weights" if weighted else "fuse with it as it is",
+            fix="give a grid of weights" if weighted else "fuse without tuning",
         )  # fmt: skip
     points = math.prod(len(values) for values in tried.values())
     if not 0 < points <= _MANY:
         raise InputError(
-            f"the grid has {points:,} points", where="grid", fix=f"give it from 1 to {_MANY:,}"
+            f"the grid has {points:,} points", where="grid", fix=f"give 1 to {_MANY:,} points"
         )
     combinations = itertools.product(*tried.values())
     found = [
@@ -300,7 +300,7 @@ def _given(grid: Any) -> dict[str, list[Any]]:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(
                 f"got {values!r:.60} for {word}", where="grid",
-                fix=f"give a list, of one value to fix it: {{{word!r}: [...]}}",
+                fix=f"give a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
             )  # fmt: skip
     return {word: list(values) for word, values in grid.items()}
 
@@ -336,9 +336,9 @@ def _fixed(truth: Qrels, train: Any) -> _Split:
     chosen = [query for query in judged if query in given]
     others = [query for query in judged if query not in given]
     if not chosen or not others:
-        text = "none of the queries to train on is judged" if not chosen else "no query is left"
+        text = "none of the training queries is judged" if not chosen else "no query is left"
         raise InputError(
-            text if not chosen else f"{text} to be fused: all that are judged are trained on",
+            text if not chosen else f"{text} to fuse: all judged queries are training queries",
             where="train",
             fix=f"give some, but not all, of the {len(judged)} judged queries",
         )
@@ -411,8 +411,8 @@ class _Search:
             overall = self.candidates[self.best(everything)]
             parts.append((overall, rest))
             text = (
-                f"{many(len(rest), 'query')} without judgments: fused by {overall}, the best on "
-                f"{many(len(everything), 'query')}"
+                f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
+                f"on {many(len(everything), 'query')}"
             )
         tables = [
             self.fuse(align([only(run, queries) for run in self.runs]), how).table
@@ -456,14 +456,14 @@ def _method_sentences(
 ) -> Iterator[str]:
     if seed is None:
         yield (
-            f"chosen on {many(len(folds[0].train), 'query')} that were given; the run "
-            f"holds the others only: evaluate it on these, not on all that are judged"
+            f"chosen on the {many(len(folds[0].train), 'query')} of --train; the run has only "
+            "the others: evaluate it on these, not on all judged queries"
         )
     else:
         yield (
-            f"{many(len(folds), 'fold')} of the {many(tested, 'judged query')}, seed "
-            f"{seed}: each was fused with what is best by {measure} on the others, so that "
-            "no query was fused with parameters chosen on it"
+            f"{many(len(folds), 'fold')} of the {many(tested, 'judged query')}, seed {seed}: "
+            f"each was fused with the best parameters by {measure} on the others, so no query "
+            "was fused with parameters chosen on it"
         )
     if len(folds) > 1:
         counts = Counter(str(fold.chosen) for fold in folds)
@@ -475,14 +475,14 @@ def _method_sentences(
 def _doubts(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str]:
     fewest = min(len(fold.train) for fold in folds)
     if fewest < _FEW:
-        yield f"{many(fewest, 'query')} are few to choose parameters on"
+        yield f"{many(fewest, 'query')} are few for choosing parameters"
     for word in ("k", "phi"):
         tried = [getattr(how, word) for how in candidates]
         if len(set(tried)) < 2:
             continue
         ends = {min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}
         for end in sorted(ends):
-            yield f"{word}={end:g} is an end of the grid: the best may lie beyond it"
+            yield f"{word}={end:g} is an end of the grid: the best value may be outside"
 
 
 def _tried(candidates: Sequence[Fusion]) -> str:

@@ -33,7 +33,7 @@ _VERSION = 2
 _BAND = 1.959963984540054
 _SHORT = 16  # hexadecimal digits: 64 bits
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
-_RENEW = "write it anew: rankgauge gate QRELS RUN --update-baseline"
+_RENEW = "write it again: rankgauge gate QRELS RUN --update-baseline"
 # At the root of a parsed file: a query may have the name of a key.
 _KEYS = ("schema", "rankgauge", "run", "depth", "measures", "fingerprints", "noise", "queries")
 
@@ -82,7 +82,8 @@ class Noise:
         """
         if len(evaluations) < 2:
             raise InputError(
-                f"got {many(len(evaluations), 'repeated run')}, wanted two or more", where="noise",
+                f"got {many(len(evaluations), 'repeated run')}, expected two or "
+                "more", where="noise",
                 fix="run the system of the baseline again: --noise first.run --noise second.run",
             )  # fmt: skip
         query_ids = evaluations[0].query_ids
@@ -183,7 +184,7 @@ class Baseline:
         wanted = GateRules.of(rules)
         truth = Qrels.of(qrels)
         if top < 1:
-            raise InputError(f"top={top!r} is not possible", fix="write a whole number from 1 on")
+            raise InputError(f"top={top!r} is not valid", fix="write a whole number of 1 or more")
         measures = [gated.measure for gated in wanted.measures]
         evaluation, firsts = evaluate_blocks(
             truth, run, measures, lambda block: FirstDocuments.of(block, top)
@@ -229,7 +230,7 @@ class Baseline:
         plain = evaluation.policies.undefined == "zero" and evaluation.left_out is None
         if evaluation.weights is not None or not plain:
             raise InputError(
-                "queries do not all count the same in the means of this evaluation", where="gate",
+                "the means of this evaluation weight queries differently", where="gate",
                 fix="evaluate without weights, undefined='skip' and profiles",
             )  # fmt: skip
         names = [str(measure) for measure in evaluation.measures]
@@ -355,8 +356,9 @@ class Baseline:
         text = read_text(
             path,
             missing="there is no baseline yet",
-            fix="run once with --update-baseline on the version that is in use, look at the "
-            "file, and commit it",
+            fix="run once with --update-baseline on the current version, check the file, and "
+            "commit "
+            "it",
         )
         data = _parsed(text, name)
         try:
@@ -403,7 +405,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(_MARKS):
             raise FormatError(
-                "two baselines were merged, and git left its marks", path=name, line=number,
+                "the file has merge conflict markers", path=name, line=number,
                 text=line[:60], fix=f"after the merge {_RENEW}",
             )  # fmt: skip
     try:
@@ -418,13 +420,13 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     written = str(schema).removeprefix(_SCHEMA)
     if not str(schema).startswith(_SCHEMA) or not written.isdecimal():
         raise FormatError(
-            f"not a baseline: its schema is {schema!r}, wanted {_SCHEMA}{_VERSION}",
+            f"not a baseline: its schema is {schema!r}, expected {_SCHEMA}{_VERSION}",
             path=name, fix=_RENEW,
         )  # fmt: skip
     if int(written) < _VERSION:
         raise InputError(
-            f"this baseline is of version {written}, in which only the lines of the queries are "
-            f"protected against edits; wanted {_SCHEMA}{_VERSION}",
+            f"this baseline is of version {written}, whose checksum covers only the lines of "
+            f"the queries; wanted {_SCHEMA}{_VERSION}",
             where=name, fix=_RENEW,
         )  # fmt: skip
     if int(written) > _VERSION:
@@ -484,7 +486,7 @@ def _value(number: Any) -> float:
 
 def _finite(number: Any) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise TypeError(f"{number!r} is no value")  # caught by the reader, which knows the file
+        raise TypeError(f"{number!r} is not a value")  # caught by the reader, which knows the file
     return float(number)
 
 

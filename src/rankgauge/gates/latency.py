@@ -54,8 +54,8 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
     if before.keys() != after.keys():
         odd = sorted(before.keys() ^ after.keys())
         raise MismatchError(
-            f"{many(len(odd), 'query')} were timed for one of the two only: {some(odd)}",
-            where="latency", fix="time the same queries with both, in the same job, in turns",
+            f"{many(len(odd), 'query')} were timed for only one of the two: {some(odd)}",
+            where="latency", fix="time the same queries with both, alternately in the same job",
         )  # fmt: skip
     queries = sorted(before)
     times = np.array([[before[q] for q in queries], [after[q] for q in queries]])
@@ -71,7 +71,7 @@ def _not_measured(name: str) -> GateCheck:
         name=name,
         verdict="INCONCLUSIVE",
         sentence=f"latency {name} is limited by the rules, but was not measured",
-        note="time both systems in this job, in turns: --latency baseline.csv new.csv",
+        note="time both systems alternately in this job: --latency baseline.csv new.csv",
     )
 
 
@@ -139,7 +139,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
             continue  # a header
         if len(row) != 2:
             raise FormatError(
-                f"{many(len(row), 'field')}, wanted two", path=str(path), line=number,
+                f"{many(len(row), 'field')}, expected two", path=str(path), line=number,
                 text=",".join(row)[:60], fix="write query,latency",
             )  # fmt: skip
         yield row[0], row[1]

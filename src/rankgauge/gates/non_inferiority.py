@@ -194,10 +194,9 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
         if least > gated.margin:
             yield (
                 f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
-                f"{gated.margin:g}: a run in which nothing is lost passes only margins of "
+                f"{gated.margin:g}: a run without a loss passes only margins of "
                 f"{shown_margin(least, gated.margin)} or more; add {_plural(baseline.unit)}, "
-                "accept a larger loss, "
-                "or expect INCONCLUSIVE"
+                "accept a larger loss, or expect INCONCLUSIVE"
             )
 
 
@@ -225,20 +224,20 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
     both, unit = mine & theirs, new.unit
     if rules.queries == "same" and mine != theirs:
         gone, came = sorted(theirs - mine), sorted(mine - theirs)
-        parts = [f"{many(len(came), unit)} came ({some(came)})"] if came else []
-        parts += [f"{many(len(gone), unit)} went ({some(gone)})"] if gone else []
+        parts = [f"{many(len(came), unit)} new ({some(came)})"] if came else []
+        parts += [f"{many(len(gone), unit)} gone ({some(gone)})"] if gone else []
         return (
-            f"the {_plural(unit)} are not those of the {kind}: {', '.join(parts)}; renew it "
+            f"the {_plural(unit)} are not those of the {kind}: {', '.join(parts)}; update it "
             f"with {_RENEW}, "
             'or write queries = "intersection" in the rules to compare those in both'
         )
     if not both:
-        return f"no {unit} of the {kind} is judged now; renew it with {_RENEW}"
+        return f"no {unit} of the {kind} is judged any more; update it with {_RENEW}"
     judges = [judge_name(one.settings) for one in (stored, new)]
     if None not in judges and judges[0] != judges[1]:
         return (
             f"{judges[1]} judged, but {judges[0]} judged the {kind}: judge the answers of both "
-            "with the same judge, and renew the baseline"
+            "with the same judge, and update the baseline"
         )
     return _redefined(kind, stored, new, rules)
 
@@ -257,8 +256,8 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
             return f"the {kind} has no {name}; add it with {_RENEW}"
         if stored.measures[name] != definition:
             return (
-                f"{name} was defined otherwise in rankgauge {stored.version}, which made the "
-                f"{kind}; renew it with {_RENEW}"
+                f"{name} had another definition in rankgauge {stored.version}, which made the "
+                f"{kind}; update it with {_RENEW}"
             )
     return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
 
@@ -276,9 +275,9 @@ def _depth(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
         if min(cut, stored.depth) != min(cut, new.depth):
             return (
                 f"the longest ranking has {many(new.depth, 'document')}, that of the {kind} "
-                f"{stored.depth}, and {gated.measure} looks at "
-                f"{'all of them' if math.isinf(cut) else f'the first {cut:g}'}; cut both alike, "
-                'or, if lengths differ by nature, write depth = "any" in the rules'
+                f"{stored.depth}, and {gated.measure} uses "
+                f"{'all of them' if math.isinf(cut) else f'the first {cut:g}'}; cut both at the "
+                'same rank, or, if lengths differ by design, write depth = "any" in the rules'
             )
     return ""
 
@@ -416,7 +415,7 @@ def _check_margin(gated: GatedMeasure, mean: float) -> None:
     declared = gated.measure.declaration
     if declared.better == "higher" and declared.bounds[0] == 0 and 0 < mean <= gated.margin:
         raise InputError(
-            f"a margin of {gated.margin:g} lets every run pass: the mean of the baseline is "
+            f"with a margin of {gated.margin:g}, every run passes: the mean of the baseline is "
             f"{mean:.4g}",
             where=str(gated.measure),
             fix=f"choose a smaller loss, such as a twentieth of the mean: {mean / 20:.2g}",
@@ -459,11 +458,12 @@ def _moved(
     if truth is None or run is None or top is None:
         return ""
     if query not in run or not run[query]:
-        return "no ranking now"
+        return "no results now"
     grades = truth[query]
     ranks = {doc: rank for rank, doc in enumerate(run[query], start=1)}
     fallen = [
-        f"{doc} from rank {before} to {ranks.get(doc, 'nowhere')}"
+        f"{doc} from rank {before}"
+        + (f" to {ranks[doc]}" if doc in ranks else ", not retrieved now")
         for before, doc in enumerate(top, start=1)
         if grades.get(doc, -math.inf) >= level and ranks.get(doc, math.inf) > before
     ]
@@ -481,11 +481,11 @@ def _sentence(
     unit = reference.stored.unit
     if verdict == "IDENTICAL":
         return (
-            f"values and first documents are those of the {kind} in {_these(n.queries, unit)}; "
+            f"values and top documents equal those of the {kind} in {_these(n.queries, unit)}; "
             f"{_unseen(n.queries, unit)} could still differ"
         )
     if decision.bounds is None:
-        return f"{many(n.queries, unit)} in common with the {kind}: no ground for a verdict"
+        return f"{many(n.queries, unit)} in common with the {kind}: too few for a verdict"
     if verdict == "INCONCLUSIVE":
         evidence = _evidence(reference, decision, n)
         return f"{evidence}; {loss} cannot be excluded; {_would_decide(n, unit)}"
@@ -505,7 +505,7 @@ def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
         return f"no value changed in {these}, but {unseen} could lose"
     if math.isinf(n.lower):
         changed = f"only {decision.changed} of {many(n.queries, unit)} changed"
-        return f"{changed}, and losses have no limit"
+        return f"{changed}, and losses are unbounded"
     return f"the new run is {_between(n)} than the {reference.kind}"
 
 
@@ -553,8 +553,8 @@ def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
         return f"suspect: the loss seen ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
     if verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
         return (
-            f"worse than the {reference.kind}, but within the margin; an anchor shows such losses "
-            "when they add up"
+            f"worse than the {reference.kind}, but within the margin; an anchor detects the "
+            "accumulation of such losses"
         )
     return ""
 

@@ -183,7 +183,7 @@ def _stored(given: Any) -> Baseline:
     if isinstance(given, str | os.PathLike):
         return Baseline.read(given)
     raise InputError(
-        f"got {type(given).__name__} where a baseline was wanted", where="gate",
+        f"got {type(given).__name__} where a baseline was expected", where="gate",
         fix="give a path, or Baseline.from_run(qrels, run_in_use)",
     )  # fmt: skip
 
@@ -194,7 +194,7 @@ def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
     if missing:
         raise InputError(
             f"{evaluation.run_name!r} was not evaluated by {missing[0]}", where="rules",
-            fix=f"gate what was: {', '.join(map(str, evaluation.measures))}",
+            fix=f"gate one of: {', '.join(map(str, evaluation.measures))}",
         )  # fmt: skip
     return select(evaluation, measures)
 
@@ -218,9 +218,9 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
         band = noise.bands.get(str(gated.measure), 0.0)
         if gated.margin <= band:
             raise InputError(
-                f"the margin of {gated.measure} is {gated.margin:g}, but {noise.runs} runs of the "
-                f"same system differ by about {band:.4f}: by chance alone the gate could pass or "
-                "fail",
+                f"the margin of {gated.measure} is {gated.margin:g}, but {noise.runs} runs of "
+                f"the same system differ by about {band:.4f}: the gate could pass or fail by "
+                "chance alone",
                 where=rules.source,
                 fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge "
                 "more queries",
@@ -234,13 +234,13 @@ def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
         if found is not None:
             raise InputError(
                 found.message, where=f"run {evaluation.run_name!r}",
-                fix=f"{found.fix}; or gate all the same with --allow-uncalibrated "
+                fix=f"{found.fix}; or accept it with --allow-uncalibrated "
                 "(allow_uncalibrated=True)",
             )  # fmt: skip
 
 
 def _refused(name: str, why: str) -> GateCheck:
-    return GateCheck("run", name, "NOT COMPARABLE", f"{why}nothing else was looked at")
+    return GateCheck("run", name, "NOT COMPARABLE", f"{why}nothing else was checked")
 
 
 def _contracts(
@@ -314,13 +314,13 @@ def _notes(
             text += f"; made by rankgauge {stored.version}"
         if None in {stored.depth, new.depth}:
             if stored.unit == "query":
-                text += "; judgments and rankings were not at hand: whether they fit is not checked"
+                text += "; without judgments and rankings, comparability was not checked"
         elif stored.depth != new.depth:
             text += f"; longest ranking {stored.depth}, now {new.depth}"
         yield text
     empty = new.empty()
     if empty:
-        yield f"{many(len(empty), 'query')} without a ranking, counted as found nothing"
+        yield f"{many(len(empty), 'query')} without a ranking, counted as empty"
     if references:
         yield (
             f"rules: {rules.source}; PASS if the lower bound of the mean gain (95%) is above minus "
@@ -330,9 +330,9 @@ def _notes(
     if noise is not None:
         bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
         yield (
-            f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if many "
-            "queries vary, each by itself; wider if they vary together); queries that differ by "
-            "less than these runs do count as ties"
+            f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if "
+            "many queries vary, each by itself; wider if they vary together); differences "
+            "smaller than between these runs count as ties"
         )
 
 
@@ -350,17 +350,17 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         queries = reference.queries
         if len(queries) < _FEW_QUERIES:
             yield (
-                f"{many(len(queries), new.unit)} in common with the {reference.kind} are few: "
-                f"one {new.unit} weighs much"
+                f"{many(len(queries), new.unit)} in common with the {reference.kind} are few: a "
+                f"single {new.unit} has a large weight"
             )
         if truth is None or reference.stored.depth is None:
             continue
         before, now = (_judged(baseline, queries, truth) for baseline in (reference.stored, new))
         if now < before - _HOLES:
             yield (
-                f"of the first documents {now:.0%} are judged, in the {reference.kind} "
-                f"{before:.0%}: what is not judged counts as not relevant, so a loss may be a "
-                "lack of judgments"
+                f"{now:.0%} of the top documents are judged, in the {reference.kind} "
+                f"{before:.0%}: unjudged documents count as not relevant, so a loss may be due "
+                "to missing judgments"
             )
 
 

@@ -123,7 +123,7 @@ class GateResult(Result):
     Attributes:
         run_name: The run.
         checks: The checks, in order.
-        notes: How it was decided, and notes on interpretation.
+        notes: Method, and notes on interpretation.
         warnings: Warnings about the verdict.
         unit: The unit of a value: ``query``, or ``question`` for generated answers.
     """
@@ -185,7 +185,7 @@ class GateResult(Result):
                 plural = "questions" if self.unit == "question" else "queries"
                 numbers = any(check.numbers and check.numbers.losers for check in self.checks)
                 lost = f"the {plural} that lost most" if numbers else "the checks that failed"
-                return f"Fix the run: begin with {lost}; do not replace the baseline."
+                return f"Fix the run, starting with {lost}; do not replace the baseline."
             case "NOT COMPARABLE":
                 return f"Use the inputs of the baseline, or write a new baseline: {update}"
             case "INCONCLUSIVE":

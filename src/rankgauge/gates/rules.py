@@ -171,7 +171,7 @@ def _table(path: Path) -> Any:
     if found is None:
         raise InputError(
             "there is no table [tool.rankgauge.gate]", where=str(path),
-            fix='write one: [tool.rankgauge.gate.measures], then "nDCG@10" = { margin = 0.02 }',
+            fix='add one: [tool.rankgauge.gate.measures], then "nDCG@10" = { margin = 0.02 }',
         )  # fmt: skip
     return found
 
@@ -190,7 +190,7 @@ def _known(table: Mapping[str, Any], names: Iterable[str], place: _Place) -> Non
 
 
 def _impossible(value: Any, place: _Place, fix: str) -> InputError:
-    return InputError(f"{value!r:.60} is not possible", where=str(place), fix=fix)
+    return InputError(f"{value!r:.60} is not valid", where=str(place), fix=fix)
 
 
 def _number(value: Any, place: _Place, fix: str) -> float:
@@ -206,7 +206,7 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
     here = place.at("measures")
     measures = _mapping(table.get("measures", {_DEFAULT_MEASURE: {}}), here, example)
     here = place.at("max_failed")
-    failed = _number(table.get("max_failed", MAX_FAILED), here, "write 0.05, say")
+    failed = _number(table.get("max_failed", MAX_FAILED), here, "write a share such as 0.05")
     if not 0 <= failed < 1:
         raise _impossible(failed, here, "write a share of at least 0, below 1")
     baseline = _path(table, "baseline", place, folder)
@@ -265,7 +265,7 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
     declared = measure.declaration
     if declared.mean == "geometric":
         raise InputError(
-            f"{measure} has a geometric mean: differences of queries do not add up to it",
+            f"{measure} has a geometric mean: it is not a mean of differences per query",
             where=str(place), fix="gate AP instead",
         )  # fmt: skip
     if declared.better == "neither":
@@ -278,8 +278,8 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
     if "margin" not in entry and not usual:
         why = "lower is better" if declared.better == "lower" else "it may be above 1"
         raise InputError(
-            f"{measure} needs a margin of its own ({why})", where=str(place),
-            fix=f'write the loss you accept: "{measure}" = {{ margin = 1.5 }}, say',
+            f"{measure} needs an explicit margin ({why})", where=str(place),
+            fix=f'write the accepted loss, as in "{measure}" = {{ margin = 1.5 }}',
         )  # fmt: skip
     margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
     most = (high - low) / 2
@@ -287,7 +287,7 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
         wanted = "" if math.isinf(most) else f", at most {most:g}, usually 0.01 to 0.05"
         percent = f"; for {margin:g}% write {margin / 100:g}" if 1 <= margin <= 100 * most else ""
         raise InputError(
-            f"a margin of {margin:g} is not possible: a margin is the loss of the mean that you "
+            f"a margin of {margin:g} is not valid: a margin is the loss of the mean that you "
             f"accept, and {measure} is between {low:g} and {high:g}",
             where=str(place.at("margin")), fix=f"write a number above 0{wanted}{percent}",
         )  # fmt: skip
@@ -310,7 +310,7 @@ def _contract(entry: Any, place: _Place) -> Contract:
     table = _mapping(entry, place, '[[contracts]], then query = "q1", must_include = ["d1"]')
     _known(table, Contract.__dataclass_fields__, place)
     if "query" not in table:
-        raise InputError("names no query", where=str(place), fix='write query = "q1"')
+        raise InputError("the contract has no query", where=str(place), fix='write query = "q1"')
     here = place.at("must_rank_at_most")
     ranks = _mapping(table.get("must_rank_at_most", {}), here, '{ "d1" = 3 }')
     found = Contract(
@@ -322,13 +322,13 @@ def _contract(entry: Any, place: _Place) -> Contract:
     )
     if not (found.must_rank_at_most or found.must_include or found.forbidden):
         raise InputError(
-            "asks for nothing", where=str(place),
+            "the contract has no condition", where=str(place),
             fix="write must_rank_at_most, must_include or forbidden",
         )  # fmt: skip
     both = set(found.forbidden) & (set(found.must_include) | set(found.must_rank_at_most))
     if both:
         raise InputError(
-            f"document {min(both)!r} is both wanted and forbidden", where=str(place),
+            f"document {min(both)!r} is both required and forbidden", where=str(place),
             fix="remove one of the two",
         )  # fmt: skip
     return found
@@ -354,7 +354,7 @@ def _ids(table: Mapping[str, Any], key: str, place: _Place) -> tuple[str, ...]:
 
 def _rank(value: Any, place: _Place) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_K:
-        raise _impossible(value, place, "write a whole number from 1 on")
+        raise _impossible(value, place, "write a whole number of 1 or more")
     return value
 
 
@@ -366,7 +366,7 @@ def _latency(given: Any, place: _Place) -> Mapping[str, float]:
         limit = _number(value, place.at(name), "write a ratio: 1.1 is 10% slower")
         if not 1 < limit <= _MOST_RATIO:
             raise InputError(
-                f"a limit of {limit:g} is not possible: a limit is the ratio of the new latency to "
+                f"a limit of {limit:g} is not valid: a limit is the ratio of the new latency to "
                 "that of the baseline",
                 where=str(place.at(name)),
                 fix=f"write a number above 1, at most {_MOST_RATIO:g}: 1.1 is 10% slower",

@@ -134,7 +134,7 @@ def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
             yield f"another policy ({name}={one} in {before.id}, {name}={other} in {after.id})"
     named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
     if named[0] != named[1]:
-        yield f"another tool's way (profile {named[0]} in {before.id}, {named[1]} in {after.id})"
+        yield f"another tool (profile {named[0]} in {before.id}, {named[1]} in {after.id})"
     if before.weighted != after.weighted:
         plain, weighted = (before, after) if after.weighted else (after, before)
         yield f"means of {weighted.id} are weighted by query, those of {plain.id} are not"
@@ -162,8 +162,8 @@ def compare_saved(
         raise MismatchError(
             f"evaluations {before.id} and {after.id} are not comparable: {'; '.join(differs)}",
             where="history",
-            fix="evaluate both runs on the same judgments; or compare what queries they share "
-            "with --anyway (anyway=True), knowing that",
+            fix="evaluate both runs on the same judgments; or compare the queries they share with "
+            "--anyway (anyway=True)",
         )
     tested = pairs[0][0]
     design = Design((tested,), _BEFORE)
@@ -278,9 +278,9 @@ def _notes(
         )
     blind = [str(entry.id) for entry in (before, after) if entry.qrels is None]
     if blind:
-        yield f"judgments were not compared: they are not known of {' and '.join(blind)}"
+        yield f"judgments were not compared: they are unknown for {' and '.join(blind)}"
     if before.weighted or after.weighted:
-        yield "weights of queries are left out: every query counts the same here"
+        yield "weights of queries are ignored: every query counts the same here"
     yield from units([d.measure for d in found])
     change = settings_change(other, one.settings, str(before.id), str(after.id))
     if change:
@@ -296,7 +296,7 @@ def _notes(
     made = [_release(entry) for entry in (before, after)]
     if made[0] != made[1]:
         yield (
-            f"made by rankgauge {made[0]} and {made[1]}: the changelog says which numbers changed"
+            f"made by rankgauge {made[0]} and {made[1]}: see the changelog for numbers that changed"
         )
 
 

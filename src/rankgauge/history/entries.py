@@ -133,7 +133,7 @@ class HistoryEntries(Result, tuple[HistoryEntry, ...]):
     def summary(self) -> str:
         """Return their number, and the latest."""
         if not self:
-            return "nothing is saved"
+            return "no evaluation is saved"
         return f"{many(len(self), 'saved evaluation')}, the latest {self[-1].summary()}"
 
     def _data(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
             same = False
         if not same:
             raise InputError(
-                f"{what} cannot be kept as they are",
+                f"{what} cannot be stored",
                 where=f"run {evaluation.run_name!r}",
                 fix="use text, finite numbers, lists, and mappings whose keys are text",
             )
@@ -248,7 +248,7 @@ def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
     """The query ids."""
     plain = _unpacked(packed)
     if hashlib.sha256(plain).hexdigest() != query_set:
-        raise ValueError("the ids of its queries are not those that were kept")
+        raise ValueError("the ids of its queries differ from those stored")
     return tuple(json.loads(plain))
 
 
@@ -256,7 +256,7 @@ def values_of(packed: bytes, queries: int) -> np.ndarray[Any, np.dtype[np.float6
     """A column of values, or the weights."""
     values = np.frombuffer(_unpacked(packed), dtype="<f8").astype(np.float64)
     if len(values) != queries:
-        raise ValueError(f"{len(values)} values where {queries} were kept")
+        raise ValueError(f"{len(values)} values, but {queries} were stored")
     return values
 
 
@@ -287,7 +287,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
             **{name: known[name] for name in names},
         )
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"what is known of evaluation {number} cannot be read ({error})") from None
+        raise ValueError(f"the data of evaluation {number} cannot be read ({error})") from None
 
 
 def unpack(
@@ -335,7 +335,7 @@ def _own_of(
         cells = [[None if math.isnan(cell) else cell for cell in row] for row in values.tolist()]
         return kind, kind.own_fields(data | {"values": cells}, values.shape)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"what was kept of answers cannot be read ({error})") from None
+        raise ValueError(f"the data of answers cannot be read ({error})") from None
 
 
 def _cells_of(

@@ -38,7 +38,7 @@ _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
 _PATIENCE = 30.0
 _LONGEST = 200
-_FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
+_FIRST = "save an evaluation first: rankgauge evaluate QRELS RUN --save"
 # This many ids fit into one question to any database.
 _AT_ONCE = 500
 
@@ -158,7 +158,7 @@ class History(Store):
         """
         if not isinstance(evaluation, Evaluation):
             raise InputError(
-                f"got {type(evaluation).__name__}, wanted an evaluation",
+                f"got {type(evaluation).__name__}, expected an evaluation",
                 where="history",
                 fix="give the result of evaluate()",
             )
@@ -288,7 +288,7 @@ class History(Store):
             wanted = list(wanted)
             if not wanted:
                 raise InputError(
-                    "no measure was asked for", where="measures", fix='name one: "nDCG@10"'
+                    "no measure was given", where="measures", fix='name one: "nDCG@10"'
                 )
         with self._database.reading() as connection:
             first, second = (self._entry(connection, which) for which in (before, after))
@@ -336,7 +336,7 @@ class History(Store):
         number = which.id if isinstance(which, HistoryEntry) else which
         if isinstance(number, bool) or not isinstance(number, int):
             raise InputError(
-                f"got {number!r:.60}, wanted the number of an evaluation",
+                f"got {number!r:.60}, expected the number of an evaluation",
                 where=self.where,
                 fix="see the numbers: rankgauge history list",
             )
@@ -351,7 +351,7 @@ class History(Store):
         if row is None:
             count = connection.scalar(select(func.count()).select_from(table)) or 0
             raise InputError(
-                f"there is no evaluation {number} among the {count} that are kept",
+                f"there is no evaluation {number} among the {count} saved",
                 where=self.where,
                 fix="see their numbers: rankgauge history list",
             )
@@ -359,7 +359,7 @@ class History(Store):
 
     def _read(self, number: int, time: str, head: str, seal: str) -> HistoryEntry:
         if _seal(time, head) != seal:
-            raise self._database.damaged(f"evaluation {number} is not what was kept")
+            raise self._database.damaged(f"evaluation {number} differs from what was saved")
         try:
             return read_entry(number, time, head)
         except ValueError as error:
@@ -423,15 +423,15 @@ class History(Store):
         runs = dict.fromkeys(entry.run for entry in self.entries())
         if run is not None and not entries:
             return InputError(
-                f"no evaluation of a run called {run!r} is kept",
+                f"there is no saved evaluation of a run {run!r}",
                 where=self.where,
                 fix=f"runs are: {', '.join(runs) or 'none'}",
             )
         names = dict.fromkeys(name for entry in entries for name in entry.means)
         return InputError(
-            f"no evaluation that is kept has {wanted}",
+            f"no saved evaluation has {wanted}",
             where=self.where,
-            fix=f"kept are: {', '.join(names) or 'none'}",
+            fix=f"saved measures: {', '.join(names) or 'none'}",
         )
 
 
@@ -480,7 +480,7 @@ def _settings(settings: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(settings, Mapping):
         raise InputError(
-            f"got {settings!r:.60} for the settings, wanted a mapping",
+            f"got {settings!r:.60} for the settings, expected a mapping",
             where="settings",
             fix='give them as {"latency_ms": 12}',
         )
@@ -500,7 +500,7 @@ def _utc(time: datetime | date | str | None) -> datetime:
     except (ValueError, OverflowError):
         pass  # no date, or one that is out of range in UTC
     raise InputError(
-        f"got {time!r:.60}, wanted a time",
+        f"got {time!r:.60}, expected a time",
         where="time",
         fix='give a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
     )

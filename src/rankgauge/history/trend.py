@@ -369,7 +369,7 @@ def _decline_text(
     if parts:
         return f"{text}; it fell {', '.join(parts)}"
     return (
-        f"slow decline: {text}; none of the {between} steps between shows it by itself"
+        f"slow decline: {text}; none of the {between} steps between is significant by itself"
         + _commits(since, latest)
     )
 
@@ -383,14 +383,14 @@ def _commits(before: HistoryEntry, after: HistoryEntry) -> str:
 def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
     runs = list(dict.fromkeys(point.entry.run for point in points))
     if len(runs) > 1:
-        yield f"{len(runs)} runs, each followed by itself ({some(runs)}); choose one with --run"
+        yield f"{len(runs)} runs, each tracked separately ({some(runs)}); choose one with --run"
     if any(math.isfinite(point.low) for point in points):
         yield (
             "the line through each mean (o) is its 95% interval over queries (t); changes are "
-            "judged query by query, so they may be sure where intervals overlap"
+            "tested query by query, so they can be significant although intervals overlap"
         )
     if any(math.isnan(point.low) for point in points):
-        yield "no interval: of a single query, of weighted means, of a geometric mean"
+        yield "no interval: a single query, weighted means, or a geometric mean"
     changed = [point for point in points if point.breaks and _OTHER_RUN not in point.breaks[0]]
     stretches = len(runs) + len(changed)
     if changed:

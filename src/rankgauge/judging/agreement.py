@@ -142,7 +142,7 @@ class JudgingAgreement(Result):
                 return row.estimate
         raise InputError(
             f"there is no {measure!r} of {group} {name!r} for {scale}", where="agreement",
-            fix="look at the rows there are: str(agreement)",
+            fix="print the agreement to see its rows",
         )  # fmt: skip
 
     def table(self, *, full: bool = False) -> Table:
@@ -490,7 +490,7 @@ def _beyond_chance(percent: Agreement, codes: Sequence[float]) -> Agreement:
     expected = 1 - sum(n * (n - 1) for n in counts) / (total * (total - 1))
     if not expected:
         nan = math.nan
-        reason = "all answers are equal: agreement by chance would be perfect, too"
+        reason = "all answers are equal, so expected agreement is also perfect"
         return replace(percent, value=nan, low=nan, high=nan, reason=reason)
     value, low, high = (
         1 - (1 - share) / expected for share in (percent.value, percent.low, percent.high)

@@ -116,7 +116,7 @@ class Settings:
         if taken or len(set(keys)) < len(keys):
             raise InputError(
                 f"the keys {', '.join(keys)} cannot all be used", where="reasons",
-                fix="give each criterion a lower-case letter of its own, but not b, g, l, u or z",
+                fix="give each criterion a unique lower-case letter other than b, g, l, u or z",
             )  # fmt: skip
 
     def tasks(self, documents: int) -> int:
@@ -309,7 +309,7 @@ class Choice:
                 if foreign
                 else "a document is chosen twice"
             )
-            raise InputError(what, where=where, fix="choose among the documents of the task")
+            raise InputError(what, where=where, fix="choose from the documents of the task")
         if count > wanted or (wanted and not count):
             raise InputError(
                 f"{count} documents chosen", where=where,

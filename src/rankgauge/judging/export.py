@@ -214,7 +214,7 @@ def export_judgments(
     grades = {question: own for question, own in grades.items() if own}
     if not grades:
         raise InputError(
-            "no document is known to be relevant or not: each interval contains 0.5",
+            "all intervals contain 0.5: no document is clearly relevant or not",
             where=project.where,
             fix="judge more tasks, or export all documents: without --drop-unsure",
         )  # fmt: skip

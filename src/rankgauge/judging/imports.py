@@ -237,8 +237,9 @@ def _named_rows(
     missing = [each for each in wanted if each not in columns]
     if wrong or missing:
         raise UnknownName(
-            f"column {wrong[0]!r:.40} is not known" if wrong else f"no column of {missing[0]}",
-            where="columns", fix=f"name those of {', '.join(wanted)}; perhaps {', '.join(_MORE)}",
+            f"column {wrong[0]!r:.40} is not known" if wrong else f"no column for {missing[0]}",
+            where="columns", fix=f"name the columns for {', '.join(wanted)}; optional: "
+            f"{', '.join(_MORE)}",
         )  # fmt: skip
     if not _is_file(source):
         raise InputError(
@@ -293,7 +294,7 @@ def _preference_rows(
         if row is not None and len(parts) == 1:
             yield row
             continue
-        what, fix = "it has sub-groups", "give what follows from them as groups of their own"
+        what, fix = "it has sub-groups", "give the implied preferences as separate groups"
         if len(parts) == 1:
             what = "two documents have the same grade above the lowest, or all have it"
             fix = "give different grades to documents that were placed"
@@ -376,7 +377,7 @@ class _Import:
             raise self._wrong(
                 row, f"{row.documents[0]!r:.60} was judged for {row.query!r:.60} by this judge"
                 + (f" in line {before}, too" if before else " before"),
-                "keep one of them; with --several each is by a judge of its own",
+                "keep one of them; with --several each is from a different judge",
             )  # fmt: skip
         choice = Choice(
             str(uuid.uuid4()), shown.id, judge.id, row.outcome, row.best, grades,
@@ -399,7 +400,7 @@ class _Import:
         elif (known.judge, known.purpose) != (shown.judge, "import"):
             raise InputError(
                 f"{shown.id} is a task of this project that somebody judged differently",
-                where=self.name, fix="leave it out, or let the judge judge it again",
+                where=self.name, fix="remove it, or let the judge judge it again",
             )  # fmt: skip
         stored.append_choice(choice)
         self._count("new" if before is None else "changed")
@@ -419,7 +420,8 @@ class _Import:
                 given = None
         if given is None or not math.isfinite(given) or given % 1 or given >= len(labels):
             raise self._wrong(
-                row, f"the grade {row.grade!r:.40} is none of the {len(labels)} of the project",
+                row, f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the "
+                "project",
                 f"give whole grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
                 "judge settings PROJECT --grade LABEL ...",
             )  # fmt: skip

@@ -168,8 +168,10 @@ class ModelJudging(Result):
             rows.append(("missing: not sent", self.left))
         notes = [str(self.usage)]
         if self.failed or self.left:
-            notes.append("a missing judgment is no judgment; the same command asks for it again")
-        notes.append("a model is compared with people and never counted as one")
+            notes.append(
+                "a missing judgment is no judgment; repeat the command to request it again"
+            )
+        notes.append("judgments of models are compared with those of people and never counted")
         return Table(
             ("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}",
             notes=tuple(notes), width=80,

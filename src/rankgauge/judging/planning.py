@@ -176,8 +176,8 @@ def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
     """The largest standard deviation of the differences of two runs, by the first measure."""
     if len(evaluations) < 2 or len({each.query_ids for each in evaluations}) > 1:
         raise InputError(
-            "the spread of differences over questions is not known", where="plan_judging",
-            fix="give sd=0.2, say, or evaluations of two runs or more for the same queries",
+            "the standard deviation of the differences is unknown", where="plan_judging",
+            fix="give it, as in sd=0.2, or evaluations of two runs or more for the same queries",
         )  # fmt: skip
     measure = evaluations[0].measures[0]
     return max(

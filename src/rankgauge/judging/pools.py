@@ -34,8 +34,8 @@ _DEEPER = 3  # times k: how many documents of each ranking a language model rank
 _AT_ONCE = 64  # questions that a retriever is asked at once
 _COMPARED = 200_000  # ids that are compared to find out how they are spelled
 _MODEL_WARNING = (
-    "a language model chose some of the documents that are judged: looking relevant is not being "
-    "relevant or correct"
+    "a language model chose some of the documents that are judged: a document that looks "
+    "relevant need not be relevant or correct"
 )
 
 # Question to its documents with their scores, best first.
@@ -289,7 +289,7 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
         one, other = map(show_id, pairs[0])
         fix = f"write ids the same way: '{one}' is '{other}' {named(way, pairs)}"
     return MismatchError(
-        f"{what}: it has {some(map(show_id, theirs[:3]))}, wanted such as "
+        f"{what}: it has {some(map(show_id, theirs[:3]))}, expected such as "
         f"{some(map(show_id, mine[:3]))}",
         fix=fix,
     )  # fmt: skip
@@ -322,7 +322,7 @@ def _to_rank(
                 ranks[question][document] = min(known, source.rank or depth)
     if not ranks:
         raise InputError(
-            "there is nothing that a language model could rank", where="model",
+            "there are no rankings for the language model to reorder", where="model",
             fix="give runs, or search the collection: --run RUN, --bm25",
         )  # fmt: skip
     return {

@@ -162,7 +162,7 @@ class JudgingProject(JudgingStore):
             if stored.settings() is not None:
                 raise InputError(
                     "a judging project already exists", where=project.where,
-                    fix="name another file, or go on with this one",
+                    fix="name another file, or continue with this one",
                 )  # fmt: skip
             settings = settings or Settings()
             stored.add_settings(settings, author)
@@ -265,7 +265,7 @@ class JudgingProject(JudgingStore):
                 if Answer(name, **body) != given[name]:
                     raise InputError(
                         f"there is another answer {name!r:.60}", where=self.where,
-                        fix="give an answer that changed an identifier of its own",
+                        fix="give a changed answer a new identifier",
                     )  # fmt: skip
             stored.add_answers({name: each.body for name, each in given.items()})
 
@@ -436,8 +436,8 @@ class JudgingProject(JudgingStore):
             if known is not None:
                 if (known.presentation, known.judge) != (choice.presentation, choice.judge):
                     raise InputError(
-                        f"choice {choice.id!r:.60} was made of another task", where=self.where,
-                        fix="give each choice an identifier of its own: a UUID",
+                        f"choice {choice.id!r:.60} belongs to another task", where=self.where,
+                        fix="give each choice a unique identifier: a UUID",
                     )  # fmt: skip
                 return False
             choice.check(shown, state.settings)
@@ -529,7 +529,7 @@ class JudgingProject(JudgingStore):
         if shown is None or shown.judge != judge:
             raise InputError(
                 f"there is no task {presentation!r:.60} of this judge", where=self.where,
-                fix="ask for the next task; what was stored before is kept",
+                fix="ask for the next task; earlier judgments are kept",
             )  # fmt: skip
         return shown
 

@@ -121,7 +121,7 @@ def write_question(
     same = [each for each in project.questions.values() if each.text.casefold() == text.casefold()]
     if same:
         raise InputError(
-            f"the question is there already as {same[0].id}", where="question",
+            f"the question already exists as {same[0].id}", where="question",
             fix="write another question",
         )  # fmt: skip
     names = tuple(dict.fromkeys(filter(None, map(str.strip, answers))))

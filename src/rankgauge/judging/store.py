@@ -467,7 +467,7 @@ class Transaction:
 def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
     if not value or len(value) > most or any(char < " " or _is_lone(char) for char in value):
         raise InputError(
-            f"{value!r:.60} cannot be the identifier of a {what}", where=f"{what}s",
+            f"{value!r:.60} is not a valid identifier of a {what}", where=f"{what}s",
             fix=f"give 1 to {most} characters without control characters",
         )  # fmt: skip
 
@@ -481,7 +481,7 @@ def _check_record(table: Table, row: Mapping[str, Any]) -> None:
     """Raise ValueError unless a row has the columns of its table, each of its type."""
     wanted = {column.name: column for column in table.columns if column.name != "secret"}
     if row.keys() != wanted.keys():
-        raise ValueError(f"it has {', '.join(row)}, wanted {', '.join(wanted)}")
+        raise ValueError(f"it has {', '.join(row)}, expected {', '.join(wanted)}")
     for key, column in wanted.items():
         kind = column.type.python_type
         value = row[key]

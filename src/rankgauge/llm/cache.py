@@ -75,7 +75,7 @@ class ReplyCache:
         except OSError as error:
             raise InputError(
                 f"cannot be {done}: {error.strerror}", where=where,
-                fix="check the path, and that its folder may be written to",
+                fix="check the path, and that its folder is writable",
             ) from None  # fmt: skip
 
     def _make_file(self) -> None:
@@ -99,7 +99,7 @@ class ReplyCache:
         )
         if other is not None:
             raise InputError(
-                f"this is a database of something else: it holds {other!r:.60}",
+                f"this is another kind of database: it contains {other!r:.60}",
                 where=str(self.path), fix="name another file for the cache",
             )  # fmt: skip
         if _TABLE not in names:

@@ -387,7 +387,7 @@ class ChatModel:
         raise ModelError(
             f"the reply is not valid after {self._repairs} repairs: {fault}",
             code="invalid", where=f"{self._model} at {self._endpoint.shown}", text=reply.text,
-            fix="simplify the schema, raise repairs, or use a model that takes a schema",
+            fix="simplify the schema, raise repairs, or use a model that supports schemas",
         )  # fmt: skip
 
     def _answer(
@@ -486,14 +486,14 @@ def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:
     taken = RESERVED & set(given or ())
     if taken:
         raise InputError(
-            f"{min(taken)} is no further parameter", where="parameters",
-            fix="give it as the argument of that name, if there is one",
+            f"{min(taken)} is not an additional parameter", where="parameters",
+            fix="pass it as the argument of that name, if there is one",
         )  # fmt: skip
     try:
         parameters: dict[str, Any] = json.loads(json.dumps(dict(given or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"parameters are values of JSON: {error}", where="parameters",
+            f"parameters must be JSON values: {error}", where="parameters",
             fix='give them as {"reasoning_effort": "low"}',
         ) from None  # fmt: skip
     return parameters
@@ -509,6 +509,6 @@ def _prices(
     if per_input is None or per_output is None:
         raise InputError(
             "a cost needs both prices", where="input_price, output_price",
-            fix="give the prices of a million tokens: input_price=0.5, output_price=1.5",
+            fix="give the prices per million tokens: input_price=0.5, output_price=1.5",
         )  # fmt: skip
     return number("input_price", per_input), number("output_price", per_output)

@@ -64,7 +64,7 @@ class ModelEndpoint:
     def _refused(self, got: str) -> EndpointError:
         return EndpointError(
             f"the server returned {got}", where=f"POST {self._endpoint.shown} /{self._path}",
-            fix=f"look at the URL and the model: it wants {self._wanted}",
+            fix=f"check the URL and the model: it needs {self._wanted}",
         )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ class EmbeddingEndpoint(ModelEndpoint):
     """
 
     _path = "embeddings"
-    _wanted = "OpenAI's protocol of embeddings"
+    _wanted = "OpenAI's embeddings API"
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
@@ -177,7 +177,7 @@ class EmbeddingEndpoint(ModelEndpoint):
             self._width = self._width or len(vectors[0])
         wrong = next((v for v in vectors if len(v) != self._width), None)
         if wrong is not None:
-            raise self._refused(f"a vector of {len(wrong)} numbers, wanted {self._width}")
+            raise self._refused(f"a vector of {len(wrong)} numbers, expected {self._width}")
         return vectors
 
     def _requested(self, texts: list[str], attempts: int) -> list[Any]:
@@ -193,14 +193,14 @@ class EmbeddingEndpoint(ModelEndpoint):
         """The vectors in the order of the texts: the server may give them in another."""
         rows = content.get("data") if isinstance(content, Mapping) else None
         if not isinstance(rows, list):
-            raise self._refused(f"{self._endpoint.quoted(content)}, which holds no list of data")
+            raise self._refused(f"{self._endpoint.quoted(content)}, which has no list 'data'")
         if len(rows) != count:
             raise self._refused(f"{len(rows)} vectors for {count} texts")
         placed: dict[int, list[float]] = {}
         for place, row in enumerate(rows):
             vector = row.get("embedding") if isinstance(row, Mapping) else None
             if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
-                raise self._refused("an embedding that is no list of finite numbers")
+                raise self._refused("an embedding that is not a list of finite numbers")
             index = row.get("index", place)
             placed[index if isinstance(index, int) else -1] = vector
         if set(placed) != set(range(count)):

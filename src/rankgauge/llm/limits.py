@@ -156,7 +156,7 @@ class Meter:
             f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in "
             f"{self._used.calls:,} calls, and the next one may cost {cost:.4f}: it was not sent",
             code="budget", where="max_cost",
-            fix="raise max_cost, or lower max_tokens; with a cache, replies are not paid again",
+            fix="raise max_cost, or lower max_tokens; with a cache, no reply is paid for twice",
         )  # fmt: skip
 
 

@@ -81,7 +81,8 @@ def raise_error(content: Any, endpoint: Endpoint) -> None:
         text = endpoint.quoted(json.dumps(error))
         raise EndpointError(
             f"the server sent an error: {text}", where=f"POST {endpoint.shown} /{PATH}",
-            fix="see what the server says", status=status, retryable=status in RETRYABLE, body=text,
+            fix="see the message of the "
+            "server", status=status, retryable=status in RETRYABLE, body=text,
         )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
         raise ModelError(
             f"the server returned {endpoint.quoted(content)}, which has no message",
             code="protocol", where=where,
-            fix="check the URL: the client follows OpenAI's protocol of chat completions",
+            fix="check the URL: the client uses OpenAI's chat completions API",
         )  # fmt: skip
     written = _joined(message.get("content"))
     text = _REASONING.sub("", written).strip()
@@ -119,7 +120,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
         )  # fmt: skip
     if not text:
         raise ModelError(
-            "the reply is empty" + (" but for reasoning" if written.strip() else ""),
+            "the reply is empty" + (" except for reasoning" if written.strip() else ""),
             code="empty", where=where,
             fix="check that it is a model for chat, and that max_tokens leaves room for a reply",
         )  # fmt: skip

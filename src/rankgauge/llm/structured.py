@@ -117,7 +117,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise InvalidReply(f"its JSON has {name}, which is no number of JSON")
+    raise InvalidReply(f"its JSON has {name}, which is not a JSON number")
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
@@ -136,15 +136,15 @@ def _validator(schema_text: str) -> tuple[Any, _Check | None]:
     jsonschema = library("jsonschema", extra="llm", of="a reply with a schema")
     if '"$ref"' in schema_text:
         raise InputError(
-            "the schema has a $ref, which many servers do not take", where="schema",
-            fix="write the schema out in full",
+            "the schema has a $ref, which many servers do not support", where="schema",
+            fix="expand the schema",
         )  # fmt: skip
     schema = json.loads(schema_text)
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
         raise InputError(
-            f"this is no JSON schema: {error.message:.200}", where="schema",
+            f"not a JSON schema: {error.message:.200}", where="schema",
             fix="see https://json-schema.org/draft/2020-12",
         ) from None  # fmt: skip
     return jsonschema.Draft202012Validator(schema), _quick_check(schema)

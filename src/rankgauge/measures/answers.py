@@ -42,8 +42,9 @@ _VERDICTS = {
     "support and a context does that also supports a claim of the reference / claims of the "
     "answer. Ru et al. 2024.",
     "NoiseFromOthers": "Noise sensitivity: claims of the answer that the reference does not "
-    "support and that only contexts support that support no claim of the reference / claims of "
-    "the answer. Ru et al. 2024.",
+    "support and that is "
+    "supported only by contexts that support no claim of the reference / claims of the answer. "
+    "Ru et al. 2024.",
     "ContextUtilization": "Claims of the reference that a context and the answer support / claims "
     "of the reference that a context supports. Undefined where the contexts support none. Ru et "
     "al. 2024.",
@@ -74,11 +75,12 @@ _LOWER = {
 }  # fmt: skip
 # Each measure from the texts of answers.
 _TEXTS = {
-    "ExactMatch": "Whether the answer is a reference answer, but for blanks around it; 0 without "
+    "ExactMatch": "Whether the answer equals a reference answer, ignoring surrounding white "
+    "space; 0 without "
     "an answer.",
     "NormalizedMatch": "Whether the answer is a reference answer in lower case, without "
-    "punctuation, articles and repeated blanks; 0 without an answer. Rajpurkar et al. 2016 "
-    "(SQuAD).",
+    "punctuation, articles and "
+    "repeated spaces; 0 without an answer. Rajpurkar et al. 2016 (SQuAD).",
     "TokenF1": "The harmonic mean of the shares of common words in the answer and in the "
     "reference, normalized as by `NormalizedMatch`; of several references the best; 0 without an "
     "answer. Characters of Chinese and Japanese are words. Rajpurkar et al. 2016 (SQuAD).",
@@ -88,14 +90,15 @@ _TEXTS = {
     "KPrecision": "Words of the answer that occur in the contexts, normalized as by `TokenF1` / "
     "words of the answer. A lexical form of `Faithfulness`. Adlakha et al. 2024.",
     "QuotePrecision": "Quotations of three words or more in the answer that occur in a context, "
-    "but for case and punctuation / quotations. Undefined without quotations.",
+    "ignoring case and "
+    "punctuation / quotations. Undefined without quotations.",
     "ContextIdPrecision": "Distinct contexts that are known to answer the question / distinct "
     "contexts, by identifier.",
     "ContextIdRecall": "Known contexts that were given to the model / contexts known to answer "
     "the question, by identifier; 0 without contexts.",
     "AnswerSimilarity": "The cosine of the embeddings of answer and reference; of several "
-    "references the best. Needs an encoder. A wrong answer in the words of the reference has a "
-    "high value.",
+    "references the best. "
+    "Needs an encoder. A wrong answer with the words of the reference has a high value.",
     "QuestionSimilarity": "The cosine of the embeddings of answer and question. Needs an encoder.",
     "ContextSimilarity": "The mean over the contexts of the cosine of the embeddings of context "
     "and question. Needs an encoder.",

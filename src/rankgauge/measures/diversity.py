@@ -272,7 +272,7 @@ def _steps(alpha: float, k: int) -> int:
     if steps > _DEEPEST:
         raise InputError(
             f"{steps:,} ranks have to be added up for alpha={alpha:g}",
-            fix=f"take a cut-off of {_DEEPEST:,} at most, or a larger alpha",
+            fix=f"use a cut-off of at most {_DEEPEST:,}, or a larger alpha",
         )
     return steps
 

@@ -264,7 +264,7 @@ def _err(run: JudgedRun, k: int | None, top: float) -> Values:
     if highest > top:
         raise InputError(
             f"grade {highest:g} is above the top grade {top:g} of ERR",
-            fix=f"state the top of your scale, top={highest:g} or more, wherever you compare",
+            fix=f"set the top of your scale, top={highest:g} or more, in every comparison",
         )
     return run.once(("cascade", k, top), lambda: _expected(run, k, top))
 

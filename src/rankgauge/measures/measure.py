@@ -186,7 +186,7 @@ class Measure:
         if how == "":
             raise InputError(
                 f"{self} has no closed form for the mean over all orders of equal scores",
-                fix="leave it out, take other ties, or have it estimated: draws=1000",
+                fix="omit it, use another ties policy, or estimate it: draws=1000",
             )
         kernel, words, judged_only = self._call
         seen = run.judged_only() if judged_only else run
@@ -201,7 +201,7 @@ class Measure:
         if declared.kernel is None:
             raise InputError(
                 f"{self} is not computed from a run: it reads {declared.reads}",
-                fix="leave it out here; its values come from elsewhere",
+                fix="omit it here",
             )
         words = self.arguments
         judged_only = bool(words.pop("judged_only", False))
@@ -351,7 +351,7 @@ def parse_directed(text: str | Measure) -> Measure:
     found = parse(text)
     if found.declaration.better == "neither":
         raise InputError(
-            f"{found} is neither better high nor low", where="measure",
+            f"{found} has no better direction", where="measure",
             fix="choose another, such as nDCG@10 or AP",
         )  # fmt: skip
     return found
@@ -399,7 +399,7 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
         return _expanded(text)
     if not isinstance(text, str):
         raise InputError(
-            f"got {type(text).__name__} where a measure was wanted", fix='write it as "nDCG@10"'
+            f"got {type(text).__name__} where a measure was expected", fix='write it as "nDCG@10"'
         )
     if dialect is not None and not isinstance(dialect, str):
         raise InputError(

@@ -29,17 +29,21 @@ class Tool(NamedTuple):
     spellings: tuple[Spelling, ...]  # its names that differ from ours
 
 
-_JUDGE = "give each judge's judgments by themselves"
-_ANSWERS = "it is about answers, or a model's opinion; a run and judgments do not say it"
-_OF_ANSWERS = "rankgauge answers evaluates answers; R@10, nDCG@10 measure what was retrieved"
-_CATALOGUE = "it depends on all documents there are; a run and judgments do not say how many"
-_ITEMS = "it depends on what the documents are; a run and judgments do not say it"
-_LABELS = "it is about predicted numbers, not about an order of documents"
-_BY_RANK = "take a measure of rankings: AP, nDCG@10"
-_GROUP = "as the tool has it where all documents were given to it; of a run: those retrieved"
-_HOLE = "a document judged for any other query is no hole there"
-_NEAR_HOLE = "Unjudged@10 asks for judgments of the query itself"
-_BINARY = "the tool knows only relevant or not: the same number for judgments of one grade"
+_JUDGE = "evaluate the judgments of each judge separately"
+_ANSWERS = (
+    "it is about answers or the opinion of a model, and cannot be computed from a run and judgments"
+)
+_OF_ANSWERS = "rankgauge answers evaluates answers; R@10 and nDCG@10 measure retrieval"
+_CATALOGUE = (
+    "it depends on the number of documents in the collection, which run and judgments do not have"
+)
+_ITEMS = "it depends on the content of documents, which run and judgments do not have"
+_LABELS = "it is about predicted numbers, not rankings"
+_BY_RANK = "use a measure of rankings: AP, nDCG@10"
+_GROUP = "as in the tool, if all documents are given to it; for a run, the retrieved documents"
+_HOLE = "there, a document judged for any other query does not count as a hole"
+_NEAR_HOLE = "Unjudged@10 needs judgments for the query itself"
+_BINARY = "the tool uses binary relevance: the values are equal for judgments with one grade"
 
 
 def _why(why: str, instead: str, *names: str) -> tuple[Spelling, ...]:
@@ -48,17 +52,17 @@ def _why(why: str, instead: str, *names: str) -> tuple[Spelling, ...]:
 
 _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
     Spelling("rbp", "RBP(p=0.9)", cut=False,
-             why="version 10 weighs by grades, and scales them by numbers that it never sets: "
-             "compare where grades are 0 and 1 only"),
+             why="version 10 weights by grades, scaled by uninitialized numbers: compare only for "
+             "grades 0 and 1"),
     Spelling("rbp_resid", "RBP(p=0.9,residual=true)", cut=False,
-             why="version 10 has 0 where all that was retrieved is judged"),
+             why="version 10 returns 0 if all retrieved documents are judged"),
     *_why("it is the name of the run", "it is the column header", "runid"),
     *_why("it is the number of queries", "it is printed below every table", "num_q"),
-    *_why("it is a text, the grades of the first documents, and has no mean",
+    *_why("it is a text (the grades of the top documents) and has no mean",
           "rankgauge diff --query and rankgauge diagnose show rankings", "relstring"),
     *_why("it is a property of the judgments alone", "DCG divided by nDCG gives it",
           "ideal_dcg"),
-    *_why("it averages over several judges of one document", _JUDGE,
+    *_why("it averages over several judges of a document", _JUDGE,
           "map_avgjg", "P_avgjg", "Rprec_mult_avgjg", "qrels_jg"),
 ))  # fmt: skip
 
@@ -82,9 +86,9 @@ _RANX = Tool("ranx", "{name}@{k}", (
     Spelling("dcg_burges", "DCG(gain=exp)"),
     Spelling("ndcg", "nDCG"),
     Spelling("ndcg_burges", "nDCG(gain=exp)"),
-    Spelling("bpref", "Bpref", why="the tool has none where nothing was judged not relevant"),
+    Spelling("bpref", "Bpref", why="the tool has no value if no document is judged not relevant"),
     Spelling("rbp.95", "RBP(p=0.95)", cut=False,
-             why="the tool weighs by grades: the same number for one grade"),
+             why="the tool weights by grades: the values are equal for one grade"),
 ))  # fmt: skip
 
 _BEIR = Tool("beir", "{name}@{k}", (
@@ -103,7 +107,8 @@ _BEIR = Tool("beir", "{name}@{k}", (
     Spelling("acc", "Success"),
 ))  # fmt: skip
 
-_CONFIDENCE = "it says how well scores tell queries that go well, and is one number for all"
+_CONFIDENCE = "it measures how well scores predict the quality of queries, and has one value for "
+"all"
 
 _MTEB = Tool("mteb", "{name}_at_{k}", (
     Spelling("ndcg", "nDCG"),
@@ -115,7 +120,7 @@ _MTEB = Tool("mteb", "{name}_at_{k}", (
     Spelling("R_cap", "RelP"),
     *_why(_HOLE, _NEAR_HOLE, "Hole"),
     Spelling("accuracy", "Success", "R@1", why="without a number it is Recall@1"),
-    *_why("it is the measure that a task was given, mostly nDCG@10", "name that measure",
+    *_why("it is the main measure of the task, usually nDCG@10", "name that measure",
           "main_score"),
     *_why(_CONFIDENCE, "compare the values query by query: rankgauge compare", "nauc"),
     *_why("it compares two sets of queries", "rankgauge diff compares two runs, query by query",
@@ -132,7 +137,7 @@ _SENTENCE_TRANSFORMERS = Tool("sentence-transformers", "cosine_{name}@{k}", (
 ))  # fmt: skip
 
 _CURVE = "it is a curve"
-_OF_CURVE = "IPrec is eleven points of it, IPrecAvg and AP are one number"
+_OF_CURVE = "IPrec has eleven points of it, IPrecAvg and AP are single numbers"
 _AREA = "it needs the scores of all documents, also of those that were not retrieved"
 
 _TORCHMETRICS = Tool("torchmetrics", "{name}(top_k={k})", (
@@ -143,7 +148,7 @@ _TORCHMETRICS = Tool("torchmetrics", "{name}(top_k={k})", (
     Spelling("RetrievalHitRate", "Success"),
     Spelling("RetrievalRPrecision", "Rprec", why=_GROUP),
     Spelling("RetrievalNormalizedDCG", "nDCG(ideal=retrieved)", why=_GROUP),
-    *_why(_CATALOGUE, "P@10 says the like of what was retrieved", "RetrievalFallOut"),
+    *_why(_CATALOGUE, "P@10 is similar, for retrieved documents", "RetrievalFallOut"),
     *_why(_AREA, _BY_RANK, "RetrievalAUROC"),
     *_why(_CURVE, _OF_CURVE, "RetrievalPrecisionRecallCurve", "RetrievalRecallAtFixedPrecision"),
     Spelling("retrieval_average_precision", "AP(norm=retrieved)"),
@@ -198,8 +203,8 @@ _TRECTOOLS = Tool("trectools", "{name}_{k}", (
     Spelling("UNJ", "Unjudged"),
     Spelling("unjudged", "Unjudged"),
     Spelling("geometric_map", "GMAP"),
-    *_why("it weighs relevance with a second kind of judgments", "nDCG(gain={1:1,2:5}) weighs "
-          "grades", "urbp", "ubpref", "alpha_urbp"),
+    *_why("it combines relevance with a second kind of "
+    "judgments", "nDCG(gain={1:1,2:5}) weights grades", "urbp", "ubpref", "alpha_urbp"),
 ))  # fmt: skip
 
 _RECBOLE = Tool("recbole", "{name}@{k}", (
@@ -258,7 +263,7 @@ _PEOPLE = Tool("people", "{name}@{k}", (
     Spelling("claim recall", "ContextRecall"),
     Spelling("ROUGE", "RougeL"),
     *_why(_ANSWERS, _OF_ANSWERS, "BLEU", "BERTScore", "perplexity"),
-    *_why(_CATALOGUE, "P@10 says the like of what was retrieved", "fall-out", "specificity",
+    *_why(_CATALOGUE, "P@10 is similar, for retrieved documents", "fall-out", "specificity",
           "false positive rate"),
     *_why(_AREA, _BY_RANK, "AUC", "AUROC", "ROC AUC"),
     *_why(_CURVE, _OF_CURVE, "precision-recall curve", "PR AUC"),
@@ -330,8 +335,8 @@ class Implied(NamedTuple):
 _GAINS = {"inst", "insq", "bpm", "sdcg", "nerr8", "nerr9", "nerr10", "nerr11"}
 IMPLIED: Mapping[tuple[str, str], Implied] = {
     ("sdcg", "dcg"): Implied(
-        "log2", "gains are grades divided by the top one",
-        "map the grades of the judgments to the gains that are meant",
+        "log2", "gains are grades divided by the top grade",
+        "map the grades of the judgments to the intended gains",
     ),
     **dict.fromkeys(
         ((key, "min_rel") for key in sorted(_GAINS)),

@@ -76,11 +76,11 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
 
 def _tool(dialect: str) -> str:
     if not isinstance(dialect, str):
-        raise UnknownName(f"dialect={dialect!r:.60} is not possible", fix=_dialects())
+        raise UnknownName(f"dialect={dialect!r:.60} is not valid", fix=_dialects())
     version = _VERSION.fullmatch(dialect)
     name = version[version.lastindex or 0] if version else dialect
     if name not in DIALECTS:
-        raise UnknownName(f"dialect={dialect[:60]!r} is not possible", fix=_dialects())
+        raise UnknownName(f"dialect={dialect[:60]!r} is not valid", fix=_dialects())
     return name
 
 
@@ -210,7 +210,7 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
         raise _clash(text, spelled, found)
     for row in meant.values():
         if not row.means:
-            raise UnknownName(f"{text!r} is no measure here: {row.why}", fix=row.instead)
+            raise UnknownName(f"{text!r} is not supported: {row.why}", fix=row.instead)
         bare = row.bare and spelled.at is None and "k" not in params and "top_k" not in params
         means = row.bare if bare and tool is not None else row.means
         return _named(means, params, spelled.at) if _is_declared(means) else None
@@ -221,7 +221,7 @@ def _drop_implied(text: str, key: str, params: dict[str, str]) -> None:
     """Take out what is so here anyway; refuse what is said to be otherwise."""
     for (of, word), implied in IMPLIED.items():
         if key == of and word in params and params.pop(word) != implied.value:
-            raise UnknownName(f"{text!r} is no measure here: {implied.why}", fix=implied.instead)
+            raise UnknownName(f"{text!r} is not supported: {implied.why}", fix=implied.instead)
 
 
 def _conditioned(key: str, params: Mapping[str, str]) -> str:
@@ -261,12 +261,12 @@ def _clash(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> Unk
     for tool, row in found.items():
         if row.means and _is_declared(row.means):
             name = _named(row.means, spelled.params, spelled.at)
-            by_meaning.setdefault(name, []).append("everyday speech" if tool == "people" else tool)
+            by_meaning.setdefault(name, []).append("everyday usage" if tool == "people" else tool)
     message = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
     dialect = next(tool for tools in by_meaning.values() for tool in tools if tool in DIALECTS)
     return UnknownName(
-        f"{text!r} stands for different measures: {message}",
-        fix=f'write the one that is meant, or name the tool: parse(..., dialect="{dialect}")',
+        f"{text!r} is ambiguous: {message}",
+        fix=f'write the intended one, or name the tool: parse(..., dialect="{dialect}")',
     )
 
 
@@ -285,7 +285,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
 
     Example:
         >>> print(no_such_name(split_name("nDGC@10")))
-        no measure is called 'nDGC'
+        unknown measure 'nDGC'
         fix: did you mean nDCG@10 or RnDCG or alpha_nDCG@10?
     """
     got = spelled.name
@@ -307,7 +307,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
         if near
         else ("rankgauge measures lists all; write Name@k, such as nDCG@10")
     )
-    return UnknownName(f"no measure is called {got[:60]!r}", fix=fix)
+    return UnknownName(f"unknown measure {got[:60]!r}", fix=fix)
 
 
 def _nearest(key: str, known: Mapping[str, str]) -> list[str]:

@@ -347,7 +347,7 @@ def _in_units(run: JudgedRun, worth: _Worth) -> Values:
     if highest > top:
         raise InputError(
             f"grade {highest:g} is above the top grade {top:g}",
-            fix=f"state the top of your scale, top={highest:g} or more, wherever you compare",
+            fix=f"set the top of your scale, top={highest:g} or more, in every comparison",
         )
     return np.where(run.judged if rel is None else run.hits(rel), run.grade, 0.0)
 
@@ -364,7 +364,7 @@ def _towards(goal: float) -> _Model:
     """INST: C(i) = ((x - 1) / x)^2 with x = i + 2T - the gain so far."""
     if goal < 0.5:
         raise InputError(
-            f"INST with goal={goal:g}: some chances to go on would be above 1",
+            f"INST with goal={goal:g}: some continuation probabilities would be above 1",
             fix="write goal=0.5 or more: 1 for a reader who wants one relevant document",
         )
 

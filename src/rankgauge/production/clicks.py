@@ -251,7 +251,7 @@ def implicit_judgments(
     chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
     if min_shown < 1:
         raise InputError(
-            f"min_shown={min_shown} is not possible",
+            f"min_shown={min_shown} is not valid",
             where="implicit_judgments",
             fix="give 1 or more",
         )
@@ -318,7 +318,7 @@ def implicit_judgments(
         f"{int(unsure.sum()):,} with an interval that contains {CUTS[0]:g}"
         + (": left unjudged" if drop_unsure else ": more clicks may make them relevant or not"),
         *_unused_notes(unused),
-        "clicks show what looks good in a list; have people check a sample before you gate on them",
+        "clicks show which results look good; let people check a sample before gating on them",
     ]
     about = {
         "origin": "clicks", "model": chosen, "rule": f"{_MODELS[chosen]}; {rule}",

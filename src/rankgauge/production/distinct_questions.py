@@ -216,7 +216,7 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
             text = next((row[name] for name in _TEXTS if name in row), None)
             if not isinstance(text, str):
                 raise FormatError(
-                    f"there is no text of a question: the columns are {', '.join(row)}",
+                    f"there is no column for the text: the columns are {', '.join(row)}",
                     path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
                 )  # fmt: skip
             name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")

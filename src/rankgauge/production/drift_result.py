@@ -38,7 +38,7 @@ VERDICTS: Mapping[str, str] = {
     "mixed": "each cluster has evaluation and log questions in similar shares",
     "separated": "evaluation questions are in clusters that users ask less about",
     "missing": "users ask about topics of which the evaluation set has few questions",
-    "reworded": "the topics are the same, the questions are worded differently",
+    "reworded": "the topics are the same, but the questions are worded differently",
     "cannot tell": "the sets are too small to tell",
 }
 

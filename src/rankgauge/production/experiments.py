@@ -299,7 +299,7 @@ def compare_arms(
 
     if not (min(ratio) > 0 and planned > 0):
         raise InputError(
-            f"ratio={ratio} with planned={planned} is not possible", where="compare_arms",
+            f"ratio={ratio} with planned={planned} is not valid", where="compare_arms",
             fix="give a ratio such as (1, 1) and planned above 0",
         )  # fmt: skip
     names = [primary, *([metrics] if isinstance(metrics, str) else metrics or ())]

@@ -119,7 +119,7 @@ def interleave(
     """
     chosen = one_of("method", method, get_args(Method))
     if k is not None and k < 1:
-        raise InputError(f"k={k} is not possible", where="interleave", fix="give k of 1 or more")
+        raise InputError(f"k={k} is not valid", where="interleave", fix="give k of 1 or more")
     sides = {"A": list(dict.fromkeys(a)), "B": list(dict.fromkeys(b))}
     length = len({*a, *b}) if k is None else min(k, len({*a, *b}))
     draw = random.Random(seed)  # noqa: S311 - must be repeatable
@@ -467,7 +467,7 @@ def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
         raise InputError(
             f"{len(pairs)} pairs were interleaved: "
             + ", ".join(f"{a} and {b}" for a, b in pairs[:5]),
-            where=where, fix="choose one: a=..., b=... (--a NAME --b NAME)",
+            where=where, fix="choose a pair: a=..., b=... (--a NAME --b NAME)",
         )  # fmt: skip
     return pairs[0]
 

@@ -42,7 +42,7 @@ class LogFolder:
         """Open a log for one import at a time, or a copy in memory of its manifest."""
         if folder.exists() and not folder.is_dir():
             raise InputError(
-                "this is a file, wanted the folder of a log",
+                "this is a file, expected the folder of a log",
                 where=str(folder),
                 fix="name a new folder",
             )
@@ -72,9 +72,9 @@ class LogFolder:
             )  # fmt: skip
             if manifest["settings"] != settings:
                 raise InputError(
-                    "this log was imported with other settings of personal data: "
+                    "this log was imported with other settings for personal data: "
                     + ", ".join(f"{k}={v}" for k, v in dict(manifest["settings"]).items()),
-                    where=str(folder), fix="give the same ones, or import into a new folder",
+                    where=str(folder), fix="use the same settings, or import into a new folder",
                 )  # fmt: skip
             written = (
                 Path(stack.enter_context(tempfile.TemporaryDirectory())) if dry_run else folder
@@ -152,8 +152,8 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"the folder cannot be made: {error.strerror or error}", where=str(folder),
-            fix="name a folder that may be written to",
+            f"the folder cannot be created: {error.strerror or error}", where=str(folder),
+            fix="name a writable folder",
         ) from None  # fmt: skip
 
 

@@ -97,7 +97,7 @@ class LogImport(Result):
             ("rows read", self.rows, ""),
             ("new events", new, ""),
             *((f"  {kind}", count, "") for kind, count in self.events.items()),
-            ("duplicates", self.duplicates, "identifiers that the log has already"),
+            ("duplicates", self.duplicates, "identifiers already in the log"),
             ("rows refused", sum(each.rows for each in self.refused), ""),
             *((f"  {each.reason}", each.rows, f"first: {each.first}") for each in self.refused),
         ]
@@ -291,7 +291,9 @@ def _check_zone(timezone: str | None) -> None:
         zoneinfo.ZoneInfo(timezone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise InputError(
-            f"{timezone!r:.60} is no time zone", where="timezone", fix="write one as Europe/Berlin"
+            f"{timezone!r:.60} is not a time zone",
+            where="timezone",
+            fix="use a name such as Europe/Berlin",
         ) from None
 
 

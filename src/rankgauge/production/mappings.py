@@ -65,7 +65,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
         held = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(
-            f"this is neither TOML nor JSON: {error}", path=name, fix="see: logs import --help"
+            f"neither TOML nor JSON: {error}", path=name, fix="see: logs import --help"
         ) from None
     return as_mapping(held, name)
 
@@ -84,7 +84,7 @@ def _faults(held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if key not in _KEYS:
             yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_KEYS)}"
         elif not isinstance(value, _KEYS[key]):
-            yield f"{key} = {value!r:.40} is not possible", "see: rankgauge logs import --help"
+            yield f"{key} = {value!r:.40} is not valid", "see: rankgauge logs import --help"
     columns, events = held.get("columns", {}), held.get("events", [])
     if not all(isinstance(each, Mapping) for each in events):
         yield "events is a list of tables", "write [[events]]"
@@ -92,10 +92,10 @@ def _faults(held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _column_faults(columns, events)
     for kind in (*held.get("kinds", {}).values(), *(each.get("kind") for each in events)):
         if kind not in KINDS:
-            yield f"{kind!r} is no kind of event", f"the kinds are: {', '.join(KINDS)}"
+            yield f"{kind!r} is not a kind of event", f"the kinds are: {', '.join(KINDS)}"
     for word, number in held.get("values", {}).items():
         if not is_number(number):
-            yield f"{word} = {number!r:.40} is no number", "write a number"
+            yield f"{word} = {number!r:.40} is not a number", "write a number"
     if held.get("first_rank", 1) not in {0, 1}:
         yield "first_rank is neither 0 nor 1", "write first_rank = 0 or 1"
 
@@ -107,13 +107,13 @@ def _column_faults(
         if key not in FIELDS:
             yield f"no event has a field {key!r}", f"the fields are: {', '.join(FIELDS)}"
         elif not isinstance(column, str):
-            yield f"{key} = {column!r:.40} is no column", "name a column, in quotes"
+            yield f"{key} = {column!r:.40} is not a column", "name a column, in quotes"
     if not columns and not events:
         return
     if "time" not in columns and not all("time" in each for each in events or [{}]):
-        yield "no column is named for the time", 'add time = "..." to [columns]'
+        yield "there is no column for the time", 'add time = "..." to [columns]'
     if "kind" not in columns and not events:
-        yield "no column is named for the kind", 'add kind = "..." to [columns], or [[events]]'
+        yield "there is no column for the kind", 'add kind = "..." to [columns], or [[events]]'
 
 
 # The events of this package, in any file.

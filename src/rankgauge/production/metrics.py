@@ -217,7 +217,7 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
         if name not in METRICS:
             raise UnknownName.of("online metric", name, METRICS)
     if not wanted:
-        raise InputError("no metric was given", where="metrics", fix="name one, or leave it out")
+        raise InputError("no metric was given", where="metrics", fix="name one, or omit it")
     return tuple(METRICS[name] for name in wanted)
 
 

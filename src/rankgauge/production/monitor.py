@@ -44,7 +44,7 @@ _SENTENCES: Mapping[HealthVerdict, str] = {
     "metrics hold: evaluate again on more queries",
     "CANNOT TELL": "cannot tell",
 }
-_DRIFTED = "users ask other questions than those of the evaluation set: refresh it"
+_DRIFTED = "the questions of users differ from the evaluation set: refresh it"
 
 
 @dataclass(frozen=True)
@@ -357,7 +357,7 @@ def _in_order(
     for time, _ in evaluations:
         if time.tzinfo is None:
             raise InputError(
-                f"{time} has no time zone", where="evaluations", fix="add tzinfo=UTC, say"
+                f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC"
             )
     return sorted(evaluations, key=lambda pair: pair[0])
 

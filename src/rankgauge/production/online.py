@@ -439,7 +439,7 @@ def _time(given: str | date, name: str) -> str:
         time = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
     except ValueError:
         raise InputError(
-            f"{name}={given!r:.60} is no date", where=name, fix="write 2026-05-31, in UTC"
+            f"{name}={given!r:.60} is not a date", where=name, fix="write 2026-05-31, in UTC"
         ) from None
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     return f"{time:%Y-%m-%d %H:%M:%S.%f}"

@@ -96,7 +96,7 @@ class QuestionSet(Result):
             if what or not each.text.strip():
                 raise InputError(
                     what or f"question {each.id!r:.60} has no text", where="questions",
-                    fix=f"give each question an id of its own, a text, and {', '.join(PARTS)}",
+                    fix=f"give each question a unique id, a text, and {', '.join(PARTS)}",
                 )  # fmt: skip
             seen.add(each.id)
 
@@ -174,7 +174,7 @@ class QuestionSet(Result):
         if part == "core" and self.part("core"):
             raise InputError(
                 f"the core has {many(len(self.part('core')), 'question')} and is frozen",
-                where="part", fix="draw into the rotating part, or begin a new set",
+                where="part", fix="draw into the rotating part, or start a new set",
             )  # fmt: skip
         staying = [
             *self.part("core", "sentinel", *(("rotating",) if part == "core" else ())),

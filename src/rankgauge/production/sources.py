@@ -141,7 +141,7 @@ def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -
 def _unknown(name: str) -> FormatError:
     return FormatError(
         "the format of this log is not known", path=name,
-        fix="give --mapping FILE, which says what its columns mean, or --format: "
+        fix="give --mapping FILE, which maps its columns, or --format: "
         + ", ".join(FORMATS[:-1]),
     )  # fmt: skip
 
@@ -196,9 +196,9 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
         try:
             part = read(part_size)
         except BrokenPackError as error:
-            part, fault = b"", f"the {error.what} is broken or cut off here"
+            part, fault = b"", f"the {error.what} is corrupt or truncated here"
         except OSError as error:
-            part, fault = b"", f"cannot be read on: {error.strerror or error}"
+            part, fault = b"", f"cannot be read further: {error.strerror or error}"
         if not part:
             break
         rest.append(part)

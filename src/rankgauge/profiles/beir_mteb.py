@@ -14,7 +14,7 @@ from rankgauge.profiles.shared_deviations import (
 )
 
 _WORDS = dict.fromkeys(("nDCG", "AP", "R", "P", "RR", "Success", "RelP"), "k!")
-_ANY_QUERY = "its Hole@k takes a document for judged if it was judged for any query at all"
+_ANY_QUERY = "its Hole@k counts a document as judged if it was judged for any query"
 
 
 def _offer(tool: str) -> Offer:

@@ -74,7 +74,7 @@ class Offer(NamedTuple):
         if name in self.beyond:
             raise UnknownName(
                 f"{measure} of {self.tool} cannot be reproduced: {self.beyond[name]}",
-                fix="leave it out, or evaluate it without the profile",
+                fix="omit it, or evaluate it without the profile",
             )
         if name not in self.words:
             has = f"it has {', '.join(map(self._shown, self.words))}"
@@ -86,7 +86,7 @@ class Offer(NamedTuple):
         if faults:
             raise UnknownName(
                 f"{self.tool} has no {measure}: {name} {faults[0]} there",
-                fix=self.near.get(name) or f"ask for {self._shown(name)}",
+                fix=self.near.get(name) or f"use {self._shown(name)}",
             )
 
     def _shown(self, name: str) -> str:

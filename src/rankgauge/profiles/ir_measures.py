@@ -60,13 +60,14 @@ _OFFER = Offer(
         "F": "it has SetF, and P@k and R@k side by side",
         "DCG": "it has nDCG and nDCG@k",
         "GMAP": "it has AP; geometric means are in the profile trec_eval-9",
-        "RBP": "ask for RBP(p=0.8), without a cut-off",
-        **{name: f"state the top of the scale, as in {said}" for name, said in _WITH_TOP.items()},
+        "RBP": "use RBP(p=0.8), without a cut-off",
+        **{name: f"set the top of the scale, as in {said}" for name, said in _WITH_TOP.items()},
     },
     {
         **dict.fromkeys(_OF_SUBTOPICS, "profiles read judgments without subtopics"),
-        "Compat": "it looks as deep as the longer list of each query, and takes 0 for the score of "
-        "what was not retrieved",
+        "Compat": "it evaluates as deep as the longer list of each query, with score 0 for "
+        "documents not "
+        "retrieved",
     },
 )
 
@@ -79,7 +80,7 @@ def _deviations(measure: Measure) -> tuple[Deviation, ...]:
         if bound.get("judged_only"):
             raise UnknownName(
                 f"ir_measures has no {measure}",
-                fix="ask for it without a cut-off, or without judged_only",
+                fix="use it without a cut-off, or without judged_only",
             )
         return (ASCENDING_IDS,)
     if measure.name == "ERR" or bound.get("gain") == "exp":
@@ -94,12 +95,15 @@ def _deviations(measure: Measure) -> tuple[Deviation, ...]:
 def _of_cwl(measure: Measure) -> tuple[Deviation, ...]:
     if measure.p > _MOST_PATIENT:  # type: ignore[operator] # p is a number
         raise UnknownName(
-            f"{measure} cannot be reproduced: cwl_eval scales it as if no rank lay below {_DEPTH}",
-            fix=f"ask for p up to {_MOST_PATIENT}",
+            f"{measure} cannot be reproduced: cwl_eval scales it as if there were no ranks "
+            f"below {_DEPTH}",
+            fix=f"use p up to {_MOST_PATIENT}",
         )
     return (
         INPUT_TIES,
-        rewritten(f"the first {_DEPTH}", f"cwl_eval looks at the first {_DEPTH} ranks", k=_DEPTH),
+        rewritten(
+            f"the first {_DEPTH}", f"cwl_eval evaluates only the first {_DEPTH} ranks", k=_DEPTH
+        ),
     )
 
 
@@ -107,8 +111,8 @@ def _of_a_reader(measure: Measure) -> tuple[Deviation, ...]:
     """cwl_eval, too: a model of a reader, by grades on a scale whose top is stated."""
     if measure.k is not None and measure.k > _DEPTH:  # type: ignore[operator] # k is a number
         raise UnknownName(
-            f"{measure} cannot be reproduced: cwl_eval looks at the first {_DEPTH} ranks",
-            fix=f"ask for k up to {_DEPTH}",
+            f"{measure} cannot be reproduced: cwl_eval evaluates only the first {_DEPTH} ranks",
+            fix=f"use k up to {_DEPTH}",
         )
     return clipped(float(measure.top)), INPUT_TIES  # type: ignore[arg-type] # a number
 
@@ -117,7 +121,7 @@ def _accuracy(measure: Measure) -> tuple[Deviation, ...]:
     known = (RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT)
     if measure.among == "retrieved":
         return INPUT_TIES, *known
-    why = "pairs are made of retrieved documents only; what nobody judged is not relevant"
+    why = "pairs have only retrieved documents; unjudged documents are not relevant"
     return INPUT_TIES, rewritten("pairs of the retrieved", why, among="retrieved"), *known
 
 
@@ -125,10 +129,11 @@ def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
     """It keeps scores in 64 bits and orders ties as we do."""
     if "k" not in dict(measure.params) or dict(measure.params).get("judged_only"):
         raise UnknownName(
-            f"ir_measures has no {measure}", fix=f"ask for {measure.name} at a cut-off, all judged"
+            f"ir_measures has no {measure}",
+            fix=f"use {measure.name} with a cut-off, among all judged documents",
         )
     if measure.name == "ERR" and measure.top != 4:
-        return (rewritten("top grade 4", "gdeval takes 4 for the top of every scale", top=4),)
+        return (rewritten("top grade 4", "gdeval uses 4 as the top of every scale", top=4),)
     return ()
 
 
@@ -143,7 +148,7 @@ def _two_decimals(measure: Measure) -> tuple[Deviation, ...]:
     rounded = float(f"{measure.recall:.2f}")
     if rounded == measure.recall:
         return ()
-    why = "a level of recall is passed on with two decimals"
+    why = "recall levels are passed with two decimals"
     return (rewritten("two decimals", why, recall=rounded),)
 
 
@@ -152,6 +157,7 @@ IR_MEASURES = Profile(
     "ir_measures 0.4",
     _deviations,
     _OFFER,
-    beware="with pytrec_eval, cwl_eval and Perl at hand, and whole grades; values of ERR and of "
-    "nDCG with exponential gain have five decimals there",
+    beware="with pytrec_eval, cwl_eval and Perl installed, and whole grades; values of ERR and "
+    "of nDCG "
+    "with exponential gain have five decimals there",
 )

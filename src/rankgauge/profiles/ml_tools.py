@@ -40,7 +40,7 @@ def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
     found = dict(measure.params).get(word, value)
     if found != value:
         raise UnknownName(
-            f"{offer.tool} has no {measure}", fix=f"there it is always {word}={value}: leave it out"
+            f"{offer.tool} has no {measure}", fix=f"{word} is always {value} there: omit it"
         )
 
 
@@ -53,7 +53,7 @@ _TM = Offer(
         "nDCG": "k ideal",
         **dict.fromkeys(("SetP", "Rprec"), ""),
     },
-    {"SetR": "only what was retrieved is known there, so it would always be 1: ask for R@k"},
+    {"SetR": "only retrieved documents are known there, so it would always be 1: use R@k"},
 )
 
 
@@ -80,15 +80,15 @@ def _judged_ideal(offer: Offer, measure: Measure) -> tuple[Deviation, ...]:
     if "ideal" not in dict(measure.params):
         return ()
     _only(offer, measure, "ideal", "retrieved")
-    why = "the ideal ranking is made of all that is known, which is what was retrieved"
-    return (rewritten("the ideal of what is known", why, ideal="judged"),)
+    why = "the ideal ranking has only the retrieved documents"
+    return (rewritten("the ideal of retrieved documents", why, ideal="judged"),)
 
 
 _SK = Offer(
     "scikit-learn",
     {"DCG": "k", "nDCG": "k ideal"},
     {
-        "AP": "average_precision_score is a step function over thresholds: another measure",
+        "AP": "average_precision_score is another measure, a step function over thresholds",
         "RR": "label_ranking_average_precision_score averages over all relevant documents",
     },
 )
@@ -103,8 +103,9 @@ SENTENCE_TRANSFORMERS = Profile(
     "sentence-transformers 6.2",
     _sentence_transformers,
     _ST,
-    beware="what its InformationRetrievalEvaluator says of the same scores; before version 6 "
-    "ties are in the order of its heap, which nothing here reproduces",
+    beware="values of its InformationRetrievalEvaluator for the same scores; before version 6, "
+    "ties "
+    "are in the order of its heap, which cannot be reproduced",
 )
 TORCHMETRICS = Profile(
     "torchmetrics",
@@ -112,21 +113,23 @@ TORCHMETRICS = Profile(
     _torchmetrics,
     _TM,
     beware="values are 32-bit floats there; with equal scores P, AP and RR depend on torch.topk, "
-    "which promises no order, and R, Success and Rprec on a sort that is stable up to 16 documents",
+    "whose "
+    "order is undefined, and R, Success and Rprec on a sort that is stable up to 16 documents",
 )
 SKLEARN = Profile(
     "sklearn",
     "scikit-learn 1.9",
     _sklearn,
     _SK,
-    beware="ndcg_score and dcg_score of the retrieved documents; one document alone is refused "
-    "there, and so are negative grades",
+    beware="ndcg_score and dcg_score of the retrieved documents; a single document and negative "
+    "grades "
+    "are rejected there",
 )
 
 
 # ---- frameworks that retrieve for language models: lists, and no scores
 
-_UNCUT = "its ideal ranking has no cut-off: cut the run to k and ask for nDCG"
+_UNCUT = "its ideal ranking has no cut-off: cut the run to k and use nDCG"
 _LISTS = {
     **dict.fromkeys(("R", "Success"), "k!"),
     **dict.fromkeys(("RR", "AP"), "k"),
@@ -135,7 +138,7 @@ _LISTS = {
 _LLAMA_INDEX = Offer(
     "llama-index",
     {**_LISTS, "SetP": ""},
-    {"P": "it divides by what was retrieved: cut the run to k and ask for SetP", "nDCG": _UNCUT},
+    {"P": "it divides by what was retrieved: cut the run to k and use SetP", "nDCG": _UNCUT},
 )
 _HAYSTACK = Offer("Haystack", _LISTS, {"nDCG": _UNCUT, "P": "it has R@k, SetR, RR, AP and nDCG"})
 
@@ -150,14 +153,16 @@ LLAMA_INDEX = Profile(
     "llama-index-core 0.14",
     _llama_index,
     _LLAMA_INDEX,
-    beware="it has no cut-offs (k is the retriever's top_k) and refuses a query for which nothing "
-    "is expected or nothing was retrieved; hit_rate is Success, or R with use_granular_hit_rate",
+    beware="it has no cut-offs (k is the retriever's top_k) and rejects a query without relevant "
+    "or "
+    "without retrieved documents; hit_rate is Success, or R with use_granular_hit_rate",
 )
 HAYSTACK = Profile(
     "haystack",
     "haystack-ai 3.4",
     lambda _: (AS_GIVEN,),
     _HAYSTACK,
-    beware="with document_comparison_field='id' (by default documents of equal content are one); "
+    beware="with document_comparison_field='id' (by default, documents with equal content are "
+    "merged); "
     "its recall is Success with mode single_hit, SetR with multi_hit",
 )

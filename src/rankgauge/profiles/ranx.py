@@ -22,8 +22,8 @@ _OFFER = Offer(
         "SetF": "rel beta",
     },
     {
-        "NumRelRet": "its hits@k is averaged over queries, where ours are added up: ask for R@k",
-        "RBP": "its rbp multiplies by grades, and may pass 1",
+        "NumRelRet": "its hits@k is a mean over queries, NumRelRet@k is a sum: use R@k",
+        "RBP": "its rbp multiplies by grades, and can exceed 1",
     },
 )
 
@@ -41,16 +41,15 @@ def _both(level: float) -> Deviation:
             if len(lacking):
                 query = case.qrels.query_ids[int(lacking[0])]
                 raise InputError(
-                    f"bpref of ranx is no number for query {query!r}, and so is its mean: no "
-                    f"document is judged {'' if relevant else 'not '}relevant",
-                    fix="judge one, or leave Bpref out",
+                    f"bpref of ranx is NaN for query {query!r}, and so is its mean: no document "
+                    f"is judged {'' if relevant else 'not '}relevant",
+                    fix="judge one, or omit Bpref",
                 )
         return case
 
     return Deviation(
-        "no number without both",
-        "bpref is no number for a query without a relevant, or without a judged non-relevant "
-        "document",
+        "NaN without both",
+        "bpref is NaN for a query without a relevant, or without a judged non-relevant document",
         "judgments",
         change,
     )
@@ -69,5 +68,6 @@ RANX = Profile(
     _deviations,
     _OFFER,
     beware="as Qrels and Run objects with make_comparable=True; its sort is stable up to 15 "
-    "documents only, so ties in longer rankings may be differently there",
+    "documents "
+    "only, so ties in longer rankings may be in another order",
 )

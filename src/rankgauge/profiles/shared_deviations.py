@@ -94,11 +94,11 @@ def _best_first(table: PairTable) -> IntArray:
 
 
 SINGLE_PRECISION = of_run(
-    "32-bit scores", "scores are kept as 32-bit floats: what differs beyond that is a tie", _single
+    "32-bit scores", "scores are 32-bit floats: smaller differences are ties", _single
 )
 AS_GIVEN = of_run(
     "order as given",
-    "documents are ranked in the order in which they are given; scores are not read",
+    "documents are ranked in the given order; scores are not read",
     _by_position,
 )
 NO_SELF = of_run(
@@ -108,13 +108,13 @@ NO_SELF = of_run(
 )
 NO_FIRST = of_run(
     "first result skipped",
-    "the document with the highest score is removed from each ranking, whatever it is; of several "
-    "the one that is given first",
+    "the document with the highest score is removed from each ranking; in a tie, the first one "
+    "given",
     _without_first,
 )
 POSITIVE_SCORES = of_run(
     "only scores above 0",
-    "a document whose score is 0 or less never counts as relevant, wherever it is",
+    "a document whose score is 0 or less never counts as relevant, at any rank",
     lambda table: table.keep(np.flatnonzero(table.values > 0)),
 )
 
@@ -128,7 +128,7 @@ INPUT_TIES = of_policy(
     ties="input",
 )
 EXPECTED_TIES = of_policy(
-    "ties averaged", "a value is the mean over all orders of equal scores", ties="mean"
+    "ties averaged", "a value is the mean over all orders of tied documents", ties="mean"
 )
 
 
@@ -195,7 +195,7 @@ RETRIEVED_ONLY = _of_judgments(
 )
 RANKED_QUERIES_JUDGED = _of_judgments(
     "nothing is judged without a ranking",
-    "a query that the run does not have counts as one without relevant documents",
+    "a query that is not in the run counts as one without relevant documents",
     _only_ranked_queries,
 )
 POSITIVE_SCORES_COUNT = _of_judgments(
@@ -203,12 +203,12 @@ POSITIVE_SCORES_COUNT = _of_judgments(
 )
 RELEVANT_QUERIES = _of_judgments(
     "only queries with a relevant document",
-    "a query without a relevant document is left out of the mean, not counted 0",
+    "a query without a relevant document is excluded from the mean, not counted 0",
     _of_relevant_queries,
 )
 WHOLE_GRADES = of_grades(
     "whole grades",
-    "grades are cut to whole numbers: 0.5 is 0 and 2.9 is 2",
+    "grades are truncated to whole numbers: 0.5 is 0 and 2.9 is 2",
     lambda values: np.trunc(values) + 0.0,
 )
 BINARY_GRADES = of_grades(
@@ -228,7 +228,7 @@ def clipped(top: float) -> Deviation:
     """Grades above a top count as it; one and the same for each top."""
     return of_grades(
         "grades clipped at the top",
-        f"grades above the top that is stated ({top:g}) are taken for it",
+        f"grades above the stated top ({top:g}) count as the top",
         lambda values: np.minimum(values, top),
     )
 
@@ -238,11 +238,11 @@ def clipped(top: float) -> Deviation:
 
 RUN_QUERIES_ONLY = of_policy(
     "only queries of the run",
-    "a judged query that the run does not have is left out of the mean, not counted 0",
+    "a judged query that is not in the run is excluded from the mean, not counted 0",
     queries="intersection",
 )
 UNDEFINED_LEFT_OUT = of_policy(
     "undefined values left out",
-    "a query without a value is left out of the mean, not counted 0",
+    "a query without a value is excluded from the mean, not counted 0",
     undefined="skip",
 )

@@ -41,18 +41,18 @@ _PYTREC_EVAL = Offer(
     "pytrec_eval",
     # Other worths than those by default are not read, and the value is then 0.
     {**_WORDS, "Utility": "rel judged_only"},
-    {**_NEAR, "Utility": "other worths than by default are not read there: ask for Utility"},
+    {**_NEAR, "Utility": "other values than the defaults are not supported there: use Utility"},
 )
 _TREC_EVAL_10 = Offer(
     "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR,
-    {"RBP": "it reads memory that it never wrote"},
+    {"RBP": "it reads uninitialized memory"},
 )  # fmt: skip
 
 
 def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
     """How its measures differ from ours of the same name, up to version 9."""
     if measure.name == "SetF" and measure.beta != 1:
-        why = "set_F weighs recall by beta where the definition has its square"
+        why = "set_F weights recall by beta instead of its square"
         root = math.sqrt(measure.beta)  # type: ignore[arg-type] # beta is a number
         return (rewritten("beta is not squared", why, beta=root),)
     return ()
@@ -67,7 +67,7 @@ def _trec_eval_10(measure: Measure) -> tuple[Deviation, ...]:
         return WHOLE_GRADES, *of_trec_eval(measure)
     why = (
         "the number of documents that make a recall is rounded to the nearest, not up: "
-        "precision may be that of a lower recall"
+        "precision may be at a lower recall"
     )
     return WHOLE_GRADES, rewritten("recall points rounded", why, points="nearest")
 
@@ -77,7 +77,7 @@ PYTREC_EVAL = Profile(
     "pytrec_eval-terrier 0.5",
     _pytrec_eval,
     _PYTREC_EVAL,
-    beware="it takes whole grades only",
+    beware="it accepts only whole grades",
 )
 TREC_EVAL_9 = Profile(
     "trec_eval-9",
@@ -91,5 +91,5 @@ TREC_EVAL_10 = Profile(
     "trec_eval 10.0",
     _trec_eval_10,
     _TREC_EVAL_10,
-    beware="with its option -c: without it, version 10 stops where the run lacks a judged query",
+    beware="with its option -c: without it, version 10 stops if a judged query is not in the run",
 )

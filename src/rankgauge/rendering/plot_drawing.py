@@ -200,8 +200,8 @@ class Plot:
                 content = self.png()
             case other:
                 raise InputError(
-                    f"got the ending {other!r} for a plot", where=str(path),
-                    fix="name a file that ends in .svg or .png",
+                    f"got the extension {other!r} for a plot", where=str(path),
+                    fix="use a name that ends in .svg or .png",
                 )  # fmt: skip
         with write_atomically(target) as stream:
             stream.write(content)

@@ -168,7 +168,7 @@ def plot(
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
         raise InputError(
-            "there is no evaluation to plot", fix="give what evaluate() or compare() returned"
+            "there is no evaluation to plot", fix="give the result of evaluate() or compare()"
         )
     base = (shown.baseline if compared else runs[0].run_name) if baseline is None else baseline
     names = [run.run_name for run in runs]
@@ -226,7 +226,7 @@ def plot_history(
         raise InputError(
             f"got {len(dates)} dates, {len(means)} means, {len(low)} and {len(high)} ends",
             where="history",
-            fix="give one mean a date, and both ends of each interval or none",
+            fix="give one mean per date, and both ends of each interval or none",
         )
     texts = [str(date) for date in dates]
     places = _moments(texts)
@@ -346,7 +346,7 @@ def _differences(shown: _Shown) -> Plot:
     if not shown.differences:
         raise InputError(
             "a plot of differences shows a comparison", where=f"plot {shown.kind!r}",
-            fix="give it what compare() returned",
+            fix="give the result of compare()",
         )  # fmt: skip
     alike = [d for d in shown.differences if d.measure.declaration.bounds == _UNIT]
     found = alike or [d for d in shown.differences if d.measure == shown.primary]
@@ -566,7 +566,10 @@ def _heat_map(shown: _Shown) -> Plot:
         "grid", series, across="query", ticks=tuple(queries[p] for p in drawn),
         limits=_UNIT if unit else None,
     )  # fmt: skip
-    caption = "Stronger is higher; queries are ordered by their mean over runs, lowest first."
+    caption = "Stronger colors are higher values; queries are ordered by their mean over runs, "
+    "lowest "
+    ""
+    "first."
     if len(drawn) < len(queries):
         which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
         caption += f" Drawn are {len(drawn)} of {len(queries)} queries: those {which}."

@@ -24,10 +24,10 @@ def measures_table(*, full: bool = True) -> Table:
 
     Example:
         >>> measures_table().columns
-        ('measure', 'what it says', 'better', 'trec_eval twin')
+        ('measure', 'description', 'better', 'trec_eval twin')
     """
     table = Table(
-        ("measure", "what it says", "better", "trec_eval twin"),
+        ("measure", "description", "better", "trec_eval twin"),
         tuple(
             (str(example(m)), summary(m.declaration), m.declaration.better, _twin(m.declaration))
             for m in all_measures()
@@ -96,7 +96,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     top = "unbounded" if math.isinf(high) else f"{high:g}"
     extent = "any number" if math.isinf(low) else f"{low:g} to {top}"
     yield f"Range: {extent}; better: {declared.better}; mean: {declared.mean}."
-    done = "left out of the mean" if declared.undefined == "skip" else "counted 0 in the mean"
+    done = "excluded from the mean" if declared.undefined == "skip" else "counted 0 in the mean"
     yield f"Undefined values are {done}."
     if full:
         yield from _filled(f"Equal scores: {over_ties(declared)}.")
@@ -121,7 +121,7 @@ def _parameter(declared: Declaration, word: str, *, full: bool) -> str:
     default = declared.defaults.get(word)
     how = "needed" if word in declared.required else f"default {default}"
     if default is None and word in declared.defaults:
-        how = "all of them if left out" if word == "k" else "may be left out"
+        how = "default: all" if word == "k" else "optional"
     domain = f"; {VOCABULARY[word].domain}" if full else ""
     return f"{VOCABULARY[word].meaning} ({how}{domain})"
 
@@ -137,10 +137,10 @@ def over_ties(declared: Declaration) -> str:
 
     Example:
         >>> over_ties(Measure("SetP").declaration)
-        'their order never changes it'
+        'their order never changes the value'
     """
     if declared.tie_mean == "same":
-        return "their order never changes it"
+        return "their order never changes the value"
     ends = _upset(declared)
     for (word, value), traits in declared.variants.items():
         if not traits.get("monotone", True) and declared.monotone:
@@ -152,7 +152,7 @@ def over_ties(declared: Declaration) -> str:
             if traits.get("tie_mean") == ""
         )
         return f"the mean over all orders is exact{but}{ends}"
-    return f"no exact mean over all orders; it can be estimated from orders drawn at random{ends}"
+    return f"no exact mean over all orders; it can be estimated from random orders{ends}"
 
 
 def _upset(declared: Declaration) -> str:

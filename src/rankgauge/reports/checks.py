@@ -43,9 +43,9 @@ def finding_kinds_table() -> Table:
     kinds = (*FINDING_KINDS.values(), *COMPARISON_KINDS.values())
     rows = tuple((kind.code, kind.severity, kind.name, kind.automatic) for kind in kinds)
     notes = (
-        "rankgauge check --explain CODE says what it is, what it does, and how to fix it",
+        "rankgauge check --explain CODE shows its meaning, effect, and fix",
         "codes that begin with C are found by rankgauge compare",
-        "copy: what --fix FOLDER fixes in a copy, safe by itself, on request with --fix-also CODE",
+        "copy: fixed in a copy by --fix FOLDER (safe) or only with --fix-also CODE (on request)",
     )
     columns = ("code", "severity", "name", "copy")
     return Table(columns, rows, notes=notes)
@@ -122,12 +122,12 @@ def _text(result: CheckResult, *, color: bool, full: bool) -> Iterator[str]:
 def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterator[str]:
     """What a reader needs next to the problems."""
     if not result.findings:
-        yield f"looked at: {', '.join(result.inputs)}"
-        yield f"looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"
+        yield f"inputs: {', '.join(result.inputs)}"
+        yield f"checked: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"
     elif clean:
-        yield f"nothing wrong found in {', '.join(clean)}"
+        yield f"no problems found in {', '.join(clean)}"
     if full and any(found.evidence.effects for found in result.findings):
-        yield "effect: the mean as it is → as it would be with what is behind it"
+        yield "effect: the mean now → the mean after the change in parentheses"
     yield from result.notes
     safe, asked = (
         ", ".join(code for code in result.codes if FINDING_KINDS[code].automatic == word)
@@ -136,9 +136,9 @@ def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterat
     if safe:
         yield f"--fix FOLDER writes a copy in which {safe} is fixed"
     if asked:
-        yield f"--fix FOLDER --fix-also CODE writes one in which {asked} is fixed, too"
+        yield f"--fix FOLDER --fix-also CODE writes a copy in which {asked} is also fixed"
     if result.findings:
-        yield f"more on each: rankgauge check --explain {result.findings[0].code}"
+        yield f"details: rankgauge check --explain {result.findings[0].code}"
     if not full and any(found.severity != "error" for found in result.findings):
         yield "fixes of warnings, and all effects: --full (full=True)"
 

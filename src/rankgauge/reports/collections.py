@@ -50,15 +50,14 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
     short = format == "table" and not options.full
     notes = list(info.notes)
     if info.judgments is None:
-        notes.append("no judgments were given: what they would show was not looked at")
+        notes.append("no judgments were given: checks that need them were skipped")
     elif info.documents:
         notes.append(f"{info.judged_share:.1%} of the documents are judged for some query")
     if not info.documents:
-        notes.append("no documents were given: what they would show was not looked at")
+        notes.append("no documents were given: checks that need them were skipped")
     if not info.findings:
         notes.append(
-            "no quality problems found: looked for empty and repeated texts, ids that are not "
-            "there, leaks"
+            "no quality problems found: checked for empty and duplicate texts, missing ids, leaks"
         )
     counts = [row for row in _counts(info) if not (short and row[0].startswith(_GRADES))]
     lengths: tuple[tuple[Cell, ...], ...] = tuple(

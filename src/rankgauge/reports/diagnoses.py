@@ -17,12 +17,12 @@ from rankgauge.reports.registry import Options, Report
 _SHOWN = 5
 _NEXT = "gain of each fix, the worst queries, other cut-offs, thresholds: --full (full=True)"
 _SCORES = (
-    "one threshold for all queries needs scores that mean the same in each: cosine similarity may, "
-    "BM25 and fused ranks do not"
+    "one threshold for all queries needs comparable scores: cosine similarities may be, BM25 "
+    "scores and fused ranks are not"
 )
 _KINDS = (
     "at most: these documents in the best order that the judgments allow; if retrieved: exactly "
-    "these documents at the top, which is no bound; measured: it can be made as it is; judged "
+    "these documents at the top, not an upper bound; measured: computed from this run; judged "
     "only: sensitivity to unjudged documents"
 )
 _WIDTH = 60
@@ -98,8 +98,8 @@ def _quality(found: Diagnosis) -> Table:
     )
     notes = [*found.precision_recall.sentences]
     notes += [
-        f"{one.measure} cannot pass {one.attainable:.2f} ({one.highest}) with these judgments, "
-        "whatever is retrieved"
+        f"{one.measure} cannot exceed {one.attainable:.2f} ({one.highest}) with these "
+        "judgments, whatever is retrieved"
         for one in found.qualities
         if one.highest not in {None, "Excellent"}
     ]
@@ -131,7 +131,9 @@ def _causes(found: Diagnosis) -> Table:
     notes = [f"not checked: {text}" for text in found.not_checked]
     none = sum(not one.causes for one in found.diagnoses)
     if none:
-        notes.insert(0, f"{many(none, 'query')} without a cause: only the order below is worse")
+        notes.insert(
+            0, f"{many(none, 'query')} without a cause: only ranks below have a worse order"
+        )
     if unjudged:
         notes.insert(
             0,
@@ -176,7 +178,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
             first += f"; query terms: {', '.join(finding.terms)}"
         notes.append(first)
     else:
-        notes.append(f"no fault in the first {found.k}: the loss of {found.measure} is below")
+        notes.append(f"no fault in the first {found.k}: {found.measure} is lost below")
     text = " ".join(finding.text.split())
     text = text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…"
     asked = f" “{text}”" if text else ""
@@ -194,12 +196,12 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
 def _potential(found: Diagnosis) -> Table:
     shown = list(dict.fromkeys([str(found.measure), f"P@{found.k}", f"R@{found.k}"]))
     names = [name for name in shown if name in found.now]
-    rows: list[tuple[Cell, ...]] = [("as it is", *(found.now[name] for name in names), "")]
+    rows: list[tuple[Cell, ...]] = [("now", *(found.now[name] for name in names), "")]
     rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.gains]
     return Table(
         columns=("potential gain", *names, "kind"),
         rows=tuple(rows),
-        notes=("each row is a run, evaluated",),
+        notes=("each row is an evaluation",),
         digits=2,
     )
 
@@ -232,7 +234,7 @@ def _cutoffs(found: Diagnosis) -> Table:
 def _thresholds(found: Diagnosis) -> Table:
     best = found.sweep.best
     return Table(
-        columns=("score at least", "documents shown", "precision", "recall", "F1", "left empty"),
+        columns=("score at least", "documents shown", "precision", "recall", "F1", "no results"),
         rows=tuple(
             (f"{row.score:.4g}", f"{row.shown:.1f}", row.precision, row.recall, row.f, row.empty)
             for row in found.sweep.thresholds

@@ -14,7 +14,7 @@ from rankgauge.reports.registry import Options, Report
 _WIDE = 80
 # With more queries a short report has no rankings.
 _RANKINGS = 2
-_NEXT = "rankings of a query side by side: --query ID; of all of these: --full (full=True)"
+_NEXT = "rankings side by side: --query ID for one query, --full (full=True) for all"
 # Room for a document on either side, next to ranks, grades and moves.
 _DOCUMENT = 19
 # With less room than this next to the id, the title is on a separate line.
@@ -132,13 +132,13 @@ def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
     """Details: missing queries, and relevant documents gained and lost."""
     for run, retrieved in ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b)):
         if retrieved is None:
-            yield f"{run} does not have this query: an empty ranking"
+            yield f"the query is not in {run}: an empty ranking"
         elif retrieved == 0:
             yield f"{run} retrieved nothing"
     if query.fell_out:
-        yield f"relevant, fell out of the top {diff.k}: {_listed(query.fell_out, 'now')}"
+        yield f"relevant, left the top {diff.k}: {_listed(query.fell_out, 'now')}"
     if query.came_in:
-        yield f"relevant, came into the top {diff.k}: {_listed(query.came_in, 'was')}"
+        yield f"relevant, entered the top {diff.k}: {_listed(query.came_in, 'was')}"
 
 
 def _listed(places: Iterable[DocumentDiff], word: str) -> str:

@@ -70,7 +70,7 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
         >>> import rankgauge
         >>> ev = rankgauge.evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
         >>> notes_of([ev, ev])[0]
-        '1 query: all that are judged'
+        '1 query: all judged queries'
     """
     shared = [note for note in evaluations[0].notes if all(note in e.notes for e in evaluations)]
     own = [(e.run_name, note) for e in evaluations for note in e.notes if note not in shared]

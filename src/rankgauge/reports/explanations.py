@@ -151,7 +151,7 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):
-        yield "a grade below 0: nobody judged the document, and it counts as not relevant"
+        yield "a grade below 0: the document is unjudged and counts as not relevant"
     if any(listed.tied for listed in shown):
         yield f"tie: ranks of documents with the same score (ties={found.policies.ties})"
     missed = found.ranking.missed()

@@ -66,7 +66,7 @@ def _sections(result: GateResult) -> Iterator[Section]:
         first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
         shown = losers.part(columns=range(first, len(losers.columns)))
         yield Section(losers.title, (replace(shown, title=""),))
-    yield Section("How it was decided", result.notes)
+    yield Section("Method", result.notes)
 
 
 def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:

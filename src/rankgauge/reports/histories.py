@@ -74,9 +74,9 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
     for name in names:
         if entries and name not in kept:
             raise InputError(
-                f"no evaluation that is kept has {name}",
+                f"no saved evaluation has {name}",
                 where="history",
-                fix=f"kept are: {', '.join(kept)}",
+                fix=f"saved measures: {', '.join(kept)}",
             )
     return names
 
@@ -100,14 +100,14 @@ def _row(entry: HistoryEntry, names: Iterable[str], *, plain: bool) -> tuple[Cel
 
 def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> Iterable[str]:
     if not entries:
-        yield "nothing is kept"
+        yield "no evaluation is saved"
     if len(shown) < len(entries):
         yield f"the latest {len(shown)} of {many(len(entries), 'evaluation')}"
     judged = len({entry.qrels for entry in shown} - {None})
     if judged > 1:
-        yield f"{judged} different judgments: numbers made with different ones are not comparable"
+        yield f"{judged} different judgments: values from different judgments are not comparable"
     if any(entry.dirty for entry in shown):
-        yield "* files were changed since this commit"
+        yield "* * files had changed since this commit"
 
 
 def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:

@@ -114,7 +114,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     if result is not None and (measures is not None or baseline is not None):
         raise InputError(
             "measures and baseline are those of the result", where="html_report",
-            fix="leave them out, or give them to compare()",
+            fix="omit them, or pass them to compare()",
         )  # fmt: skip
     if result is None:
         result = _measured(judged, named, measures, baseline)
@@ -126,7 +126,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     if lacking:
         raise InputError(
             f"the result is of a run {lacking[0]!r}, which was not given", where="runs",
-            fix=f"given are {', '.join(named)}",
+            fix=f"given runs: {', '.join(named)}",
         )  # fmt: skip
     strange = [q for e in evaluations for q in e.query_ids if q not in truth]
     if strange:
@@ -218,7 +218,7 @@ def _named(runs: Any) -> dict[str, Run]:
         named = []
     if not named:
         raise InputError(
-            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            f"got {type(runs).__name__} where runs were expected", where="runs",
             fix='give them by name: {"bm25": run_a}',
         )  # fmt: skip
     found = dict(named)
@@ -244,7 +244,7 @@ def _measured(
     if baseline not in {None, name}:
         raise InputError(
             f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
-            where="baseline", fix="give both runs, or leave the baseline out",
+            where="baseline", fix="give both runs, or omit the baseline",
         )  # fmt: skip
     return evaluate(truth, run, COMPARED if measures is None else measures)
 

@@ -74,15 +74,15 @@ def _digits(found: Reconciliation) -> int:
 
 def _summed_up(found: Reconciliation) -> Iterator[str]:
     here, there = found.queries
-    averaged = f"{many(here, 'query')} averaged on both sides"
+    averaged = f"{many(here, 'query')} averaged by both"
     if here != there:
         averaged = f"{many(here, 'query')} averaged here, {there} there"
     if not found.moved:
-        yield f"{averaged}; none of them has another value there"
+        yield f"{averaged}; all have the same value there"
     else:
         yield f"{averaged}; {len(found.moved)} differ"
     if any(one.left or one.entered for one in found.contributions):
-        yield "queries: those it changes (-those it leaves out of the mean +those it brings in)"
+        yield "queries: number changed (-excluded from the mean +added to it)"
 
 
 def _queries(found: Reconciliation) -> Table:
@@ -103,7 +103,7 @@ def _largest(found: Reconciliation) -> Iterator[str]:
         f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW]
     )
     yield f"largest changes: {', '.join(said)}"
-    yield "more queries, and one of them on both sides: --full (full=True)"
+    yield "more queries, and one computed both ways: --full (full=True)"
 
 
 def _value(value: float | None) -> str:
@@ -209,22 +209,22 @@ def parted(ours: Explanation, theirs: Explanation) -> str:
     for rank, (left, right) in enumerate(zip_longest(ours.rows, theirs.rows), start=1):
         if left is None or right is None:
             side = "there" if left is None else "here"
-            return f"they part at rank {rank}: only {side} it is looked at{also}"
+            return f"the rankings differ from rank {rank}: only evaluated {side}{also}"
         if left.ranked.document != right.ranked.document:
             tie = " (a tie here)" if left.ranked.tied else ""
             tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
-            return f"they part at rank {rank}: another document is there{tie}{also}"
+            return f"the rankings differ from rank {rank}: another document{tie}{also}"
         if left.ranked.grade != right.ranked.grade:
             grades = f"grade {_graded(left)} here, {_graded(right)} there"
-            return f"they part at rank {rank}: {grades}{also}"
+            return f"the grades differ from rank {rank}: {grades}{also}"
         if left.terms != right.terms:
-            return f"the same ranking, but they part at rank {rank} in what it is worth{also}"
+            return f"the same ranking, but contributions differ from rank {rank}{also}"
     for place, (one, other) in enumerate(
         zip_longest(ours.calculation.ideal, theirs.calculation.ideal), start=1
     ):
         if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
-            return f"the same ranking; the ideal rankings part at place {place}{also}"
-    return f"the same ranking{also or ': the same working'}"
+            return f"the same ranking; the ideal rankings differ from rank {place}{also}"
+    return f"the same ranking{also or ': the same calculation'}"
 
 
 def _graded(row: Step) -> str:
@@ -238,7 +238,7 @@ def _reproduction(found: Reproduction, format: str, options: Options) -> Iterato
     yield _ways(found)
     yield notes_text(tuple(_fit_notes(found)), format)
     if format == "table" and not options.full:
-        steps = "what each step is, and the queries that differ: --full (full=True)"
+        steps = "steps, and the queries that differ: --full (full=True)"
         yield replace(_steps(found.reconciliation), notes=(steps,))
         return
     yield from _blocks(found.reconciliation, format, options)
@@ -270,9 +270,8 @@ def _fit_notes(found: Reproduction) -> Iterator[str]:
     yield f"{found.sure}: {found.why}"
     if found.tied:
         yield (
-            f"{found.tied} of the {found.best.missed} values that are missed lie within what some "
-            "order of equal scores can make: a sort that keeps no rule (an unstable one) explains "
-            "them"
+            f"{found.tied} of the {found.best.missed} values that are missed are within the "
+            "range of some order of tied documents: an unstable sort explains them"
         )
     yield from found.given.notes
     if found.sure != "not found":
@@ -281,7 +280,10 @@ def _fit_notes(found: Reproduction) -> Iterator[str]:
             more = len(found.best.same) - _SAME
             names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
             yield f"the same values here, so nothing distinguishes them: {names}"
-    yield f"{found.tried} ways were tried: other tools, and up to three known deviations at once"
+    yield (
+        f"{found.tried} ways were tried: other tools, and combinations of up to three known "
+        "deviations"
+    )
 
 
 REPORTS = {Reconciliation: Report(_blocks), Reproduction: Report(_reproduction)}

@@ -63,7 +63,7 @@ class Options:
         full: Whether to show everything.
         quiet: Numbers only: tables without titles, marks and notes.
         per_query: The values of every query instead of the means.
-        transposed: Runs down and measures across.
+        transposed: Print runs as rows and measures as columns.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
         last: Number of latest entries of a history to show; all if None.
         measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
@@ -118,7 +118,7 @@ def render(
 
     Raises:
         UnknownName: For a format that the result does not have.
-        InputError: If there is no result.
+        InputError: If there are no results.
 
     Example:
         >>> import rankgauge
@@ -129,7 +129,7 @@ def render(
     """
     results = (result,) if isinstance(result, Result) else tuple(result)
     if not results:
-        raise InputError("there is no result to report", fix="give at least one")
+        raise InputError("there are no results to report", fix="give at least one")
     report = _report_of(type(results[0]))
     known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
     if format not in known:

@@ -138,10 +138,10 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
             "label",
             str(trend.measure),
             "95% interval",
-            "change since the one before",
+            "change since the previous one",
         ),
         rows,
-        title=f"{trend.measure} of every evaluation that is kept",
+        title=f"{trend.measure} of all saved evaluations",
         notes=trend.notes,
     )
     drawn = [point for point in trend.points if not math.isnan(point.mean)]

@@ -133,7 +133,7 @@ def field_names(given: Any) -> tuple[str, ...] | None:
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(
             f"got {given!r:.60} for the fields", where="fields",
-            fix='name those that are searched: ["title", "text"]',
+            fix='name the fields to search: ["title", "text"]',
         )  # fmt: skip
     return names
 
@@ -152,7 +152,7 @@ def document_texts(
     for document in documents:
         if not isinstance(document, Document):
             raise InputError(
-                f"got {type(document).__name__} where a document was wanted", where="documents",
+                f"got {type(document).__name__} where a document was expected", where="documents",
                 fix='give rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
                 "values()",
             )  # fmt: skip
@@ -193,6 +193,6 @@ def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
 def not_indexed(retriever: object) -> InputError:
     """The error for a search before there is an index."""
     return InputError(
-        f"{type(retriever).__name__} has no documents yet", where="search",
+        f"{type(retriever).__name__}  has no documents yet", where="search",
         fix="call index(documents) first",
     )  # fmt: skip

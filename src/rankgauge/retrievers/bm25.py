@@ -187,8 +187,8 @@ def _pattern(given: Any) -> re.Pattern[str]:
         pattern = re.compile(given)
     except (re.error, TypeError) as error:
         raise InputError(
-            f"words={given!r:.60} is no regular expression: {error}", where="words",
-            fix="leave it out, or write one such as \\w+",
+            f"words={given!r:.60} is not a regular expression: {error}", where="words",
+            fix="omit it, or write one such as \\w+",
         ) from None  # fmt: skip
     if pattern.groups > 1 or pattern.match(""):
         raise InputError(

@@ -24,7 +24,7 @@ from rankgauge.retrievers.protocol import has_index, index_documents, search
 RollUp: TypeAlias = Literal["max", "first", "sum"]
 ROLL_UPS: Mapping[str, str] = MappingProxyType({
     "max": "the score of its best chunk (MaxP)",
-    "first": "the score of the chunk it begins with (FirstP)",
+    "first": "the score of its first chunk (FirstP)",
     "sum": "the sum of its chunks that were retrieved (SumP)",
 })  # fmt: skip
 
@@ -143,7 +143,7 @@ class _Places:
     def of(self, name: str) -> tuple[str, int, int]:
         if name not in self.found:
             raise InputError(
-                f"the retriever found {name!r:.60}, which is no chunk of what was indexed",
+                f"the retriever found {name!r:.60}, which is not an indexed chunk",
                 where="Chunked", fix="return the ids of the chunks, such as 'd1#0001'",
             )  # fmt: skip
         return self.found[name]
@@ -167,6 +167,7 @@ def _check_summable(hits: Hits) -> None:
     if len(hits) and (not hits.scored or hits.scores[0] < 0):
         text = "negative scores only" if hits.scored else "no scores"
         raise InputError(
-            f"the retriever gives {text}: their sum would say how many chunks a document has",
+            f"the retriever gives {text}: their sum would depend on the number of chunks of a "
+            "document",
             where="roll_up='sum'", fix="choose roll_up='max'",
         )  # fmt: skip

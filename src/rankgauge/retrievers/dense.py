@@ -191,7 +191,7 @@ class Dense(CompositeRetriever):
         if not queries or not self._ids:
             raise InputError(
                 f"recall of {len(queries)} queries among {len(self._ids)} documents",
-                where="recall", fix="give queries, and documents to find",
+                where="recall", fix="give at least one query and one document",
             )  # fmt: skip
         vectors = self._queries(queries)
         true = self._found(vectors, k, exact=True)
@@ -224,8 +224,8 @@ class Dense(CompositeRetriever):
         bad = np.flatnonzero(~(np.abs(rows) <= _MOST).all(axis=1))
         if len(bad):
             raise InputError(
-                f"the vector of a {what} holds NaN, or a number beyond {_MOST:g}",
-                where=f"{what} {names[int(bad[0])]!r}", fix="look at the encoder and at this text",
+                f"the vector of a {what} has NaN, or a number beyond {_MOST:g}",
+                where=f"{what} {names[int(bad[0])]!r}", fix="check the encoder for this text",
             )  # fmt: skip
         if self._similarity == "cosine":
             lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))

@@ -98,7 +98,7 @@ class Elasticsearch:
         if not create and (replace or definition):
             raise InputError(
                 "an index that is not created cannot be replaced or defined", where=self._type,
-                fix="leave out create=False",
+                fix="omit create=False",
             )  # fmt: skip
         self._index = index
         self._fields = [fields] if isinstance(fields, str) else list(fields)
@@ -190,7 +190,7 @@ class Elasticsearch:
                     f"{len(refused)} of {len(rows)} documents were refused, the first {name!r}: "
                     f"{self._endpoint.quoted(_reason(fault))}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk",
-                    fix="see what the server says", status=fault.get("status"),
+                    fix="see the message of the server", status=fault.get("status"),
                 )  # fmt: skip
             for name in (n for n, fault in rows if fault is None):
                 del waiting[name]
@@ -255,15 +255,15 @@ class Elasticsearch:
             raise EndpointError(
                 f"the server fails on query {query.id!r}: "
                 f"{self._endpoint.quoted(_reason(answer))}",
-                where=self._where(), fix="see what the server says", status=status,
+                where=self._where(), fix="see the message of the server", status=status,
                 retryable=status in {429, 500, 503},
             )  # fmt: skip
         try:
             shards = answer.get("_shards", {})
             if answer.get("timed_out") or shards.get("failed"):
                 raise EndpointError(
-                    f"for query {query.id!r} only a part of the index was searched",
-                    where=self._where(), fix="see that all shards are there", retryable=True,
+                    f"only a part of the index was searched for query {query.id!r}",
+                    where=self._where(), fix="check that all shards are available", retryable=True,
                 )  # fmt: skip
             rows = [(hit["_id"], hit["_score"]) for hit in answer["hits"]["hits"]]
         except (AttributeError, KeyError, TypeError):
@@ -271,7 +271,7 @@ class Elasticsearch:
         if any(score is None for _, score in rows):
             raise InputError(
                 f"hits of query {query.id!r} have no score", where=self._type,
-                fix='add "track_scores": true to the body, which sorts by something else',
+                fix='add "track_scores": true to the body, which sorts by another field',
             )  # fmt: skip
         return [(str(name), float(score)) for name, score in rows][:k]
 
@@ -280,8 +280,8 @@ class Elasticsearch:
 
     def _strange(self, got: str) -> EndpointError:
         return EndpointError(
-            f"this is no answer of {self._type}: {got}", where=self._where(),
-            fix="look at the URL; something else answers there",
+            f"this is not a response of {self._type}: {got}", where=self._where(),
+            fix="check the URL: another service may answer there",
         )  # fmt: skip
 
 
@@ -304,7 +304,7 @@ def _check(index: Any, fields: Any, body: Any) -> None:
     # A name with a star or a comma would be many indexes, and one of them might be deleted.
     if not isinstance(index, str) or not _NAME.fullmatch(index):
         raise InputError(
-            f"{index!r:.60} is no name of an index", where="index",
+            f"{index!r:.60} is not a valid index name", where="index",
             fix="use lower-case letters, digits, - and _, and begin with a letter or a digit",
         )  # fmt: skip
     names = [fields] if isinstance(fields, str) else fields
@@ -357,13 +357,13 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
         got = len(items) if isinstance(items, list) else "none"
         raise EndpointError(
             f"{got} items for {len(names)} documents", where="_bulk",
-            fix="look at the URL; something else answers there",
+            fix="check the URL: another service may answer there",
         )  # fmt: skip
     for name, item in zip(names, items, strict=True):
         done = next(iter(item.values()), None) if isinstance(item, Mapping) else None
         if not isinstance(done, Mapping):
             raise EndpointError(
-                f"an item is {redact(repr(item)):.60}", where="_bulk", fix="look at the URL"
+                f"an item is {redact(repr(item)):.60}", where="_bulk", fix="check the URL"
             )
         yield name, done if done.get("error") else None
 

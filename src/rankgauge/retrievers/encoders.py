@@ -75,7 +75,7 @@ def named_encoder(name: str) -> Encoder:
     if kind == "sentence-transformers" and model:
         return SentenceTransformersEncoder(model)
     raise UnknownName(
-        f"there is no encoder {name!r:.80}", where="encoder",
+        f"unknown encoder {name!r:.80}", where="encoder",
         fix="choose hashing, model2vec:NAME or sentence-transformers:NAME",
     )  # fmt: skip
 

@@ -65,7 +65,7 @@ class Filtered(CompositeRetriever):
             text = "neither" if self.value is None else "both"
             raise InputError(
                 f"got {text} of query_field and value", where="Filtered",
-                fix="give a value for all queries, or the field of the queries that has it",
+                fix="give a value for all queries, or the query field that contains it",
             )  # fmt: skip
         of_kind("field", self.field or None, str, "give the name of a field")
         if self.query_field is not None:
@@ -107,7 +107,7 @@ class Filtered(CompositeRetriever):
             first = next(iter(values.values()))
             raise InputError(
                 f"no document has {self.value!r:.60} in {self.field!r}", where="Filtered",
-                fix=f"give a value that is there, such as {next(iter(first), None)!r:.60}",
+                fix=f"give an existing value, such as {next(iter(first), None)!r:.60}",
             )  # fmt: skip
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:

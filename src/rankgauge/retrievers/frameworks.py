@@ -46,7 +46,7 @@ class FrameworkRetriever:
         self.settings: Mapping[str, Any] | None = None
         if settings is None:
             return
-        fix = 'give what tells it from others: settings={"model": "..."}'
+        fix = 'give settings that identify it: settings={"model": "..."}'
         of_kind("the settings", settings, Mapping, fix, where=name)
         try:
             version = metadata.version(self.LIBRARY)

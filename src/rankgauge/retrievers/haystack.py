@@ -87,7 +87,7 @@ class Haystack(FrameworkRetriever):
         if wrong is not None:
             example = f"retriever.{wrong[-1]}" if self._many else wrong[-1]
             raise InputError(
-                f"{name}={'.'.join(wrong)!r} is no path to "
+                f"{name}={'.'.join(wrong)!r} is not a path to "
                 f"{'a component of the pipeline' if self._many else 'what a component has'}",
                 where="Haystack", fix=f'write {name}="{example}"',
             )  # fmt: skip

@@ -118,10 +118,10 @@ def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
     if isinstance(found, Mapping) and "ids" not in found:
         return _scored(listed_hits(found.items(), k))
     if fix := _unordered(found):
-        raise InputError(f"the retriever returned {shown(found)}, which is no ranking", fix=fix)
+        raise InputError(f"the retriever returned {shown(found)}, which is not a ranking", fix=fix)
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise InputError(
-            f"the retriever returned {shown(found)} for a query, wanted a ranking",
+            f"the retriever returned {shown(found)} for a query, expected a ranking",
             fix=adapter_hint(found) or f"return an empty list for nothing found; {_SHAPES}",
         )
     return _scored(listed_hits(found, k))
@@ -240,8 +240,8 @@ def _score(value: Any) -> float:
         score = math.nan
     if not math.isfinite(score) or isinstance(value, str | bytes | bool):
         raise InputError(
-            f"the score of a hit is {shown(value)}, wanted a finite number",
-            fix="leave out what has no score, or return ids alone, best first",
+            f"the score of a hit is {shown(value)}, expected a finite number",
+            fix="omit hits without a score, or return only ids, best first",
         )
     lost = lost_number(value, RUN)
     if lost is not None:

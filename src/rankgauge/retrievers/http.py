@@ -97,7 +97,7 @@ class HTTPRetriever:
         if not _places([self._params, self._body]) & {"query", "id"}:
             raise InputError(
                 "the query is not in what is sent", where="http",
-                fix='write {query} where it belongs: body={"q": "{query}", "size": "{k}"}',
+                fix='write {query} in it: body={"q": "{query}", "size": "{k}"}',
             )  # fmt: skip
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
         self._score = steps(score, "score") if score else None
@@ -146,7 +146,8 @@ class HTTPRetriever:
             return []
         if not isinstance(found, list):
             raise InputError(
-                f"hits leads to {type(found).__name__}{_keys(found)}, wanted a list", where="http",
+                f"hits leads to {type(found).__name__}{_keys(found)}, expected a "
+                "list", where="http",
                 fix="write the path of the list of hits",
             )  # fmt: skip
         ids = [_document(follow(hit, self._id, "id")) for hit in found]
@@ -157,7 +158,7 @@ class HTTPRetriever:
             other = _ORDERS[self._sign > 0]
             raise InputError(
                 "scores get worse from last to first", where="http",
-                fix=f'write score_order="{other}", or score=None to go by the order of the hits',
+                fix=f'write score_order="{other}", or score=None to use the order of the hits',
             )  # fmt: skip
         best: dict[str, float] = {}
         for score, name in sorted(zip(scores, ids, strict=True), key=lambda row: -row[0]):
@@ -295,8 +296,8 @@ def steps(path: Any, name: str) -> tuple[str | int, ...]:
     """
     if not isinstance(path, str) or (path and not _PATH.fullmatch(path)):
         raise InputError(
-            f"{name}={path!r:.60} is no path", where="http",
-            fix="write names with dots between, and [0] for a place in a list: result.hits[0].id",
+            f"{name}={path!r:.60} is not a path", where="http",
+            fix="write names separated by dots, with [0] for list indices: result.hits[0].id",
         )  # fmt: skip
     return tuple(int(at) if at else word for word, at in _STEP.findall(path))
 
@@ -311,7 +312,7 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
             walked = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
             before = f" behind {path[place - 1]!r}" if place else ""
             raise InputError(
-                f"{name}={walked.lstrip('.')!r} leads to nothing: there is no {step!r}{before}, "
+                f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r}{before}, "
                 f"but {type(answer).__name__}{_keys(answer)}",
                 where="http", fix=f"write the path of {name} as it is in a response",
             )  # fmt: skip
@@ -337,7 +338,7 @@ def _document(value: Any) -> str:
 def _number(value: Any) -> float:
     if not is_number(value):
         raise InputError(
-            f"the score of a hit is {type(value).__name__}{_keys(value)}, wanted a number",
+            f"the score of a hit is {type(value).__name__}{_keys(value)}, expected a number",
             where="http", fix="write the path of the score in a hit, or score=None",
         )  # fmt: skip
     return float(value)

@@ -54,7 +54,7 @@ class Hybrid(CompositeRetriever):
     ) -> None:
         if isinstance(of, str) or not isinstance(of, Sequence) or len(of) < 2:
             raise InputError(
-                f"got {of!r:.60}, wanted two retrievers or more", where="hybrid",
+                f"got {of!r:.60}, expected two retrievers or more", where="hybrid",
                 fix="give them in a list: Hybrid([BM25(), Dense(encoder)])",
             )  # fmt: skip
         self._of = list(of)

@@ -51,8 +51,8 @@ class LanceDB(VectorStore):
         self._arrow = library("pyarrow", extra="lancedb", of="LanceDB")
         if location is not None and "://" in location:
             raise InputError(
-                f"got {location!r:.60}, wanted the path of a folder", where="lancedb",
-                fix="search a table elsewhere by a function of your own",
+                f"got {location!r:.60}, expected the path of a folder", where="lancedb",
+                fix="search a remote table with your own function",
             )  # fmt: skip
         self._database = lancedb.connect(self._in_folder(location))
         self._table: Any = None
@@ -88,7 +88,7 @@ class LanceDB(VectorStore):
         kind = schema.field(self.vector_field).type
         if self.existing and not self._arrow.types.is_fixed_size_list(kind):
             raise InputError(
-                f"column {self.vector_field!r} of table {self.collection!r} is {kind}, wanted "
+                f"column {self.vector_field!r} of table {self.collection!r} is {kind}, expected "
                 "lists of one length",
                 where="lancedb", fix="name the column of vectors: vector_field=...",
             )  # fmt: skip

@@ -94,7 +94,7 @@ class LangChain(FrameworkRetriever):
         if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
             raise InputError(
                 f"{type(retriever).__name__} has no vector store to put documents into",
-                where="LangChain", fix="leave out indexing, and fill it yourself",
+                where="LangChain", fix="omit indexing, and fill it yourself",
             )  # fmt: skip
         return store
 
@@ -156,7 +156,7 @@ class LangChain(FrameworkRetriever):
                 other = _SCORES[self._score == _SCORES[0]]
                 raise InputError(
                     f"scores get worse from last to first, read as {self._score}",
-                    where="LangChain", fix=f'say score="{other}"',
+                    where="LangChain", fix=f'set score="{other}"',
                 )  # fmt: skip
         return ranking_of(scored, depth)[:k]
 

@@ -59,7 +59,7 @@ class LlamaIndex(FrameworkRetriever):
         if ids == "node" and id_key is not None:
             raise InputError(
                 "id_key names documents, and nodes are wanted", where="LlamaIndex",
-                fix='leave out id_key, or ids="node"',
+                fix='omit id_key, or ids="node"',
             )  # fmt: skip
         super().__init__(
             retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth

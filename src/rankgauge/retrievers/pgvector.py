@@ -84,7 +84,7 @@ class PGVector(VectorStore):
         except self._psycopg.Error as error:
             raise InputError(
                 f"cannot connect: {self._error_text(error)}", where="pgvector",
-                fix='give the URL of a server that runs: location="postgresql://user@host/name"',
+                fix='give the URL of a running server: location="postgresql://user@host/name"',
             ) from None  # fmt: skip
         self._prepare()
 
@@ -111,7 +111,7 @@ class PGVector(VectorStore):
         except (ValueError, self._psycopg.Error):
             # What the driver says of it would repeat parts of a password.
             raise InputError(
-                "this location cannot be understood", where="pgvector",
+                "this location cannot be parsed", where="pgvector",
                 fix="write postgresql://user:password@host:port/database; in the password, @ is "
                 "%40, / is %2F, : is %3A; or name its variable in key_env",
             ) from None  # fmt: skip
@@ -138,7 +138,7 @@ class PGVector(VectorStore):
             self._connection.close()
             raise InputError(
                 f"the database has no pgvector: {self._error_text(error)}", where="pgvector",
-                fix="install it on the server, and have its owner say: CREATE EXTENSION vector",
+                fix="install it on the server, and let its owner run: CREATE EXTENSION vector",
             ) from None  # fmt: skip
 
     def _regclass(self) -> str:

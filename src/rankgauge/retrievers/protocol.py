@@ -153,8 +153,8 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
         return
     if id(retriever) in _INDEXING:
         raise InputError(
-            "it is still taking in documents, in a call that was left behind at its time limit",
-            where=f"{type(retriever).__name__}.index", fix="give it more time: index_timeout",
+            "it is still indexing documents, in a call that exceeded its time limit",
+            where=f"{type(retriever).__name__}.index", fix="raise the limit: index_timeout",
         )  # fmt: skip
     above: _Taken | None = getattr(_OPEN, "taken", None)
     if above is not None:
@@ -182,9 +182,9 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     lost = next((part() for part, inner in taken.parts if holds(part(), inner()) is False), None)
     if lost is not None:
         raise InputError(
-            f"one {type(lost).__name__} was given two collections, such as documents and chunks, "
-            "and holds the last only", where=f"{type(retriever).__name__}.index",
-            fix=f"make a {type(lost).__name__} of its own for each",
+            f"one {type(lost).__name__} was given two collections, such as documents and "
+            "chunks, and keeps only the last", where=f"{type(retriever).__name__}.index",
+            fix=f"create a separate {type(lost).__name__} for each",
         )  # fmt: skip
     with contextlib.suppress(TypeError):
         taken.documents = weakref.ref(documents)
@@ -221,7 +221,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     if isinstance(retriever, type):
         raise InputError(
             f"got the class {retriever.__name__} for a retriever",
-            fix=f"make an object of it: {retriever.__name__}(...)",
+            fix=f"create an object: {retriever.__name__}(...)",
         )
     if has_index(retriever):
         # What it is given is its own: a list would be that of the caller, and of other retrievers.

@@ -49,7 +49,7 @@ class Qdrant(VectorStore):
         if not self.id_field and not self.existing:
             raise InputError(
                 "a collection of our own holds document ids in the payload", where="qdrant",
-                fix='leave out id_field, or give its name: id_field="id"',
+                fix='omit id_field, or give its name: id_field="id"',
             )  # fmt: skip
         self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
         if location == ":memory:":

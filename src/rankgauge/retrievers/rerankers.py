@@ -87,8 +87,8 @@ class CrossEncoderReranker:
         scores = self._model.predict(pairs, batch_size=self._batch, show_progress_bar=False)
         if getattr(scores, "ndim", 1) != 1:
             raise InputError(
-                f"the cross-encoder gives {scores.shape[1]} numbers for each pair, wanted one",
-                where="reranker", fix="use a model with one label, made for ranking",
+                f"the cross-encoder gives {scores.shape[1]} numbers for each pair, expected one",
+                where="reranker", fix="use a model with one label, trained for ranking",
             )  # fmt: skip
         return [float(score) for score in scores]
 
@@ -150,7 +150,7 @@ class RerankEndpoint(ModelEndpoint):
         if isinstance(content, Mapping):
             rows = next((content[word] for word in ("results", "data") if word in content), None)
         if not isinstance(rows, list):
-            raise self._refused(f"{self._endpoint.quoted(content)}, which holds no list of results")
+            raise self._refused(f"{self._endpoint.quoted(content)}, which has no list of results")
         scores: list[float | None] = [None] * count
         for row in rows:
             held = row if isinstance(row, Mapping) else {}
@@ -160,7 +160,7 @@ class RerankEndpoint(ModelEndpoint):
                 raise self._refused(f"the index {shown} for {count} texts")
             score = held.get("relevance_score", held.get("score"))
             if not is_number(score):
-                raise self._refused("a result whose relevance_score is no finite number")
+                raise self._refused("a result whose relevance_score is not a finite number")
             if scores[place] is not None:
                 raise self._refused(f"the index {place} twice")
             scores[place] = float(score)

@@ -71,13 +71,13 @@ class Tantivy:
             )  # fmt: skip
         if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
             raise InputError(
-                f"fields={fields!r:.60} is not possible", where="tantivy",
+                f"fields={fields!r:.60} is not valid", where="tantivy",
                 fix='give one name in a list, ["text"], or those of an existing index',
             )  # fmt: skip
         self._fields = list(fields)
         if len({id_field, filter_field, *self._fields}) < len(self._fields) + 2:
             raise InputError(
-                "a field has one use only", where="tantivy",
+                "a field can have only one use", where="tantivy",
                 fix="give id_field, filter_field and fields different names",
             )  # fmt: skip
         self._stemmer = stemmer
@@ -202,7 +202,7 @@ class Tantivy:
             return
         if not self._made and not self._replace:
             raise InputError(
-                "there is an index already", where=str(folder),
+                "an index already exists", where=str(folder),
                 fix="search it with existing=True, remove it with replace=True, or give another "
                 "folder",
             )  # fmt: skip

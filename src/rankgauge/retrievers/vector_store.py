@@ -87,8 +87,8 @@ class VectorStore(CompositeRetriever, ABC):
     def __post_init__(self) -> None:
         if self.existing and self.replace:
             raise InputError(
-                "existing=True searches what is there, replace=True drops it",
-                where=self.TYPE, fix="leave one of them out",
+                "existing=True searches the existing collection, replace=True drops it",
+                where=self.TYPE, fix="omit one of them",
             )  # fmt: skip
         if not self.collection or not isinstance(self.collection, str):
             raise InputError(
@@ -264,7 +264,7 @@ class VectorStore(CompositeRetriever, ABC):
                 raise
             raise EndpointError(
                 f"{type(error).__name__}: {shown}", where=self._server or self.TYPE,
-                fix="see what the server says", retryable=True,
+                fix="see the message of the server", retryable=True,
             ) from None  # fmt: skip
 
     # ---- filling
@@ -273,7 +273,7 @@ class VectorStore(CompositeRetriever, ABC):
         if not self._made and not self.replace:
             if self._described() is not None:
                 raise InputError(
-                    f"there is a collection {self.collection!r} already", where=self.TYPE,
+                    f"collection {self.collection!r} already exists", where=self.TYPE,
                     fix="search it with existing=True, drop it with replace=True, or give another "
                     "name",
                 )  # fmt: skip
@@ -313,11 +313,11 @@ class VectorStore(CompositeRetriever, ABC):
         if found is None:
             raise InputError(
                 f"there is no collection {self.collection!r}", where=self.TYPE,
-                fix="name one that is there, or leave out existing=True to have it made",
+                fix="name an existing one, or omit existing=True to create it",
             )  # fmt: skip
         if found.similarity not in {None, self.similarity}:
             raise InputError(
-                f"collection {self.collection!r} was made for {found.similarity!r}, wanted "
+                f"collection {self.collection!r} was created for {found.similarity!r}, expected "
                 f"{self.similarity!r}",
                 where=self.TYPE, fix=f"similarity={found.similarity!r}",
             )  # fmt: skip
@@ -339,7 +339,7 @@ class VectorStore(CompositeRetriever, ABC):
         if not np.isfinite(vectors).all():
             raise InputError(
                 "the encoder returned numbers that are not finite", where="encoder",
-                fix="look at the texts it was given; return zeros for a text without content",
+                fix="check the texts; return zeros for a text without content",
             )  # fmt: skip
         return vectors
 
@@ -348,7 +348,7 @@ class VectorStore(CompositeRetriever, ABC):
             raise InputError(
                 f"the encoder gives vectors of {vectors.shape[1]} numbers, those of collection "
                 f"{self.collection!r} have {self._dimensions}",
-                where=self.TYPE, fix="give the encoder the collection was filled with",
+                where=self.TYPE, fix="use the encoder with which the collection was filled",
             )  # fmt: skip
 
     def _groups(
@@ -360,9 +360,9 @@ class VectorStore(CompositeRetriever, ABC):
             given = queries[place].fields.get(self.filter_field) if self.filter_field else None
             if given is not None and not isinstance(given, str | int):
                 raise InputError(
-                    f"got {given!r:.60} to filter by, wanted text or a whole number",
+                    f"got {given!r:.60} to filter by, expected text or a whole number",
                     where=f"query {queries[place].id!r}, field {self.filter_field!r}",
-                    fix="leave the field out of the query, or give one value",
+                    fix="remove the field from the query, or give one value",
                 )
             # True and 1 are one key of a mapping, and two values.
             groups.setdefault((type(given), given), []).append(place)
@@ -418,7 +418,7 @@ def id_in(payload: Any, field: str, where: str) -> str:
         known = ", ".join(sorted(payload or {})) or "nothing"
         raise InputError(
             f"a hit has no document id in {field!r}; it has {known}", where=where,
-            fix="name the field that holds it: id_field=...",
+            fix="name the field that contains it: id_field=...",
         )  # fmt: skip
     return str(found)
 

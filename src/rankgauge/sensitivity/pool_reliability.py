@@ -99,7 +99,7 @@ class Reliability(Result):
         """Return the conclusion in one or two sentences."""
         run, change = self.largest_change(self.measures[0])
         return (
-            f"without the judgments that only it brought, {run} changes most: "
+            f"without the judgments that only it contributed, {run} changes most: "
             f"{self.measures[0]} {change:+.4f}"
         )
 
@@ -112,7 +112,7 @@ class Reliability(Result):
                 "run", "own", "relevant", "measure", "all", "without own", "change", "rank",
             ),
             rows=rows,
-            title="each run without the judgments that only it brought (own)",
+            title="each run without the judgments that only it contributed (own)",
             notes=self.notes,
         )  # fmt: skip
 
@@ -245,7 +245,7 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
         what = "run" if groups is None else "group"
         raise InputError(
             f"got fewer than two {what}s", where="runs",
-            fix=f"give the {what}s of which the pool was made",
+            fix=f"give the {what}s from which the pool was built",
         )  # fmt: skip
     return group_of
 
@@ -284,10 +284,11 @@ def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str
     yield f"own judgments: of documents that no other {whose} has{where}"
     nowhere = int(np.count_nonzero(groups_of == 0))
     if nowhere:
-        yield f"{many(nowhere, 'judgment')} of {len(groups_of)} came from none of these runs"
+        yield f"{many(nowhere, 'judgment')} of {len(groups_of)} come from none of these runs"
     for measure in found.measures:
         name, change = found.largest_change(measure)
         yield (
-            f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs by "
-            f"all judgments and without each one's own; largest change {change:+.4f} ({name})"
+            f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs "
+            "by all judgments and without the own judgments of each; largest change "
+            f"{change:+.4f} ({name})"
         )

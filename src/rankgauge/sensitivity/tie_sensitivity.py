@@ -321,13 +321,13 @@ def _notes(
     )
     yield (
         f"{many(counts['deciding_documents'], 'document')} in "
-        f"{many(counts['deciding_groups'], 'group')} of different grades: no others can change a "
-        "value"
+        f"{many(counts['deciding_groups'], 'group')} of different grades: only these can change "
+        "a value"
     )
     open_ones = [str(span.measure) for span in spans if span.mean is None]
     if open_ones:
         yield f"no closed form for the mean over all orders: {', '.join(open_ones)}"
     outside = [str(span.measure) for span in spans if not span.whole]
     if outside:
-        yield f"other orders may lie outside of worst to best: {', '.join(outside)}"
+        yield f"other orders may be outside worst to best: {', '.join(outside)}"
     yield from (note for note in value.notes if "WARNING" in note)

@@ -151,18 +151,18 @@ class UnjudgedReport(Result):
     def _notes(self) -> Iterator[str]:
         yield from self.none_relevant.notes[:2]
         yield (
-            f"all relevant: what has no judgment down to the cut-off has the grade {self.top:g}, "
-            "the highest of the judgments, and counts among the relevant documents of its query"
+            f"all relevant: unjudged documents above the cut-off get grade {self.top:g}, the "
+            "highest of the judgments, and count among the relevant documents of the query"
         )
         for column, measure in enumerate(self.measures):
             plain = self.none_relevant.per_query[:, column]
             lower = int(np.count_nonzero(self.all_relevant[:, column] < plain - TOLERANCE))
             if lower and measure.declaration.better == "higher":
                 yield (
-                    f"{measure}: below 'none relevant' for {many(lower, 'query')}: what it is a "
-                    "share of grows"
+                    f"{measure}: below 'none relevant' for {many(lower, 'query')}: its "
+                    "denominator grows"
                 )
-        yield "condensed: what has no judgment is removed from the rankings (unjudged=removed)"
+        yield "condensed: unjudged documents are removed from the rankings (unjudged=removed)"
         if self.bootstrapped:
             drawing = self.drawing
             yield (
@@ -172,8 +172,8 @@ class UnjudgedReport(Result):
             )
             if self.relevant_share > _NEARLY_ALL:
                 yield (
-                    f"WARNING: {self.relevant_share:.0%} of the judgments are relevant, so nearly "
-                    "all that is drawn is, too: what is not judged is mostly worse"
+                    f"WARNING: {self.relevant_share:.0%} of the judgments are relevant, so "
+                    "nearly all drawn grades are, too: unjudged documents are mostly worse"
                 )
 
 

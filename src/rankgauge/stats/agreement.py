@@ -33,7 +33,7 @@ _WEIGHTS = ("none", "linear", "quadratic")
 # An interval with more undefined draws than this is withheld.
 _UNDEFINED = 0.05
 _NO_PAIRS = "no unit has two ratings"
-_ONE_VALUE = "all ratings are equal: agreement by chance would be perfect, too"
+_ONE_VALUE = "all ratings are equal, so expected agreement is also perfect"
 
 IntArray: TypeAlias = npt.NDArray[np.intp]
 # From weights (B, U), how often each unit counts, to (B,) values; NaN where undefined.
@@ -200,7 +200,7 @@ def cohen_kappa(
         pairs = np.empty((0, 0, 0))
     if pairs.ndim != 2:
         raise InputError(
-            "the ratings of two raters are not two rows of numbers of one length",
+            "the ratings of two raters must be two rows of numbers of equal length",
             where=where,
             fix="give one number per unit and rater, NaN where it is missing",
         )
@@ -253,7 +253,7 @@ def units_needed(
     p = np.asarray(shares, dtype=np.float64)
     if p.ndim != 1 or not (p >= 0).all() or not 0 <= alpha < 1 or (p > 0).sum() < 2:
         raise InputError(
-            f"alpha={alpha} with these shares of answers is not possible", where=where,
+            f"alpha={alpha} with these shares of answers is not valid", where=where,
             fix="give the shares of two answers or more, and an alpha from 0 to below 1",
         )  # fmt: skip
     p = p / p.sum()

@@ -53,7 +53,7 @@ def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
         raise InputError(
             f"{what} have {values[at]} at index {', '.join(map(str, at))}",
             where=where,
-            fix="leave undefined queries out or count them as 0 before testing",
+            fix="remove undefined queries, or count them as 0, before testing",
         )
     return values
 
@@ -102,7 +102,9 @@ def check_share(value: float, name: str, where: str) -> None:
     """Refuse values outside 0 to 1."""
     if not 0 < value < 1:
         raise InputError(
-            f"{name}={value} is not between 0 and 1", where=where, fix=f"write {name}=0.95, say"
+            f"{name}={value} is not between 0 and 1",
+            where=where,
+            fix=f"write, for example, {name}=0.95",
         )
 
 
@@ -111,7 +113,7 @@ def check_amount(value: float, name: str, where: str, *, positive: bool = False)
     if not 0 <= value <= _LARGEST or (positive and value == 0):
         least = "above 0" if positive else "0 or more"
         raise InputError(
-            f"{name}={value} is not possible", where=where, fix=f"{name} is a number, {least}"
+            f"{name}={value} is not valid", where=where, fix=f"{name} is a number, {least}"
         )
 
 
@@ -119,7 +121,7 @@ def check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> N
     """Refuse what is none of several words."""
     if given not in known:
         raise InputError(
-            f"{name}={given!r} is not possible", where=where,
+            f"{name}={given!r} is not valid", where=where,
             fix=f"write {', '.join(known[:-1])} or {known[-1]}",
         )  # fmt: skip
 
@@ -129,7 +131,7 @@ def check_draws(draws: Any, seed: Any, where: str) -> None:
     for value, name, least in ((draws, "draws", 1), (seed, "seed", 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(
-                f"{name}={value!r} is not possible",
+                f"{name}={value!r} is not valid",
                 where=where,
                 fix=f"{name} is a whole number, {least} or more",
             )

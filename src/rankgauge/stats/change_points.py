@@ -190,7 +190,7 @@ def _periods(
     over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
     if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
         raise InputError(
-            "numerators and denominators do not fit", where=where,
+            "numerators and denominators do not match", where=where,
             fix="give two numbers for each period, denominators of 0 or more",
         )  # fmt: skip
     kept = np.flatnonzero(under)

@@ -405,7 +405,7 @@ def _counts(
     n, c = (np.asarray(each, dtype=np.float64) for each in columns[2:])
     if not len({each.shape for each in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:
         raise InputError(
-            "columns do not fit", where=where,
+            "columns do not match", where=where,
             fix="give a pair, a rank, impressions and clicks for each row, at least one",
         )  # fmt: skip
     wrong = ~((c >= 0) & (c <= n) & (n > 0) & np.isfinite(n) & (pairs >= 0) & (ranks >= 1))

@@ -55,7 +55,7 @@ class ClusterSums:
         over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
         if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
             raise InputError(
-                "numerators and denominators do not fit", where="ClusterSums",
+                "numerators and denominators do not match", where="ClusterSums",
                 fix="give two numbers for each cluster, denominators of 0 or more",
             )  # fmt: skip
         sums = (over, under, over * over, over * under, under * under)

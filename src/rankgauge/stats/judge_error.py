@@ -110,7 +110,7 @@ def clustered_difference(
     numbers, inside = np.asarray(values, dtype=np.float64), np.asarray(group, dtype=bool)
     if numbers.shape != inside.shape or not (np.abs(numbers) <= 1).all():
         raise InputError(
-            "values and group do not fit", where=where,
+            "values and group do not match", where=where,
             fix="give a number from -1 to 1, and whether it is in the group, for each item",
         )  # fmt: skip
     groups = cluster_numbers(clusters, len(numbers), where, "item")
@@ -201,7 +201,7 @@ def rogan_gladen(
     (rate_variance, shared), (_, gain_variance) = errors.covariance
     if gain <= quantile * math.sqrt(gain_variance):
         return _nothing(
-            "withheld: sensitivity + specificity may be 1, as of a judge that guesses", level,
+            "withheld: sensitivity + specificity may be 1, as for a judge that guesses", level,
             errors.count,
         )  # fmt: skip
     # The rates whose difference from the estimate is within the quantile: a quadratic equation.
@@ -324,7 +324,7 @@ class _Errors:
         share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         if share.shape != (n,) or not (share >= 0).all() or not share.any():
             raise InputError(
-                "weights do not fit", where=where,
+                "weights do not match", where=where,
                 fix="give one number from 0 for each item, not 0 for all",
             )  # fmt: skip
         share /= share.sum()
@@ -336,7 +336,7 @@ class _Errors:
             )
         for part, name in ((positive, "positive"), (negative, "negative")):
             if not part.any():
-                return _nothing(f"people called no item {name}", level, count)
+                return _nothing(f"no item was labeled {name} by people", level, count)
         rate = float(share @ says)
         raw = (float(says[positive].mean()), float(1 - says[negative].mean()))
         # Influence of each item on p, sensitivity and specificity; the last four are added.
@@ -429,7 +429,7 @@ def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.N
     known = ~np.isnan(given)
     if given.shape != (n,):
         raise InputError(
-            f"labels of people do not fit the {n} of the judge", where=where,
+            f"labels of people do not match the {n} of the judge", where=where,
             fix="give one for each item, NaN where there is none",
         )  # fmt: skip
     return _zero_to_one(np.where(known, given, 0.0), where, "labels of people"), known

@@ -114,7 +114,7 @@ class PlackettLuce:
         _incidence(members, len(self.utilities), "information")
         if (members < 0).any():
             raise InputError(
-                "the sets differ in size", where="information", fix="ask once for each size"
+                "the sets differ in size", where="information", fix="call once for each size"
             )
         utilities = self.utilities[members]
         top = utilities.max(axis=1, initial=0.0, keepdims=True)
@@ -154,7 +154,7 @@ def ranking_stages(
             left = [item for item in left if item != place]
         elif len(offered) < len(ranking):
             raise InputError(
-                "a ranking goes on after none", where="ranking_stages", fix="give none last"
+                "a ranking continues after none", where="ranking_stages", fix="give none last"
             )
     return offered, list(ranking)
 
@@ -347,7 +347,7 @@ class _Choices:
                 fix="give the index of an item of its set, -1 for none",
             )
         if not np.isfinite(self.weight).all() or (self.weight < 0).any():
-            raise InputError("weights are not numbers from 0 on", where=where, fix="leave them out")
+            raise InputError("weights are not numbers of 0 or more", where=where, fix="omit them")
 
     def probabilities(self, utilities: FloatArray) -> tuple[FloatArray, float]:
         """(S, n) probability of each item at each choice, and the log-likelihood."""

@@ -115,7 +115,7 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
         raise InputError(
             f"a difference of {difference:g} with sd={sd:g} needs more than 10**8 queries",
             where=where,
-            fix="ask for a larger difference",
+            fix="give a larger difference",
         )
     while high - low > 1:
         middle = (low + high) // 2
@@ -227,14 +227,16 @@ def _check(sd: float, alpha: float, where: str, power: float | None = None) -> N
         check_share(power, "power", where)
         if power <= alpha:
             raise InputError(
-                f"power={power} is not above alpha={alpha}", where=where, fix="write power=0.8, say"
+                f"power={power} is not above alpha={alpha}",
+                where=where,
+                fix="write, for example, power=0.8",
             )
 
 
 def _check_queries(queries: int, where: str) -> None:
     if isinstance(queries, bool) or not 2 <= queries <= _MOST_QUERIES or queries != int(queries):
         raise InputError(
-            f"queries={queries!r} is not possible",
+            f"queries={queries!r} is not valid",
             where=where,
             fix="queries is a whole number from 2 to 10**8",
         )

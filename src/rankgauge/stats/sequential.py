@@ -82,7 +82,7 @@ def confidence_sequence(
     given, variance = (np.asarray(each, dtype=np.float64) for each in (differences, variances))
     if given.ndim != 1 or given.shape != variance.shape or (variance <= 0).any():
         raise InputError(
-            "differences and variances do not fit", where=where,
+            "differences and variances do not match", where=where,
             fix="give one of each for every look, variances above 0 or NaN",
         )  # fmt: skip
     known = np.isfinite(variance) & np.isfinite(given)

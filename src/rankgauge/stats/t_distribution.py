@@ -21,7 +21,7 @@ def student_t_cdf(t: float, df: float) -> float:
     """
     if math.isnan(t) or not df > 0 or math.isinf(df):
         raise InputError(
-            f"t={t} with df={df} is not possible",
+            f"t={t} with df={df} is not valid",
             where="student_t_cdf",
             fix="t is a number, df a number above 0",
         )

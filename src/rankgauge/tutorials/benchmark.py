@@ -141,13 +141,13 @@ def _winner(ordered: list[_Made]) -> str:
     text += f", before {name} ({second.mrr:.4f})."
     queries = len(best.run.queries)
     if queries < 2:
-        return f"{text}\n\nNote: one query cannot tell a difference from noise."
+        return f"{text}\n\nNote: a single query cannot distinguish a difference from noise."
     compared = compare([best.run.evaluate("RR"), second.run.evaluate("RR")], baseline=best.name)
     found = compared.difference(second.name)
     if found.verdict == "worse":
         return text
     p = "" if found.p is None else f" (p = {found.p:.2f})"
     return (
-        f"{text}\n\nNote: with {many(queries, 'query')} this difference cannot be told from noise"
-        f"{p}; add queries before you decide."
+        f"{text}\n\nNote: with {many(queries, 'query')} this difference is not distinguishable "
+        f"from noise{p}; add queries before you decide."
     )

@@ -87,11 +87,11 @@ class RetrieverComparison:
         """Return a table in Markdown, a row for each measure and a column for each retriever.
 
         Raises:
-            InputError: If there is no result, or one lacks a cut-off of this comparison.
+            InputError: If there are no results, or one lacks a cut-off of this comparison.
         """
         if not results:
             raise InputError(
-                "there is no result", where="compare", fix="evaluate a retriever first"
+                "there are no results", where="compare", fix="evaluate a retriever first"
             )
         for result in results:
             if lacking := {*self.k_values} - result.recall.keys():

@@ -405,7 +405,7 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
     ):
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                f"got {type(given).__name__}, wanted a mapping by query id",
+                f"got {type(given).__name__}, expected a mapping by query id",
                 where=name,
                 fix=f"give {name} as {{query id: ...}}, or records as the only argument",
             )

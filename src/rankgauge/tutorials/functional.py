@@ -104,7 +104,9 @@ def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
             return function(*args, **kwargs)
         given = {names.get(name, name): value for name, value in kwargs.items()}
         if len(given) < len(kwargs):
-            raise TypeError(f"{function.__name__}() got an argument by two names: {[*kwargs]}")
+            raise TypeError(
+                f"{function.__name__}() got the same argument by two names: {[*kwargs]}"
+            )
         return function(*args, **given)  # type: ignore[arg-type] # the names are those of _P
 
     return renamed
@@ -464,8 +466,8 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
-                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, blanks "
-                "or case",
+                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, "
+                "spaces or case",
                 fix="use the same ids in both",
             )
     ranking = [grades.get(doc, UNJUDGED) for doc in docs]
@@ -481,13 +483,13 @@ def _number(measure: Measure, grades: list[float], pool: list[float]) -> float:
 def _ranking(retrieved: Ranking) -> list[bytes]:
     if isinstance(retrieved, AbstractSet | Mapping) or labelled(retrieved, "retrieved") is not None:
         raise InputError(
-            f"a {type(retrieved).__name__} has no order of its own, so it is no ranking",
+            f"a {type(retrieved).__name__} has no order, so it is not a ranking",
             where="retrieved",
             fix="give a list of document ids, best first",
         )
     if not is_list(retrieved):
         raise InputError(
-            f"got {short(retrieved)} where a ranking was wanted",
+            f"got {short(retrieved)} where a ranking was expected",
             where="retrieved",
             fix='give a list of document ids, best first: ["d2", "d1"]',
         )
@@ -503,7 +505,7 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
         return dict(zip(docs, _grades(pairs[1], "relevant"), strict=True))
     if not is_list(relevant):
         raise InputError(
-            f"got {short(relevant)} where the relevant documents were wanted",
+            f"got {short(relevant)} where the relevant documents were expected",
             where="relevant",
             fix='give a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
         )
@@ -523,7 +525,7 @@ def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
 def _grades(grades: Iterable[Any], where: str) -> list[float]:
     if not is_list(grades) or isinstance(grades, AbstractSet):
         raise InputError(
-            f"got {short(grades)} where a list of grades was wanted",
+            f"got {short(grades)} where a list of grades was expected",
             where=where,
             fix="give the grades in rank order: [3, 0, 2]",
         )

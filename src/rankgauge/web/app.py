@@ -110,5 +110,5 @@ async def _failure(request: Request, _: Exception) -> Response:
     """Answer after a fault of ours; the server logs it."""
     return error_page(
         request, "The server failed on this request.", where=request.url.path, status=500,
-        fix="Try again. What was stored before is kept; the cause is in the server's output.",
+        fix="Try again. Everything stored so far is kept; the cause is in the server's output.",
     )  # fmt: skip

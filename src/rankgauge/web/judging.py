@@ -21,7 +21,7 @@ from rankgauge.web.teams import differing_choices
 _SPECIAL = {"none", "both good", "both bad", "cannot tell", "later", "undone"}
 _MOST_COMMENT = 10_000
 _MOST_SECONDS = 86_400.0
-_RELOAD = "reload the page and choose again; what was stored before is kept"
+_RELOAD = "reload the page and choose again; everything stored so far is kept"
 
 
 def _start(visit: Visit) -> Response:
@@ -81,7 +81,7 @@ def _task(visit: Visit) -> Task:
     except InputError:
         raise PageError(
             404, "You have no such task.", where=f"task {name}",
-            fix="Go on with your next task; what you chose before is stored.",
+            fix="Continue with your next task; your earlier choices are stored.",
         ) from None  # fmt: skip
 
 

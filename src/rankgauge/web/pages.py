@@ -34,7 +34,7 @@ async def read_body(request: Request, most: int) -> bytes:
         if len(body) > most:
             raise PageError(
                 413, f"The form is larger than {most:,} bytes.", where="form",
-                fix="Go back and shorten what you wrote; what was stored before is kept.",
+                fix="Go back and shorten your text; everything stored so far is kept.",
             )  # fmt: skip
     return body
 

@@ -128,7 +128,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
     if pressed and not is_own_origin(request):
         return error_page(
             request, "The form comes from another site.", status=403,
-            fix="Open the link that you were given.",
+            fix="Open your sign-in link.",
         )  # fmt: skip
     with project.reading() as stored:
         found = stored.judge_by_secret(hash_secret(request.path_params["secret"]))
@@ -212,7 +212,7 @@ def visited(
         if judge is None:
             return error_page(
                 request, "You are not signed in.", status=401,
-                fix="Open the link that you were given. What you chose before is stored.",
+                fix="Open your sign-in link. What you chose before is stored.",
             )  # fmt: skip
         if judge.role not in roles:
             raise PageError(

@@ -56,7 +56,7 @@ def _invite(visit: Visit) -> Response:
     same = (each.name.casefold() for each in visit.project.judges.values() if not each.revoked)
     if name.casefold() in same:
         raise InputError(
-            f"somebody is already called {name!r:.60}", where="name",
+            f"the name {name!r:.60} is already taken", where="name",
             fix="give another name, or create a new link for this person",
         )  # fmt: skip
     judge, secret = visit.project.add_judge(

@@ -161,8 +161,8 @@ def label_answers(
     strange = sorted(wanted - set(LABELS))
     if strange:
         raise InputError(
-            f"{strange[0]!r} is no relation", where="relations",
-            fix=f"give some of: {', '.join(LABELS)}",
+            f"{strange[0]!r} is not a relation", where="relations",
+            fix=f"choose from: {', '.join(LABELS)}",
         )  # fmt: skip
     records = [record for each in answers for record in each]
     items = [
@@ -171,7 +171,7 @@ def label_answers(
     ]  # fmt: skip
     if not items:
         raise InputError(
-            f"there is nothing to judge by {', '.join(sorted(wanted))}", where="answers",
+            f"there is nothing to judge for {', '.join(sorted(wanted))}", where="answers",
             fix="give answers with contexts and references, or other relations",
         )  # fmt: skip
     store.create()
