@@ -79,6 +79,10 @@ speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure every table of docs/ex
 	for script in diversity judging judging_pages drift answers; do \
 		.venv/bin/python benchmarks/$$script.py --write docs/explain/speed.md || exit 1; done
 
+scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/howto/scale.md anew: half an hour (needs Java)
+	.venv/bin/python benchmarks/scale.py --write docs/howto/scale.md
+	.venv-spark/bin/python benchmarks/scale.py --spark --write docs/howto/scale.md
+
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support, without the compiled core
 	RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
@@ -105,9 +109,8 @@ fuzz-native: .venv/dev.stamp ## the compiled core with AddressSanitizer and UBSa
 		-I"$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" \
 		src/rankgauge/core/native.c -o build/native/rankgauge/core/_native.abi3.so
 	$(SANITIZED) .venv/bin/python -m pytest --quiet tests/core/test_native.py tests/data/test_file_runs.py
-	for target in run evaluate convert; do \
-		$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target $$target $(FUZZ) || exit 1; \
-	done
+	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target run $(FUZZ)
+	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target evaluate $(FUZZ)
 
 mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small way and count what its tests miss, MODULE=, TESTS=
 	@rm -rf build/mutants && mkdir -p build/mutants
@@ -212,4 +215,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean

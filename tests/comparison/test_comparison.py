@@ -23,10 +23,12 @@ from rankgauge import (
     UnknownName,
     compare,
     evaluate,
+    parse,
     plot,
     write_run,
 )
 from rankgauge.comparison import Design, conclusions
+from rankgauge.comparison.differences import DifferenceSample, make_difference
 from rankgauge.core.findings import COMPARISON_KINDS
 from rankgauge.reports import Options, render
 
@@ -425,6 +427,20 @@ def test_a_run_on_other_queries_than_the_rest_is_refused():
         compare(QRELS, {"a": half, "b": rest}, "RR")
     found = compare(QRELS, {"a": half, "b": rest, "c": RUNS["s2"]}, "RR")
     assert any("count as empty rankings (a 30, b 30)" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-0.0000382, 0.000932, "+0.00045 (95% CI -0.00004 to +0.00093)"),
+        (0.0001, 0.0018, "+0.0009 (95% CI +0.0001 to +0.0018)"),
+        (-0.001, 0.002, "+0.001 (95% CI -0.001 to +0.002)"),
+    ],
+)
+def test_narrow_intervals_are_shown_with_more_decimals(low, high, text):
+    sample = DifferenceSample((low + high) / 2, low, high, 0.2, 1_000_000, 10, 9, None)
+    found = make_difference(("b", "a", parse("RR")), (0.5, 0.4), sample, 0.03, 0.03, 0.05)
+    assert found.difference_text() == text
 
 
 def test_judgments_of_relevant_documents_only_give_no_note_on_unjudged_ones():

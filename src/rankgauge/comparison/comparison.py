@@ -341,7 +341,7 @@ def _mean(measure: Measure, value: float) -> Cell:
 def _cells(found: Difference) -> tuple[str | float | None, ...]:
     return (
         str(found.measure),
-        f"{found.difference:+.3f}",
+        f"{found.difference:+.{found.digits}f}",
         found.interval_text(),
         f"{found.effect:+.2f}",
         f"{found.wins}/{found.ties}/{found.losses}",

@@ -145,13 +145,14 @@ def difference_sentence(d: Difference) -> str:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
     text = f"{d.run} and {d.baseline} by {d.measure}: {_doubt(d)}, {spread}"
     if d.detectable is not None:
+        detectable = f"{d.detectable:.{d.digits}f}"
         text += (
-            f"; with {many(d.queries, 'query')}, differences of {d.detectable:.3f} or more are "
+            f"; with {many(d.queries, 'query')}, differences of {detectable} or more are "
             "detectable with 80% power"
         )
         if d.queries_needed is not None:
             text += (
-                f"; a difference of {abs(d.difference):.3f} would need about "
+                f"; a difference of {abs(d.difference):.{d.digits}f} would need about "
                 f"{d.queries_needed:,} queries"
             )
     return text

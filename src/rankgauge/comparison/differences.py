@@ -33,6 +33,7 @@ ALPHA = 0.05
 FEW_CHANGES = 6
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # queries that differ: docs/explain/interval-coverage.md
+_NARROW = 0.002  # an interval of which three decimals show nothing
 _MANY_CHANGES = 300  # from here on the normal distribution gives the power of a sign test, too
 _POWER = 0.8
 _SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
@@ -110,15 +111,22 @@ class Difference:
         few = self.wins + self.losses < FEWEST_FOR_INTERVAL
         return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
 
+    @property
+    def digits(self) -> int:
+        """Decimals of the difference in texts: 3, or more where the interval is narrower."""
+        width = self.high - self.low
+        return 1 - math.floor(math.log10(width)) if 0 < width < _NARROW else 3
+
     def interval_text(self) -> str:
         """Return the interval as text, or a dash and why there is none, for a table."""
         why = self.no_interval.replace(" queries", "")
-        return f"– ({why})" if why else f"{self.low:+.3f} to {self.high:+.3f}"
+        digits = self.digits
+        return f"– ({why})" if why else f"{self.low:+.{digits}f} to {self.high:+.{digits}f}"
 
     def difference_text(self) -> str:
         """Return the difference with its 95% interval, or with the reason why there is none."""
         why = f"no interval: {self.no_interval}" if self.no_interval else ""
-        return f"{self.difference:+.3f} ({why or f'95% CI {self.interval_text()}'})"
+        return f"{self.difference:+.{self.digits}f} ({why or f'95% CI {self.interval_text()}'})"
 
     @cached_property
     def detectable(self) -> float | None:

@@ -435,7 +435,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         interval: ``t``, or ``percentile``:
             :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend on seed and query
             ids only.
-        draws: Draws of the bootstrap; 1,000 for 10^8 queries take about 15 minutes of a core.
+        draws: Draws of the bootstrap; 1,000 take about 7 CPU minutes for 10^8 queries, per measure.
         seed: Seed of the draws.
         undefined: As of `summarize`.
         ship: As of `evaluate`.
