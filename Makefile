@@ -79,6 +79,10 @@ speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure every table of docs/ex
 	for script in diversity judging judging_pages drift answers; do \
 		.venv/bin/python benchmarks/$$script.py --write docs/explain/speed.md || exit 1; done
 
+scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/howto/scale.md anew: half an hour (needs Java)
+	.venv/bin/python benchmarks/scale.py --write docs/howto/scale.md
+	.venv-spark/bin/python benchmarks/scale.py --spark --write docs/howto/scale.md
+
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support, without the compiled core
 	RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
@@ -211,4 +215,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean

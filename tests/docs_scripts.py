@@ -1,6 +1,8 @@
 """The scripts behind pages of the documentation, as modules."""
 
 import importlib.util
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -20,3 +22,14 @@ def docs_script(name: str, folder: str = "_scripts") -> ModuleType:
     sys.modules[spec.name] = module  # its dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+def copies_of_the_sample(folder: Path, copies: int) -> list[str]:
+    """Run the script of the page on scale: judgments and two runs."""
+    if not DOCS.is_dir():
+        pytest.skip("there are no pages beside these tests")
+    text = DOCS.joinpath("howto", "scale.md").read_text(encoding="utf-8")
+    script = folder / "multiply.py"
+    script.write_text(re.search(r"(?s)```python\n(.*?)```", text)[1], encoding="utf-8")
+    subprocess.run([sys.executable, script, str(copies)], cwd=folder, check=True, timeout=60)
+    return [str(folder / f"{name}.parquet") for name in ("qrels", "bm25", "keyword")]

@@ -14,8 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from docs_scripts import copies_of_the_sample
 
 import rankgauge
+from rankgauge.cli.main import cli
 from rankgauge.distributed import spark
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 
@@ -375,11 +378,11 @@ def test_connect_gives_the_same_bits(tmp_path):
     check_result(tmp_path, json.loads(done.stdout.splitlines()[-1]))
 
 
-def command(*words):
+def command(*words, master="local[2]"):
     """Run `rankgauge evaluate` with Spark in a process of its own, which ends its session."""
     return subprocess.run(
         [sys.executable, "-m", "rankgauge", "evaluate", *map(str, words),
-         "--engine", "spark", "--master", "local[2]"],
+         "--engine", "spark", "--master", master],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
@@ -524,3 +527,13 @@ def test_a_worker_that_is_killed_in_the_last_stage_changes_nothing(tmp_path):
     assert job.returncode == 0, (tmp_path / "job.log").read_text()[-3000:]
     assert killed
     check_result(tmp_path, json.loads(last))
+
+
+@pytest.mark.slow
+def test_copies_of_the_sample_have_the_same_table_on_a_cluster(tmp_path):
+    files = copies_of_the_sample(tmp_path, 20)
+    words = [*files, "--as", "csv", *(f"-m{measure}" for measure in MEASURES)]
+    with cluster(tmp_path) as (url, _):
+        done = command(*words, master=url)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == CliRunner().invoke(cli, ["evaluate", *words]).stdout

@@ -25,7 +25,7 @@ from rankgauge.data import buckets, stored_qrels
 from rankgauge.data.stored_qrels import StoredQrels
 from rankgauge.errors import StorageError
 from rankgauge.evaluation import read_judgments
-from rankgauge.formats import fast_trec, pieces
+from rankgauge.formats import fast_trec, pieces, readers
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -157,7 +157,9 @@ def test_parts_and_buckets_and_memory_give_the_same_bits(tmp_path, given_inputs)
     with pytest.MonkeyPatch.context() as patch:
         Parts(patch, **sizes)
         in_parts = outcome(judged, path, MEASURES, **policies, memory=LIMIT)
+        by_default = outcome(judged, path, MEASURES, **policies)
     assert in_parts == in_memory
+    assert by_default == in_memory
 
 
 @pytest.mark.slow
@@ -187,6 +189,43 @@ def test_several_runs_are_evaluated_with_judgments_that_stay_on_disk(tmp_path, f
         path = write_rows(tmp_path / f"run{form}", rows, "score")
         found = evaluate(judged, path, "AP", memory=LIMIT)
         assert found == evaluate(Qrels.of(GRADES), read_run(path), "AP")
+
+
+@pytest.mark.parametrize("order", [sorted, list])
+@pytest.mark.usefixtures("parts")
+def test_a_parquet_file_in_order_is_evaluated_while_it_is_read(tmp_path, order, monkeypatch):
+    path = write_rows(tmp_path / "a.parquet", order(ROWS), "score")
+    expected = evaluate(GRADES, read_run(path), "AP")
+    whole = []
+    read = readers.read_table
+    monkeypatch.setattr(readers, "read_table", lambda *args: whole.append(args) or read(*args))
+    assert evaluate(GRADES, path, "AP") == expected
+    assert bool(whole) == (order is list)
+
+
+@pytest.mark.parametrize("memory", [None, LIMIT])
+@pytest.mark.usefixtures("parts")
+def test_a_folder_of_parquet_files_is_one_run(tmp_path, memory):
+    for name, rows, value in (("run", ROWS, "score"), ("qrels", GRADES, "grade")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "_SUCCESS").touch()
+        for start in range(0, len(rows), 450):
+            path = folder / f"part-{start:05d}.snappy.parquet"
+            write_rows(path, rows[start : start + 450], value)
+    found = evaluate(tmp_path / "qrels", f"{tmp_path}/run/", "AP", memory=memory)
+    assert found.to_columns() == evaluate(Qrels.of(GRADES), Run.of(ROWS), "AP").to_columns()
+    assert found.run_name == "run"
+    [columns] = [note for note in found.notes if "columns" in note]
+    assert "part-00000" in columns
+    broken = tmp_path / "run" / "part-00900.snappy.parquet"
+    broken.write_bytes(broken.read_bytes()[:-20])
+    with pytest.raises(FormatError, match="the file cannot be read") as caught:
+        evaluate(tmp_path / "qrels", tmp_path / "run", "AP", memory=memory)
+    assert caught.value.path == str(broken)
+    (tmp_path / "run" / "notes.txt").touch()
+    with pytest.raises(InputError, match="folder"):
+        evaluate(tmp_path / "qrels", tmp_path / "run", "AP", memory=memory)
 
 
 @pytest.mark.parametrize("uneven", ["# a comment\n", "q1  Q0 d 1 0.5 t more\n"], ids=str)

@@ -34,6 +34,10 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         """The query ids as text, in order of first appearance."""
         return tuple(self.table.queries.shown())
 
+    def number_of(self, query: bytes) -> int | None:
+        """The number of a query, if there is one."""
+        return self.query_index.get(query)
+
     def __len__(self) -> int:
         return len(self.table.queries)
 

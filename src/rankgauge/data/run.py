@@ -304,7 +304,8 @@ def name_of(source: Any) -> str:
 def run_name(path: Source) -> str:
     """Return the name of a run from its file name, without extensions."""
     path = path.path if isinstance(path, InFormat) else path
-    base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
+    # A folder may end with a separator. "-" and bytes are no Path.
+    base = os.path.basename(os.path.normpath(os.fspath(path)))  # noqa: PTH119
     base = unpacked(base.rpartition(".zip!")[2])
     for ending in _ENDINGS:
         base = base.removesuffix(ending)

@@ -95,6 +95,11 @@ class StoredQrels:
     def __repr__(self) -> str:
         return f"<StoredQrels: {len(self)} queries, {self.judgments} judgments>"
 
+    @cached_property
+    def query_ids(self) -> tuple[str, ...]:
+        """The query ids as text, which all evaluations share."""
+        return tuple(self.queries.shown())
+
     def numbers_of(self, queries: Ids) -> IntArray:
         """The number of each of these queries, -1 for those that are not judged."""
         found = np.full(len(queries), -1, dtype=np.int64)
@@ -173,6 +178,14 @@ class _Outline(Qrels):
     def __init__(self, table: PairTable, stored: StoredQrels) -> None:
         super().__init__(table)
         object.__setattr__(self, "stored", stored)
+
+    @cached_property
+    def query_ids(self) -> tuple[str, ...]:
+        return self.stored.query_ids
+
+    def number_of(self, query: bytes) -> int | None:
+        number = int(self.stored.numbers_of(Ids.of([query]))[0])
+        return None if number < 0 else number
 
     @property
     def judgments(self) -> int:

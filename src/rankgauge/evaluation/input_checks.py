@@ -399,7 +399,7 @@ class _Judged:
 
     def docs(self, query: bytes) -> Collection[bytes]:
         if query not in self.known:
-            number = self.qrels.query_index.get(query)
+            number = self.qrels.number_of(query)
             found: Sequence[bytes] = ()
             if number is not None:
                 start, stop = self.qrels.table.offsets[number : number + 2].tolist()

@@ -6,10 +6,12 @@ pieces. :func:`whole_queries` puts adjacent ones together.
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -68,6 +70,7 @@ class Pieces:
     def __init__(self, source: Source, layout: Layout, limit: int) -> None:
         self._source, self._form = readers.path_and_format(source, layout, None)
         self.name, self.layout, self._limit = source_name(self._source), layout, limit
+        self._parts = readers.parquet_parts(self._source)
         self._size = max(_LEAST, min(_MOST, limit // _SHARE))
         self._rows = max(1, min(self._size // _ROW, limit // _COLUMNAR))
         self._third: Callable[[PairTable], PairTable] | None = None
@@ -76,13 +79,16 @@ class Pieces:
     def again(self) -> bool:
         """Whether it can be read more than once: it is a file, not a pipe."""
         path = str(self.name).partition("!")[0]
-        return os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
+        return bool(self._parts) or os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
 
     def whole(self, table: PairTable) -> PairTable:
         """Complete a table of whole queries: its third column may be a rank or a score."""
         return table if self._third is None else self._third(table)
 
     def __iter__(self) -> Iterator[PairTable]:
+        if self._parts:
+            yield from self._of_parts()
+            return
         if os.path.isdir(self._source) or str(self._source).startswith(readers.DATASETS):  # noqa: PTH112
             yield self._all_at_once("folders and datasets are")
             return
@@ -106,6 +112,17 @@ class Pieces:
         from rankgauge.formats.parquet import columnar_pieces
 
         yield from columnar_pieces(stream, self.name, self.layout, self._rows)
+
+    def _of_parts(self) -> Iterator[PairTable]:
+        """The rows of the files of a folder, one after the other."""
+        from rankgauge.formats.parquet import columnar_pieces
+
+        for path in self._parts:
+            with opened_bytes(path) as stream:
+                for table in columnar_pieces(stream, path, self.layout, self._rows):
+                    # Notes on the columns are those of the first file.
+                    notes = table.notes if path == self._parts[0] else ()
+                    yield replace(table, source=self.name, notes=notes)
 
     def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
         text = readers.begin_text(stream, self.name, self.layout, self._form)
@@ -172,7 +189,11 @@ def fits(source: Source, memory: int) -> bool:
 
     What is no file of its own, such as a folder, is read whole whatever it takes.
     """
-    path = str(source_name(readers.path_and_format(source, JUDGMENTS, None)[0])).partition("!")[0]
+    given = readers.path_and_format(source, JUDGMENTS, None)[0]
+    parts = readers.parquet_parts(given)
+    if parts:
+        return sum(map(os.path.getsize, parts)) * _PACKED <= memory // _FITTING
+    path = str(source_name(given)).partition("!")[0]
     if path == "<stdin>" or (os.path.exists(path) and not os.path.isdir(path)):  # noqa: PTH110, PTH112
         if not os.path.isfile(path):  # noqa: PTH113
             return False
@@ -192,7 +213,7 @@ def read_blocks(
     """
     with _opened_lines(source, layout) as text:
         if text is None:
-            yield None
+            yield from [None] if ranks else _columnar_blocks(source, layout)
             return
         line = text.number if ranks else None
         pieces = quick_pieces(text.stream, text.start, text.name, layout, line=line)
@@ -256,6 +277,31 @@ def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]
             return
         third = None if given == "trec" else given
         yield _LinesText(name, stream, start, number, three, third)
+
+
+def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
+    """Read a large file of columns as :func:`read_blocks`."""
+    source, _ = readers.path_and_format(source, layout, None)
+    name = source_name(source)
+    if (
+        source == "-"
+        or not os.path.isfile(source)  # noqa: PTH113
+        or os.path.getsize(source) <= _LEAST  # noqa: PTH202
+        or importlib.util.find_spec("pyarrow") is None
+    ):
+        yield None
+        return
+    with opened_bytes(source) as stream:
+        if not is_plain_file(stream) or not is_columnar(start_of(stream), name):
+            yield None
+            return
+        from rankgauge.formats.parquet import columnar_pieces
+
+        rows = columnar_pieces(stream, name, layout, _MOST // _ROW)
+        try:
+            yield from whole_queries((table, False) for table in rows)
+        except (ScatteredQueriesError, InputError):
+            yield None
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+import numpy as np
+
+from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
@@ -78,14 +81,7 @@ def read_table(
 
         return read_dataset(source, layout, split)
     if os.path.isdir(source):  # noqa: PTH112
-        from rankgauge.formats.folders import judgments_in_folder
-
-        if layout is RUN:
-            raise InputError("this is a folder", where=source_name(source), fix="name a file in it")
-        chosen, note = judgments_in_folder(source, split)
-        if isinstance(chosen, Mapping):
-            return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
-        return read_judgments(chosen, form, on_error=on_error).with_notes(note)
+        return _read_folder(source, layout, form, split=split, on_error=on_error)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
@@ -106,6 +102,52 @@ def read_table(
         return read_stream(
             stream, source_name(source), layout, form, ranks=ranks, on_error=on_error
         )
+
+
+def parquet_parts(folder: Source) -> list[str]:
+    """The paths of the files of a folder that holds Parquet only, as Spark and others write it."""
+    if folder == "-" or not os.path.isdir(folder):  # noqa: PTH112
+        return []
+    path = os.fsdecode(folder)
+    # Others are marks of success, checksums and the like.
+    names = sorted(name for name in os.listdir(path) if not name.startswith(("_", ".")))  # noqa: PTH208
+    if not all(name.endswith(".parquet") for name in names):
+        return []
+    return [os.path.join(path, name) for name in names]  # noqa: PTH118
+
+
+def _read_folder(
+    folder: Source, layout: Layout, form: str | None, *, split: str | None, on_error: OnError | None
+) -> PairTable:
+    """The rows of a folder of Parquet files, or the judgments of a collection."""
+    parts = parquet_parts(folder)
+    if parts:
+        return _read_parts(parts, source_name(folder), layout, on_error)
+    if layout is RUN:
+        raise InputError(
+            "this is a folder", where=source_name(folder),
+            fix="name a file in it, or a folder with nothing but .parquet files",
+        )  # fmt: skip
+    from rankgauge.formats.folders import judgments_in_folder
+
+    chosen, note = judgments_in_folder(folder, split)
+    if isinstance(chosen, Mapping):
+        return from_mapping(chosen, JUDGMENTS, source_name(folder)).with_notes(note)
+    return read_judgments(chosen, form, on_error=on_error).with_notes(note)
+
+
+def _read_parts(parts: list[str], name: str, layout: Layout, on_error: OnError | None) -> PairTable:
+    """One table of several files, where a query may be in more than one."""
+    tables = []
+    for path in parts:
+        with opened_bytes(path) as stream:
+            tables.append(read_stream(stream, path, layout, on_error=on_error))
+    whole = PairTable.of_rows(
+        Ids.joined([table.queries.take(table.query_numbers()) for table in tables]),
+        Ids.joined([table.docs for table in tables]),
+        np.concatenate([table.values for table in tables]),
+    )
+    return whole.with_notes(*tables[0].notes, source=name)
 
 
 def read_judgments(

@@ -1,0 +1,26 @@
+"""The script of the page on scale makes copies of the sample, which every path evaluates alike."""
+
+import pytest
+from click.testing import CliRunner
+from docs_scripts import copies_of_the_sample
+
+import rankgauge
+from rankgauge.cli.main import cli
+
+pytest.importorskip("pyarrow")
+
+MEASURES = ("nDCG@10", "RR@10", "P@10", "R@100", "AP")
+
+
+def test_copies_of_the_sample_have_its_means_in_memory_and_in_parts(tmp_path):
+    files = copies_of_the_sample(tmp_path, 20)
+    words = ["evaluate", *files, "--as", "csv", *(f"-m{measure}" for measure in MEASURES)]
+    memory = CliRunner().invoke(cli, words, catch_exceptions=False).stdout
+    stream = CliRunner().invoke(cli, [*words, "--memory", "64MB"], catch_exceptions=False).stdout
+    assert memory == stream
+    lines = [line.split(",") for line in memory.splitlines()]
+    assert lines[0] == ["run", *MEASURES]
+    for name, *means in lines[1:]:
+        paths = rankgauge.sample_path("qrels.txt"), rankgauge.sample_path(f"runs/{name}.run")
+        expected = rankgauge.evaluate(*paths, MEASURES).mean()
+        assert list(map(float, means)) == pytest.approx(list(expected.values()), rel=1e-12)
