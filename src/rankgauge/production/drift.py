@@ -164,7 +164,7 @@ def measure_drift(
 def _pooled(
     evaluation: DistinctQuestions, logged: DistinctQuestions, *, most: int, encoder: Any, seed: int
 ) -> PooledQuestions:
-    """The questions of both sets, each once."""
+    """Return the questions of both sets, each once."""
     counts = dict(zip(logged.keys, logged.counts, strict=True))
     known = set(evaluation.keys)
     own = [row for row, key in enumerate(logged.keys) if key not in known]
@@ -280,7 +280,7 @@ def _log_share(clusters: Sequence[QuestionCluster]) -> float:
 def _weights(
     clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions
 ) -> dict[str, float]:
-    """The share of traffic over the share of evaluation questions, by identifier, mean 1."""
+    """Return the share of traffic over the share of evaluation questions, by identifier, mean 1."""
     place = {
         name: int(number)
         for names, number in zip(pooled.ids[: pooled.evaluation], numbered, strict=False)

@@ -327,7 +327,7 @@ class DriftReport(Result):
         return [*notes, f"questions as vectors: {self.encoder}; seed {self.seed}"]
 
     def additions_table(self) -> Table:
-        """The questions to add."""
+        """Return the questions to add."""
         rows = tuple((each.text, each.asked, each.cluster) for each in self.additions)
         return Table(
             ("question to add", "asked", "cluster"), rows, title="Questions to add", width=80,
@@ -335,7 +335,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def outliers_table(self) -> Table:
-        """The evaluation questions far from every log question."""
+        """Return the evaluation questions far from every log question."""
         rows = tuple((each.id, each.text, each.distance) for each in self.outliers)
         note = (
             f"1 - cosine to the nearest log question; above {self.far:.2f} for 1% of log questions"
@@ -347,7 +347,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def power_table(self) -> Table:
-        """How often missing topics would have been detected."""
+        """Return how often missing topics would have been detected."""
         rows = tuple((f"{each.share:.0%}", f"{each.power:.0%}") for each in self.detectable)
         return Table(
             ("topic missing, share of the log", "detected"), rows, right=frozenset({0, 1}),
@@ -422,7 +422,7 @@ class ReweightedMeans(Result):
 
 
 def detected_from(detectable: Sequence[Detectable]) -> float | None:
-    """The smallest share from which on every larger one is detected."""
+    """Return the smallest share from which on every larger one is detected."""
     least = None
     for each in reversed(detectable):
         if each.power < _POWER:

@@ -393,7 +393,7 @@ def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tup
 
 
 def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list[_Look]:
-    """The sums of both arms up to each day."""
+    """Return the sums of both arms up to each day."""
     y, x = f'"y {metric.name}"', f'"x {metric.name}"'
     rows = f'SELECT arm, "cluster", day, {y} AS y, {x} AS x FROM measured'
     if metric.per_session:
@@ -428,7 +428,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
 def _primary(
     metric: OnlineMetric, looks: Sequence[_Look], questions: int, planned: int
 ) -> tuple[ArmDifference, tuple[DayDifference, ...], float]:
-    """The primary difference, the confidence sequence by day, and its tau."""
+    """Return the primary difference, the confidence sequence by day, and its tau."""
     if not looks or not all(sums.x for sums in looks[-1][1:]):
         return _undefined(metric), (), math.nan
     pairs = [stats.difference_variance(new, base) for _, base, new in looks]
@@ -458,7 +458,7 @@ def _primary(
 def _fixed(
     metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int
 ) -> ArmDifference:
-    """The difference of a metric that does not decide, with a fixed-size interval."""
+    """Return the difference of a metric that does not decide, with a fixed-size interval."""
     if sums is None or not all(each.x for each in sums):
         return _undefined(metric)
     base, new = sums
@@ -529,7 +529,7 @@ def _bounded(
     thumbs: tuple[stats.ClusterSums, ...],
     feedback: tuple[stats.ClusterSums, ...],
 ) -> ArmDifference:
-    """The difference with its bounds if all answers without a rating had been rated."""
+    """Return the difference with its bounds if all answers without a rating had been rated."""
     ends = []
     for own, rated in zip(thumbs, feedback, strict=True):
         missing = rated.x - rated.y

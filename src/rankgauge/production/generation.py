@@ -367,7 +367,7 @@ def _answerable(
 def _ranked(
     proposals: Sequence[ProposedQuestion], collection: Collection, retriever: Any, k: int
 ) -> list[ProposedQuestion]:
-    """The proposals with the rank of their document in a search."""
+    """Return the proposals with the rank of their document in a search."""
     asked = [Query(str(place), each.text) for place, each in enumerate(proposals) if each.accepted]
     found = list(proposals)
     if asked:

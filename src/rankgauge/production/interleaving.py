@@ -176,7 +176,7 @@ def _probabilistic(
 
 
 def _drawn(weights: Mapping[str, float], at: float) -> str:
-    """The document at this share of the sum of weights."""
+    """Return the document at this share of the sum of weights."""
     left = at * math.fsum(weights.values())
     for document, weight in weights.items():
         left -= weight
@@ -188,7 +188,7 @@ def _drawn(weights: Mapping[str, float], at: float) -> str:
 def _with_rest(
     shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int
 ) -> tuple[list[str], str]:
-    """The list with the documents that are credited to neither."""
+    """Return the list with the documents that are credited to neither."""
     rest = [each for own in sides.values() for each in own]
     documents = list(dict.fromkeys([*shown, *rest]))[:length]
     return documents, teams + _NEITHER * (len(documents) - len(teams))
@@ -456,7 +456,7 @@ def analyze_interleaving(
 
 
 def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
-    """The one pair of retrievers that was interleaved."""
+    """Return the one pair of retrievers that was interleaved."""
     if not pairs:
         raise InputError(
             "no impression of interleaved results", where=where,

@@ -312,7 +312,7 @@ class EventLog:
         }
 
     def _events(self, connection: Any) -> str:
-        """The SELECT of all events."""
+        """Return the SELECT of all events."""
         if not self.files:
             return f"SELECT {_columns({})} WHERE false"
         source = f"read_parquet({_literal(self.files)}, union_by_name => true)"
@@ -341,7 +341,7 @@ def _duckdb() -> ModuleType:
 
 
 def _columns(found: Mapping[str, str]) -> str:
-    """The columns of the view of events; NULL for those that a file lacks."""
+    """Return the columns of the view of events; NULL for those that a file lacks."""
     columns = {name: f"{name if name in found else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
     if found.get("time") == COLUMNS["time"]:
         # In UTC, as by a cast, but without a calendar computation for each row.
@@ -350,7 +350,7 @@ def _columns(found: Mapping[str, str]) -> str:
 
 
 def _files(path: str) -> tuple[str, ...]:
-    """The Parquet files of a log."""
+    """Return the Parquet files of a log."""
     if os.path.isdir(path):  # noqa: PTH112 - a pattern is no Path
         return tuple(str(Path(path) / each["file"]) for each in read_manifest(path)["segments"])
     found = [path] if os.path.isfile(path) else sorted(glob.glob(path))  # noqa: PTH113, PTH207

@@ -80,7 +80,7 @@ def _metric(  # noqa: PLR0917 - a row of a table
     name: str, unit: str, numerator: str, definition: str, better: Literal["higher", "lower", ""],
     needs: tuple[str, ...], y: str, x: str,
 ) -> OnlineMetric:  # fmt: skip
-    """A proportion: `y` is counted where `x` is."""
+    """Return a proportion: `y` is counted where `x` is."""
     return OnlineMetric(
         name, unit, numerator, definition, better, "proportion", needs, f"(({x}) AND ({y}))::INT",
         f"({x})::INT",
