@@ -224,11 +224,11 @@ class Benchmark:
         check_prices(prices)
         if not self.queries:
             raise InputError(
-                "the benchmark has no query with judgments "
-                f"({len(self.collection.queries)} without)", where=f"run {name!r}",
+                f"{many(len(self.collection.queries), 'query')}, none with judgments",
+                where=f"run {name!r}",
                 fix="give a collection with queries and judgments (in a folder: questions.csv with "
                 "the columns question and relevant), or call add_query()",
-            )  # fmt: skip
+            )
         session = self._session(name, _retriever(retriever), limits or self.limits, settings)
         self._runs[name] = session.run(again, timed, dict(prices or {}))
         return self._runs[name]
