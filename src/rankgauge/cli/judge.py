@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from rankgauge.cli.judge_results import agreement, answers, relevance, size, vot
 from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.files import read_text
+from rankgauge.rendering.tables import WIDTH
 
 _collection = click.option(
     "--collection", metavar="FOLDER",
@@ -300,7 +303,16 @@ def guideline(project: str, file: str | None, author: str) -> None:
             opened.change_guideline(read_text(file), author=author)
         version, text = opened.guideline()
     print_message(f"version {version}")
-    print_text("".join(for_terminal(line) + "\n" for line in text.splitlines()))
+    print_text("".join(f"{_folded(for_terminal(line))}\n" for line in text.splitlines()))
+
+
+def _folded(line: str) -> str:
+    """A line of Markdown folded to the screen; the text of a list item stays below itself."""
+    marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
+    return textwrap.fill(
+        line, WIDTH, subsequent_indent=" " * (marker.end() if marker else 0),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
