@@ -20,8 +20,8 @@ from rankgauge.cli.judge_results import agreement, answers, relevance, size, vot
 from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.files import read_text
-from rankgauge.rendering.tables import WIDTH
 
+_WIDTH = 80
 _collection = click.option(
     "--collection", metavar="FOLDER",
     help="The documents; those that the questions name must be among them.",
@@ -310,7 +310,7 @@ def _folded(line: str) -> str:
     """A line of Markdown folded to the screen; the text of a list item stays below itself."""
     marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
     return textwrap.fill(
-        line, WIDTH, subsequent_indent=" " * (marker.end() if marker else 0),
+        line, _WIDTH, subsequent_indent=" " * (marker.end() if marker else 0),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 
