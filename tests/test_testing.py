@@ -269,8 +269,8 @@ BAD = {
     ),
     "a query asked twice": (bad(search=once_each), "together with other queries it returns"),
     "settings no mapping": (bad(settings="bm25"), "settings: got str, expected a mapping"),
-    "settings no JSON": (bad(settings={"model": object()}), "settings: they cannot be written as JSON"),
-    "settings with NaN": (bad(settings={"k1": math.nan}), "settings: they cannot be written as JSON"),
+    "settings no JSON": (bad(settings={"model": object()}), "they cannot be written as JSON"),
+    "settings with NaN": (bad(settings={"k1": math.nan}), "they cannot be written as JSON"),
     "settings with numbers for keys": (bad(settings={1: 2}), "settings: they change when written"),
     "settings with a secret": (bad(settings={"http": [{"api_key": "s3"}]}), "'api_key' looks like"),
     "settings that change": (

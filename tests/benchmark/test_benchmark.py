@@ -170,8 +170,12 @@ def test_repeats_hits_below_k_and_unknown_documents_are_left_out_or_counted(coll
     assert (tally.repeated, tally.beyond, tally.unknown, tally.empty) == (9, 18, 9, 1)
     assert run.run["q1"] == {"d1": 3.0, "elsewhere": 2.0, "d19": 1.0}
     message = " ".join(run.notes)
-    for words in ("9 hits removed: a higher-ranked document repeated", "18 hits removed: ranked below k",
-                  "not in the collection", "nothing was found for 1 query"):  # fmt: skip
+    for words in (
+        "9 hits removed: a higher-ranked document repeated",
+        "18 hits removed: ranked below k",
+        "not in the collection",
+        "nothing was found for 1 query",
+    ):
         assert words in message
 
 
