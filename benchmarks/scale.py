@@ -81,7 +81,7 @@ def of_duckdb(files: Path, order: str) -> list[float]:
     db.execute(f"SET memory_limit='{LIMIT}'; SET threads=2; SET temp_directory='{files}/duckdb'")
     for name, path in zip(("qrels", "run"), paths(files, order), strict=True):
         db.read_parquet(path).create_view(name)
-    return of_values(db.execute(sql_query(FIVE, dialect="duckdb", per_query=True)).to_arrow_table())
+    return of_values(db.sql(sql_query(FIVE, dialect="duckdb", per_query=True)).to_arrow_table())
 
 
 def of_polars(files: Path, order: str) -> list[float]:

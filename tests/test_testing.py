@@ -212,7 +212,7 @@ BAD = {
         "2 hits for k=1",
     ),
     "twice": (ranked(lambda hits: hits[:1] * min(2, len(hits))), "returned twice"),
-    "unknown id": (ranked(lambda _hits: [("x", 9.0)]), "'x' was returned, which is not in"),
+    "unknown id": (ranked(lambda _hits: [("x", 9.0)]), "'x' was returned, but is not in"),
     "ascending": (
         ranked(lambda hits: [(name, float(at)) for at, (name, _) in enumerate(hits)]),
         "scores are not in descending order",
@@ -269,9 +269,9 @@ BAD = {
     ),
     "a query asked twice": (bad(search=once_each), "together with other queries it returns"),
     "settings no mapping": (bad(settings="bm25"), "settings: got str, expected a mapping"),
-    "settings no JSON": (bad(settings={"model": object()}), "settings: they are no JSON"),
-    "settings with NaN": (bad(settings={"k1": math.nan}), "settings: they are no JSON"),
-    "settings with numbers for keys": (bad(settings={1: 2}), "settings: they are others after"),
+    "settings no JSON": (bad(settings={"model": object()}), "they cannot be written as JSON"),
+    "settings with NaN": (bad(settings={"k1": math.nan}), "they cannot be written as JSON"),
+    "settings with numbers for keys": (bad(settings={1: 2}), "settings: they change when written"),
     "settings with a secret": (bad(settings={"http": [{"api_key": "s3"}]}), "'api_key' looks like"),
     "settings that change": (
         bad(settings=property(lambda _self: {"n": next(COUNTER)})),
@@ -316,7 +316,7 @@ def test_a_secret_is_not_shown():
 
 @pytest.mark.parametrize("k", [0, -1, True, 2.5, "10"])
 def test_k_is_a_whole_number_from_one(k):
-    with pytest.raises(InputError, match="is not possible"):
+    with pytest.raises(InputError, match="is not valid"):
         check(Words(), k=k)
 
 

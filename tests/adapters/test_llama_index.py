@@ -122,7 +122,7 @@ def test_a_node_without_the_key_is_an_error_that_names_its_keys():
     [
         (7, {}, "has no retrieve"),
         (Fixed([]), {"ids": "chunk"}, "unknown kind of ids 'chunk'"),
-        (Fixed([]), {"ids": "node", "id_key": "x"}, "nodes are wanted"),
+        (Fixed([]), {"ids": "node", "id_key": "x"}, "nodes are requested"),
         (Fixed([]), {"depth": True}, "depth=True is not valid"),
     ],
     ids=["no retriever", "ids", "ids and key", "depth"],

@@ -66,7 +66,7 @@ def test_an_item_is_found_by_position_and_by_key(tmp_path):
         (PLACE | {"row": 7, "label": "supported"}, "no item answer-context of 'q2', row 7"),
         (PLACE | {"row": "x", "label": "supported"}, "row is 'x'"),
         (PLACE | {"record": "q99", "label": "supported"}, "no item"),
-        ({"label": "supported"}, "not a relation"),
+        ({"label": "supported"}, "no relation"),
     ],
     ids=["label", "relation", "row", "number", "record", "nothing"],
 )

@@ -365,7 +365,7 @@ def test_embeddings_of_a_server_are_requested_once(tmp_path):
 
 
 WRONG = {
-    "--encoder magic": "is none of hashing, model2vec:NAME",
+    "--encoder magic": "choose hashing, model2vec:NAME",
     "--encoder openai-embeddings:small": "openai-embeddings:NAME@URL",
     "--encoder openai-embeddings:s@http://127.0.0.1:1": "127.0.0.1:1",
     "--criterion polite": "expected NAME=WORDING or NAME=@FILE",
@@ -380,6 +380,8 @@ WRONG = {
     "--label x": "are for --save",
     "--search bm25 --collection x": "--search are for a model",
     "--url http://localhost:1/v1 --model m --verdicts v.db --search bm25": "--collection FOLDER",
+    "--url http://localhost:1/v1 --model m --verdicts v.db --collection "
+    f"{sample_path('qrels.txt').parent} --search bm": "fix: choose bm25, hashing, model2vec:NAME",
     "--url http://localhost:1/v1": "needs both --url URL and --model NAME",
     "--url http://localhost:1/v1 --model m": "say where the model's verdicts are stored",
     "--url http://localhost:1/v1 --model m --verdicts v.jsonl": "a model adds to a store",

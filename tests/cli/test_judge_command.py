@@ -68,6 +68,14 @@ def test_a_guideline_from_a_file_is_the_next_version(project, tmp_path):
     done = run("judge", "guideline", project, file)
     assert (done.stdout, done.stderr) == ("Pick the best.\n", "version 2\n")
     assert run("judge", "guideline", project).stderr == "version 2\n"
+    item = f"1. **First**, {'relevant words ' * 9}end"
+    file.write_text(f"{item}\n\n{'y' * 90}\n")
+    run("judge", "guideline", project, file)
+    printed = run("judge", "guideline", project).stdout
+    first, second = printed.splitlines()[:2]
+    assert len(first) <= 80
+    assert second.startswith("   ")
+    assert printed.split() == file.read_text().split()
     missing = run("judge", "guideline", project, tmp_path / "none.md")
     assert missing.returncode == 2
     assert "there is no such file" in missing.stderr
@@ -100,7 +108,7 @@ def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(
 def test_an_unknown_encoder_is_refused(project):
     done = run("judge", "pool", project, "--collection", SAMPLE, "--dense", "magic")
     assert done.returncode == 2
-    assert "is none of hashing, model2vec:NAME" in done.stderr
+    assert "choose hashing, model2vec:NAME" in done.stderr
 
 
 def test_hidden_tests_are_added_from_a_file(project, tmp_path):

@@ -65,6 +65,7 @@ answers gate OTHERS --allow-uncalibrated
 logs import --dry-run SEARCHES other
 logs show log
 logs metrics log
+logs metrics log --by week
 logs metrics log -m idk_rate --by week
 logs health log --run bm25
 logs drift sample/queries.jsonl log --permutations 99
@@ -160,15 +161,21 @@ def judge(folder):
 
 
 def check_screen(printed):
+    check_tables(printed)
+    lines = printed.splitlines()
+    assert lines[0]
+    for number, line in enumerate(lines):
+        # A title stands above something.
+        assert line or lines[number - 1], "two empty lines"
+
+
+def check_tables(printed):
     lines = printed.splitlines()
     assert [line for line in lines if len(line) > WIDTH] == []
-    assert lines[0]
     for number, line in enumerate(lines):
         if set(line) == {"─"}:
             assert number + 1 < len(lines), "a table without rows"
             assert lines[number + 1].strip(), f"a table without rows below {lines[number - 1]!r}"
-        # A title stands above something.
-        assert line or lines[number - 1], "two empty lines"
 
 
 @pytest.mark.parametrize("line", PRINTED)
@@ -197,7 +204,7 @@ def options_of(line):
 def test_everything_fits_the_width_and_is_more(folder, line):
     prepared(folder, words(line)[0])
     full = done(folder, f"{line} --full").stdout
-    assert [one for one in full.splitlines() if len(one) > WIDTH] == []
+    check_tables(full)
     short = done(folder, line).stdout
     assert len(full) >= len(re.sub(r"(?m)^Next step.*\n|^.*--full.*\n", "", short))
 

@@ -306,7 +306,7 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
         (lambda: compare(FOUND.evaluations[:1]), "got 1 run"),
         (lambda: compare(FOUND.evaluations, tested="RR"),
          "RR was not evaluated"),
-        (lambda: compare(FOUND.evaluations, tested="AP", baseline="x"), "no run is called"),
+        (lambda: compare(FOUND.evaluations, tested="AP", baseline="x"), "unknown run"),
         (lambda: compare([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]),
          "differ in their measures"),
         (lambda: compare({"q1": {"d"}, "q2": {"d"}},

@@ -105,7 +105,7 @@ def test_terms_that_the_ranking_ignored_are_found():
     found = finding(["a", "b", "d"], {"d": 1}, texts, "printer error E4711")
     assert found.primary == "terms ignored"
     assert found.missed[0].evidence[0] == (
-        "has 3 of 3 terms of the query; documents ranked above it at most 1"
+        "has 3 of 3 terms of the query; documents ranked above it have at most 1"
     )
 
 

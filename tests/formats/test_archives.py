@@ -179,7 +179,7 @@ def test_a_member_that_claims_too_much_or_too_little_is_refused(tmp_path: Path) 
     with pytest.raises(FormatError, match="bytes claim to be 2147483648 unpacked"):
         read_run(path)
     claimed(path, 20)
-    with pytest.raises(FormatError, match="zip data is broken"):
+    with pytest.raises(FormatError, match="zip data is corrupt"):
         read_run(path)
 
 
@@ -287,7 +287,7 @@ def test_datasets_are_for_judgments_and_need_their_library(
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match="which is not installed"):
         read_qrels(source)
-    with pytest.raises(InputError, match="it may hold judgments, and no run"):
+    with pytest.raises(InputError, match="which has judgments but no run"):
         read_run(source)
 
 

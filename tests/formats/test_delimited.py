@@ -39,7 +39,7 @@ def test_rows_are_those_that_were_written(rows: list[list[str]], by: str) -> Non
     ("name", "text", "line", "message", "fix"),
     [
         ("a.csv", "qid,query\n1,fees, fines and loans\n", 2, "got 3 columns", "in quotes"),
-        ("a.csv", "qid,query\n1,fees\n2\n", 3, "got 1 columns, expected 2", "as many cells"),
+        ("a.csv", "qid,query\n1,fees\n2\n", 3, "got 1 column, expected 2", "as many cells"),
         ("a.csv", 'qid,query\n1,fees\n2,"fines\n3,loans\n', 3, "a quote that opens", "close"),
         ("a.csv", 'qid,query\n1,"fees" and\n', 2, "continues after its closing quote", "twice"),
         ("a.csv", "_id,title,text\nd1,T,a, b\n", 2, "got 4 columns, expected 3", "in quotes"),
@@ -50,7 +50,7 @@ def test_rows_are_those_that_were_written(rows: list[list[str]], by: str) -> Non
         ("questions.csv", "question,relevant\na,d,e\n", 2, "got 3 columns", "in quotes"),
         ("questions.csv", "question,relevant\na\n", 2, "got 1 column, ", "as many cells"),
         ("questions.csv", 'question,relevant\n"a,d\nb,d\n', 2, "a quote that opens", "close"),
-        ("questions.tsv", "question\trelevant\na\td\te\n", 2, "got 3 columns", "a blank"),
+        ("questions.tsv", "question\trelevant\na\td\te\n", 2, "got 3 columns", "by spaces"),
     ],
 )  # fmt: skip
 def test_a_row_that_would_lose_cells_is_refused(

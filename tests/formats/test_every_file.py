@@ -29,8 +29,8 @@ KINDS = (
     ("trec-eval-sample/out.*", "refused", "this is output of trec_eval"),
     ("trec-eval-sample/v9.0.8/out.*", "refused", "this is output of trec_eval"),
     ("trec-eval-sample/zscores_file", "refused", "these are means and deviations for trec_eval -Z"),
-    ("trec-eval-sample/prefs.test", "refused", "got 5 fields, wanted"),
-    ("trec-eval-sample/prefs.comment.test", "refused", "got 5 fields, wanted"),
+    ("trec-eval-sample/prefs.test", "refused", "got 5 fields, expected"),
+    ("trec-eval-sample/prefs.comment.test", "refused", "got 5 fields, expected"),
     ("trec-eval-sample/prefs.rank20", "refused", "got 5 fields"),
     ("trec-eval-sample/prefs.results.test", "run", "fields"),
     ("trec-eval-sample/qrels.123", "several judges", "times for query"),
@@ -49,7 +49,7 @@ KINDS = (
     ("*corpus.jsonl*", "documents", "lines"),
     ("*queries.jsonl", "queries", "lines"),
     # Odd shapes.
-    ("sampled/qrels.txt", "refused", "got 5 fields, wanted"),
+    ("sampled/qrels.txt", "refused", "got 5 fields, expected"),
     ("sampled/run.txt", "run", "fields"),
     ("sampled/*.json", "qrels and run", "json"),
     ("formats/cisi_rel_raw.txt", "qrels", "smart"),
@@ -66,7 +66,7 @@ KINDS = (
     ("formats/beir-mini.zip", "archive", "qrels/test.tsv"),
     # Queries for drift.
     ("drift/ecommerce-queryset-vs-ubi-log/production.jsonl", "a log", "is also in line 202"),
-    ("drift/*/NOTE.txt", "refused", "fields, wanted"),
+    ("drift/*/NOTE.txt", "refused", "fields, expected"),
     ("drift/*.jsonl*", "queries", "lines"),
     # Neither judgments nor runs.
     ("clicks-ubi/*", "refused", "the keys are"),
@@ -74,7 +74,7 @@ KINDS = (
     ("preferences/*.csv", "refused", "the columns are"),
     ("rag/ragchecker_human_labeled.json.gz", "refused", "the keys are"),
     ("rag/*.json*", "refused", ""),
-    ("*README.md", "refused", "fields, wanted"),
+    ("*README.md", "refused", "fields, expected"),
 )  # fmt: skip
 
 

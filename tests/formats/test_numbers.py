@@ -23,8 +23,8 @@ from rankgauge.retrievers.hits import hits_of
 
 LOW, HIGH = 2**53, 2**53 + 1  # equal as 64-bit floats
 SAID = (
-    f"score {HIGH} is not exactly representable as a 64-bit float: it would become {LOW}, and may "
-    "tie with another score"
+    f"score {HIGH} is not exactly representable as a 64-bit float: it would become {LOW}, and "
+    "could tie with another score"
 )
 QRELS = rg.Qrels.of({"q1": {"d1": 1}})
 

@@ -110,15 +110,15 @@ def test_other_names_and_types_of_columns_are_noted(
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no document": ({"query_id": ["q"], "score": [1.0]}, "the columns are 'query_id', 'score'"),
     "lists": (
-        {"query_id": ["q"], "doc_id": [["a", "b"]], "score": [1.0]}, "'doc_id' holds list",
+        {"query_id": ["q"], "doc_id": [["a", "b"]], "score": [1.0]}, "'doc_id' has type list",
     ),
     "structs": (
-        {"query_id": ["q"], "doc_id": ["d"], "score": [{"a": 1.0}]}, "'score' holds struct",
+        {"query_id": ["q"], "doc_id": ["d"], "score": [{"a": 1.0}]}, "'score' has type struct",
     ),
-    "nothing": ({"query_id": ["q"], "doc_id": ["d"], "score": [None]}, "'score' holds null"),
+    "nothing": ({"query_id": ["q"], "doc_id": ["d"], "score": [None]}, "'score' has type null"),
     "times": (
         {"query_id": pa.array([1], pa.timestamp("s")), "doc_id": ["d"], "score": [1.0]},
-        "'query_id' holds timestamp",
+        "'query_id' has type timestamp",
     ),
     "a gap": ({"query_id": ["q", None], "doc_id": ["d", "e"], "score": [1.0, 2.0]}, "row 2"),
     "text for a score": ({"query_id": ["q"], "doc_id": ["d"], "score": ["x"]}, "is text"),
@@ -139,8 +139,8 @@ def test_columns_of_the_wrong_type_are_refused_with_a_message(
     path = tmp_path / "a.parquet"
     path.write_bytes(parquet(pa.table(columns)))
     if library == "polars":
-        if message == "'query_id' holds timestamp":
-            message = "'query_id' holds datetime"
+        if message == "'query_id' has type timestamp":
+            message = "'query_id' has type datetime"
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match=f"a.parquet[^\\0]*{message}") as caught:
         read_run(path)

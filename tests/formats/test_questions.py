@@ -83,7 +83,7 @@ def test_the_name_of_a_file_determines_the_part_written(notes, tmp_path, target,
 
 
 def test_an_ambiguous_part_must_be_named(notes, tmp_path):
-    with pytest.raises(InputError, match="this names one file"):
+    with pytest.raises(InputError, match="not one file"):
         convert(notes, tmp_path / "out.csv")
     with pytest.raises(InputError, match="judgments or queries"):
         convert(notes / "questions.csv", tmp_path / "out.csv")

@@ -204,7 +204,7 @@ def test_declarations_roots_and_comments_may_stand_between_documents(tmp_path, b
         ("<topics>\n<note>x</note><topic>\n", 2, "text outside of documents and topics: x</note>"),
         (document("d1</DOCNO><DOCNO>d2", "T", "a"), 1, "got 2 <DOCNO>, expected one"),
         ("<top><num>1<num>2<title>x</top>", 1, "the topic has two numbers: 1 and 2"),
-        ('<topic number="1">loose<query>x</query></topic>', 1, "is in no element: loose"),
+        ('<topic number="1">loose<query>x</query></topic>', 1, "is outside of elements: loose"),
     ],
 )
 def test_markup_that_would_lose_text_is_refused(tmp_path, text, line, said):

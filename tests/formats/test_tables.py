@@ -94,7 +94,9 @@ def test_json_is_a_mapping_of_queries_or_of_columns(text: str, suffix: str, tmp_
 def test_a_decimal_comma_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("qid;docno;score\nq1;d1;0,5\n")
-    with pytest.raises(FormatError, match=r"line 2, column 3: score '0,5' .*\nfix: .*with a point"):
+    with pytest.raises(
+        FormatError, match=r"line 2, column 3: score '0,5' .*\nfix: .*with a decimal point"
+    ):
         read_run(path)
 
 

@@ -263,7 +263,7 @@ def test_columns_are_cut_into_groups_of_rows_without_a_seam(tmp_path, monkeypatc
         ("rank-eval", {"q": {"d": 2.0**31}}, "up to 2147483647"),
         ("rank-eval", {"q": {"d": -0.0}}, "got -0.0"),
         ("beir", {"q": {"d": 0.5}}, "got 0.5 for document 'd' of query 'q'"),
-        ("msmarco", {"q": {"d": 1}}, "holds runs, got judgments"),
+        ("msmarco", {"q": {"d": 1}}, "cannot store judgments, only runs"),
         ("trec", {"q": {"a b": 1, "c d": 2}}, "(2 ids have some)"),
         ("trec", {"a b": {"d": 1}}, "query id 'a b' cannot be written"),
         ("csv", {"q": {b"\xff": 1}}, "is not UTF-8"),
@@ -295,7 +295,7 @@ def test_formats_that_go_query_by_query_hold_a_query_without_judgments(form, tmp
 
 @pytest.mark.parametrize("form", ["beir", "rank-eval", "opensearch", "quepid"])
 def test_a_run_is_no_judgments(form, tmp_path):
-    with pytest.raises(InputError, match="holds judgments, got a run"):
+    with pytest.raises(InputError, match="cannot store a run, only judgments"):
         write_table(Run.of({"q": ["d"]}).table, tmp_path / "a", RUN, form=form)
 
 

@@ -297,7 +297,7 @@ def test_settings_that_do_not_round_trip_are_refused(settings, tmp_path):
     with History.open(tmp_path / "history.db") as history:
         with pytest.raises(InputError, match="the settings cannot be stored"):
             history.add(made(), QRELS, settings=settings)
-        with pytest.raises(InputError, match="the settings of the run cannot be kept"):
+        with pytest.raises(InputError, match="the settings of the run cannot be stored"):
             history.add(replace(made(), settings=settings), QRELS)
     assert not (tmp_path / "history.db").exists()
 

@@ -193,7 +193,7 @@ def test_queries_without_a_value_in_both_are_left_out_with_a_note(history):
     ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
     change = history.compare(*ids)
     assert change.differences[0].queries == 10
-    assert any("compared: FirstRel 10" in note for note in change.notes)
+    assert any("compared are: FirstRel 10" in note for note in change.notes)
 
 
 def test_equal_names_with_different_definitions_are_compared_separately(history):

@@ -74,7 +74,7 @@ def test_a_database_of_another_application_is_not_changed(act, tmp_path):
     connection.execute("CREATE TABLE customers (name TEXT)")
     connection.commit()
     connection.close()
-    refused(act, path, "a database of something else: it holds 'customers'")
+    refused(act, path, "this is another kind of database: it contains 'customers'")
     assert [each.name for each in tmp_path.iterdir()] == ["shop.db"]
 
 
@@ -194,7 +194,7 @@ def test_a_lock_is_waited_for_and_then_reported(tmp_path):
     begin = time.monotonic()
     text = refused(save, path, "another program is writing to this history", wait=0.3)
     assert 0.25 < time.monotonic() - begin < 10
-    assert "not done in 0.3 seconds" in text
+    assert "did not finish within 0.3 seconds" in text
     # Reading need not wait for a writer.
     assert read(path, wait=0.3) == [EVALUATION]
     timer = threading.Timer(0.3, lambda: other.execute("COMMIT"))

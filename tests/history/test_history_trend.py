@@ -95,7 +95,7 @@ def test_points_keep_their_order_and_a_run_can_be_picked(history):
     assert "2 runs, each tracked separately ('a', 'b'); choose one with --run" in (
         history.trend("RR").notes
     )
-    with pytest.raises(InputError, match=r"run called 'c' is kept\nfix: runs are: a, b"):
+    with pytest.raises(InputError, match=r"no saved evaluation of a run 'c'\nfix: runs are: a, b"):
         history.trend("RR", run="c")
 
 

@@ -56,7 +56,7 @@ def test_counts_times_and_judges_are_those_of_the_choices(project):
     assert (found.judged, found.left, found.seconds) == (2, 2, 5.0)
     told = {each.name: (each.finished, each.seconds, each.role) for each in found.judges}
     assert told == {"Ann": (3, 5.0, "judge"), "Bo": (0, None, "lead")}
-    assert "not counted: cannot tell 1" in str(found)
+    assert "not counted: cannot tell (1)" in str(found)
     assert "aim for 100" in str(found)
 
 

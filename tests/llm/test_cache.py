@@ -159,7 +159,7 @@ def _another(path):
     [
         (lambda path: path.mkdir(), "unable to open"),
         (lambda path: path.write_text("text " * 999), "not an SQLite database"),
-        (_another, "a database of something else: it holds 'invoices'"),
+        (_another, "this is another kind of database: it contains 'invoices'"),
     ],
     ids=["folder", "text", "another"],
 )

@@ -425,11 +425,11 @@ def test_a_row_with_none_of_its_events_is_refused(tmp_path):
         ({"colums": {}}, "'colums' is not part of a mapping"),
         ({"columns": {"when": "ts"}}, "no event has a field 'when'"),
         ({"columns": {"time": "ts", "kind": 3}}, "is not a column"),
-        ({"columns": {"time": "ts"}}, "there is not a column for the kind"),
-        ({"columns": {"kind": "t"}}, "there is not a column for the time"),
+        ({"columns": {"time": "ts"}}, "there is no column for the kind"),
+        ({"columns": {"kind": "t"}}, "there is no column for the time"),
         ({"columns": {"time": "t", "kind": "k"}, "kinds": {"x": "tap"}}, "'tap' is not a kind"),
         ({"columns": {"time": "t", "kind": "k"}, "first_rank": 2}, "neither 0 nor 1"),
-        ({"columns": {"time": "nope", "kind": "type"}}, "there is not a column 'nope'"),
+        ({"columns": {"time": "nope", "kind": "type"}}, "there is no column 'nope'"),
     ],
 )
 def test_a_wrong_mapping_is_refused(tmp_path, mapping, message):

@@ -41,5 +41,5 @@ def test_queries_are_those_that_could_change():
 def test_impossible_arguments_are_reported():
     with pytest.raises(UnknownName, match="unknown format 'trec'"):
         render(FOUND, "trec")
-    with pytest.raises(InputError, match="there is no result"):
+    with pytest.raises(InputError, match="there are no results"):
         render([])

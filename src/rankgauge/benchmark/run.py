@@ -122,7 +122,7 @@ class Tally:
         if self.ascending:
             yield (
                 f"WARNING: the scores of {many(self.ascending, 'query')} rise from hit to hit; "
-                "if they are distances, the rankings are upside down: negate them"
+                "if they are distances, the rankings are reversed: negate them"
             )
 
 

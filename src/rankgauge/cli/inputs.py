@@ -142,10 +142,13 @@ def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
         model.close()
 
 
+_ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL"
+
+
 def encoder_of(
     text: str, option: str, *, key_env: str | None = None, cache: str | None = None
 ) -> Any:
-    """The encoder of TYPE:NAME, by the types that plans have."""
+    """The encoder of TYPE:NAME, by the types that plans have; --search also takes bm25."""
     from rankgauge import retrievers
 
     kind, _, name = text.partition(":")
@@ -155,10 +158,9 @@ def encoder_of(
     try:
         return retrievers.named_encoder(text)
     except rankgauge.UnknownName:
-        raise click.BadParameter(
-            f"{rankgauge.core.redact(text)!r} is none of hashing, model2vec:NAME, "
-            "sentence-transformers:NAME, openai-embeddings:NAME@URL",
-            param_hint=option,
+        what, others = ("retriever", "bm25, ") if option == "--search" else ("encoder", "")
+        raise rankgauge.UnknownName(
+            f"unknown {what} {text!r:.80}", where=option, fix=f"choose {others}{_ENCODERS}"
         ) from None
 
 

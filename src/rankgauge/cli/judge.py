@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from rankgauge.cli.output import print_message, print_result, print_table, print
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.files import read_text
 
+_WIDTH = 80
 _collection = click.option(
     "--collection", metavar="FOLDER",
     help="The documents; those that the questions name must be among them.",
@@ -300,7 +303,16 @@ def guideline(project: str, file: str | None, author: str) -> None:
             opened.change_guideline(read_text(file), author=author)
         version, text = opened.guideline()
     print_message(f"version {version}")
-    print_text("".join(for_terminal(line) + "\n" for line in text.splitlines()))
+    print_text("".join(f"{_folded(for_terminal(line))}\n" for line in text.splitlines()))
+
+
+def _folded(line: str) -> str:
+    """A line of Markdown folded to the screen; the text of a list item stays below itself."""
+    marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
+    return textwrap.fill(
+        line, _WIDTH, subsequent_indent=" " * (marker.end() if marker else 0),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")

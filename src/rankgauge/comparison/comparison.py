@@ -76,7 +76,7 @@ class PairedComparison(Result):
         design: What is compared and how it is tested.
         differences: One for each pair of runs and measure, by pair.
         sentences: Conclusions and limitations.
-        findings: Reasons to doubt the numbers.
+        findings: Properties of the inputs that limit the conclusions.
     """
 
     design: Design
@@ -249,7 +249,7 @@ class Comparison(PairedComparison):
         design: What is compared and how it is tested.
         differences: One for each pair of runs and measure, by pair.
         sentences: Conclusions and limitations.
-        findings: Reasons to doubt the numbers.
+        findings: Properties of the inputs that limit the conclusions.
     """
 
     _schema = _SCHEMA

@@ -562,14 +562,14 @@ def _shown_rows(found: RunDiff) -> list[int]:
 
 def _shares(found: RunDiff) -> Iterator[str]:
     gains = found.measure.improvements(found.changes)[_shown_rows(found)]
-    for share, word, amounts in (
-        (found.loss_share, "lost", -gains), (found.gain_share, "gained", gains)
+    for share, word, noun, amounts in (
+        (found.loss_share, "lost", "loss", -gains), (found.gain_share, "gained", "gain", gains)
     ):  # fmt: skip
         number = int((amounts > 0).sum())
         if number:
             which = "query shown that" if number == 1 else f"{number} queries shown that"
-            carry = "carries" if number == 1 else "carry"
-            yield f"the {which} {word} {carry} {share:.0%} of all that was {word}"
+            account = "accounts" if number == 1 else "account"
+            yield f"the {which} {word} {account} for {share:.0%} of the total {noun}"
 
 
 def _share(amounts: Values, rows: Sequence[int]) -> float:

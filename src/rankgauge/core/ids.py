@@ -530,8 +530,8 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
         fix = (
             "convert it to a whole number or text, as in the other input (pandas: .astype('int64'))"
         )
-        return f"{what} {float(value)} is a decimal number; wanted {_WANTED}", fix
-    text = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
+        return f"{what} {float(value)} is a decimal number; expected {_WANTED}", fix
+    text = f"{what} {_short(value)} is of type {type(value).__name__}; expected {_WANTED}"
     return text, "convert it to text: str(...)"
 
 

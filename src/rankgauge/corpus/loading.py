@@ -132,7 +132,7 @@ def load_folder(
             )  # fmt: skip
         raise InputError(
             "there are neither documents nor queries", where=files.name,
-            fix="wanted corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
+            fix="give corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
             "TREC, or files of text (.md, .txt)",
         )  # fmt: skip
     queries: Mapping[str, TextRow] = {}

@@ -146,8 +146,8 @@ class Run(Pairs):
         if policy == "error":
             raise self.table.repeat_error(
                 self.repeats[0],
-                fix="remove it, or keep one: evaluate and cut take duplicates='first' or 'best' "
-                "(--duplicates first)",
+                fix="remove it, or keep the highest score: evaluate and cut take "
+                "duplicates='best' (--duplicates best)",
             )
         keep = np.ones(len(self.table), dtype=bool)
         for group in self.repeats:

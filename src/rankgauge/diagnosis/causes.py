@@ -391,8 +391,8 @@ class Examiner:
         if most > _NEARLY_ALL * held:
             return ""
         return (
-            f"has {held} of {len(asked)} terms of the query; documents ranked above it at most "
-            f"{most}"
+            f"has {held} of {len(asked)} terms of the query; documents ranked above it have at "
+            f"most {most}"
         )
 
     def _length(self, doc: str) -> str:

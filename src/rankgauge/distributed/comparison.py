@@ -52,7 +52,7 @@ class DistributedComparison(PairedComparison):
         design: What is compared and how it is tested.
         differences: One for each pair of runs and measure, by pair.
         sentences: Conclusions.
-        findings: Reasons to doubt the numbers.
+        findings: Properties of the inputs that limit the conclusions.
     """
 
     run_means: Mapping[str, Mapping[str, float]]

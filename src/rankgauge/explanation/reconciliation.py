@@ -247,7 +247,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     )  # fmt: skip
     target = Target(profile.name, digits=profile.decimals(case.measure))
     found = reconciled(case, profile.deviations(case.measure), target, query=query)
-    notes = [*found.notes, f"{profile.name} is {profile.tool}"]
+    notes = [*found.notes, f"{profile.name} reproduces {profile.tool}"]
     if target.digits is not None:
         notes.append(f"{profile.name} rounds means to {target.digits} decimals")
     if profile.beware:
@@ -352,4 +352,4 @@ def _notes(case: Case, changed: Case, contributions: Sequence[Contribution]) -> 
     for one in contributions:
         yield f"{one.name}: {one.why}"
     if str(changed.measure) != str(case.measure):
-        yield f"it computes {changed.measure}"
+        yield f"computed there: {changed.measure}"

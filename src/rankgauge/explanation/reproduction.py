@@ -116,7 +116,7 @@ class Reproduction(Result):
              fit.mean, fit.mean - self.given.mean)
             for fit in self.fits
         )  # fmt: skip
-        heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")
+        heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
         return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
     def title(self) -> str:
@@ -471,12 +471,12 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     fitting = [one for one in fits if not one.missed]
     means = [one.mean for one in fits if not math.isnan(one.mean)]
     if not fitting:
-        return "not found", f"none of {len(means)} different ways gives this mean"
+        return "not found", f"none of {len(means)} different variants gives this mean"
     chance = _by_chance(means, given)
     # Means of ways cluster around the middle, more so for more combined deviations.
     joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
     text = (
-        f"{len(fitting)} of {len(means)} different ways "
+        f"{len(fitting)} of {len(means)} different variants "
         f"{'give' if len(fitting) > 1 else 'gives'} this mean to {many(given.digits, 'digit')}; "
         f"{chance:.2g} would by chance"
     )

@@ -143,7 +143,7 @@ def judged_rows(data: Any) -> PairTable:
     if None in names:
         raise InputError(
             f"the columns are {', '.join(data.column_names)}", where="judgments",
-            fix="wanted query-id, corpus-id, score",
+            fix="name the columns query-id, corpus-id, score",
         )  # fmt: skip
     query, doc, grade = names
     # Some have ids as numbers in one place and as text in another.

@@ -97,7 +97,7 @@ def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
     fix = "subtract the same integer from all scores, or list the documents, best first"
     what = (
         f"{layout.value} {shown} is not exactly representable as a 64-bit float: it would "
-        f"become {int(number)}and could tie with another {layout.value}"
+        f"become {int(number)}, and could tie with another {layout.value}"
     )
     return what, fix if layout is RUN else f"give a smaller {layout.value}"
 

@@ -40,7 +40,7 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         if not fields:
             continue
         if len(fields) != _SMART or b"".join(fields[2:]).strip(b"0.") != b"":
-            what = f"got {len(fields)} fields, wanted: query document 0 0.000000"
+            what = f"got {len(fields)} fields, expected: query document 0 0.000000"
             fix = "give lines of SMART only, or judgments of TREC: q1 0 d1 2"
             rows.refuse(number, what, fix, text=line)
             continue

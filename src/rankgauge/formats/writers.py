@@ -110,7 +110,7 @@ def _checked_tables(
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
-            f"{form.name} stores {holds}, got {got}",
+            f"{form.name} cannot store {got}, only {holds}",
             fix="choose another format, such as trec, csv, json or parquet",
         )
     for table in tables:

@@ -426,7 +426,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     if int(written) < _VERSION:
         raise InputError(
             f"this baseline is of version {written}, whose checksum covers only the lines of "
-            f"the queries; wanted {_SCHEMA}{_VERSION}",
+            f"the queries; expected {_SCHEMA}{_VERSION}",
             where=name, fix=_RENEW,
         )  # fmt: skip
     if int(written) > _VERSION:

@@ -322,8 +322,9 @@ def _notes(
     if empty:
         yield f"{many(len(empty), 'query')} without a ranking, counted as empty"
     if references:
+        named = "" if rules.source == "rules" else f" ({rules.source})"
         yield (
-            f"rules: {rules.source}; PASS if the lower bound of the mean gain (95%) is above minus "
+            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above minus "
             "the margin, else FAIL if the upper bound (paired t, 99%, Holm over "
             f"{many(len(references) * len(rules.measures), 'check')}) is below 0"
         )

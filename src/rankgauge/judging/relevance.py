@@ -324,7 +324,7 @@ def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:
 
 
 def _counts(excluded: Mapping[str, int]) -> str:
-    return ", ".join(f"{status} {number}" for status, number in excluded.items())
+    return ", ".join(f"{status} ({number})" for status, number in excluded.items())
 
 
 def _range(low: float, high: float) -> str | None:

@@ -122,7 +122,7 @@ class ProjectStatus(Result):
         if judges < len(self.judges):
             yield f"{judges} of {len(self.judges)} judges, by tasks; --full lists all"
         other = ", ".join(
-            f"{status} {number}"
+            f"{status} ({number})"
             for status, number in self.statuses.items()
             if status != "counted" and number
         )

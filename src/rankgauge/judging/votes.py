@@ -207,8 +207,12 @@ class VoteReport(Result):
                     f" ({each.kind}): {each.rate:.3f}, 95% CI {each.low:.3f} to {each.high:.3f}"
                 )
         if self.credited or self.uncredited:
-            apart = "".join(f"; {count:,} {why}" for why, count in sorted(self.uncredited.items()))
-            yield f"{self.credited:,} votes credit source documents{apart}"
+            others = ", ".join(
+                f"{why} ({count:,})" for why, count in sorted(self.uncredited.items())
+            )
+            yield f"votes that credit source documents: {self.credited:,}" + (
+                f"; others: {others}" if others else ""
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -494,7 +494,7 @@ def _expanded(found: Measure) -> tuple[Measure, ...]:
 
 
 def list_measures(reads: str = "") -> tuple[Measure, ...]:
-    """Return every measure of rankings, without parameters, in the order of the catalogue.
+    """Return every measure of rankings, without parameters, in the order of the documentation.
 
     Args:
         reads: Select measures that are not computed from a run: ``verdicts``, or

@@ -191,7 +191,7 @@ class OnlineMetrics(Result):
         """Return one row a metric; with groups, one row a group.
 
         Args:
-            full: Show metrics that are not defined, too, and all columns.
+            full: Show all metrics; with groups, all groups and all metrics that are defined.
         """
         return self._by_group(full=full) if self.by else self._overall(full=full)
 
@@ -208,7 +208,7 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def _by_group(self, *, full: bool) -> Table:
-        defined = [each.metric for each in self.overall if each.defined or full]
+        defined = [each.metric for each in self.overall if each.defined]
         notes = list(self._all_notes(full=full))
         names_of: list[str | None] = list(self.group_names)
         if not full and len(names_of) > _ROWS:
@@ -343,10 +343,18 @@ class OnlineMetrics(Result):
             found = [change.sentence for change in self.changes if change.shifts]
             yield from found or [_no_change(self.changes, str(self.by))]
         yield from self.notes
-        if full:
-            yield from (f"{m.name}: {self._definition(m)}" for m in self.metrics)
-            return
         missing = {each.metric.name: each.reason for each in self.overall if not each.defined}
+        if full:
+            if self.by:
+                for why in dict.fromkeys(missing.values()):
+                    names = ", ".join(name for name, reason in missing.items() if reason == why)
+                    yield f"not defined: {names} ({why})"
+            yield from (
+                f"{m.name}: {self._definition(m)}"
+                for m in self.metrics
+                if not self.by or m.name not in missing
+            )
+            return
         if len(missing) > _FEW:
             yield f"not defined (reasons: --full): {', '.join(missing)}"
         else:

@@ -231,7 +231,7 @@ def _split(table: Table, gap: int) -> list[Table]:
         if len(even) == len(groups):
             groups = even
             break
-    parts = [table.part(columns=group) for group in groups]
+    parts = [_without_blank_rows(table.part(columns=group)) for group in groups]
     heads = replace(table, rows=()) if len(parts) > 1 else table
     return [
         replace(
@@ -242,6 +242,12 @@ def _split(table: Table, gap: int) -> list[Table]:
         )
         for place, part in enumerate(parts)
     ]
+
+
+def _without_blank_rows(part: Table) -> Table:
+    """The table without rows that only continue the texts of columns of another part."""
+    shown = [n for n, row in enumerate(part.rows) if any(cell != "" for cell in row)]
+    return part.part(rows=shown)
 
 
 def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[list[int]]:

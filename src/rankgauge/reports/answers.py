@@ -362,7 +362,7 @@ def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
     notes = [one.note for one in found.findings if one.severity != "info"]
     notes += [note for note in table.notes if note.startswith("judge: ")]
     if any(column != len(found.query_ids) for column in (row[-1] for row in table.rows)):
-        notes.append("fewer questions: the others are undefined (reasons: --as markdown)")
+        notes.append("fewer questions: undefined for the others (reasons: --as markdown)")
     yield "".join(_wrapped(f"• {note}") for note in notes)
 
 

@@ -37,7 +37,9 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
         tables = found.tables(full=options.full)
         for table in tables[:1] if short else tables:
             chosen = _without(table, _FACTS)
-            yield chosen if options.quiet else _table_text(chosen, color=options.color)
+            yield (
+                _without_gaps(chosen) if options.quiet else _table_text(chosen, color=options.color)
+            )
         if options.full:
             yield replace(_without(tables[0], found.calculation.columns), title="scores")
     yield steps_text(found.steps, format)
@@ -48,6 +50,11 @@ def _without(table: Table, names: Container[str]) -> Table:
     """A table without these columns."""
     kept = [place for place, name in enumerate(table.columns) if name not in names]
     return table.part(columns=kept)
+
+
+def _without_gaps(table: Table) -> Table:
+    """A table without the lines that only count omitted rows."""
+    return table.part(rows=[place for place, row in enumerate(table.rows) if row[0] != GAP])
 
 
 def _table_text(table: Table, *, color: bool) -> str:

@@ -176,9 +176,8 @@ def _names(drawn: Sequence[_Drawn]) -> list[tuple[float, float, int]]:
 def _drift(found: DriftReport, _: str, options: Options) -> Iterator[Table]:
     yield found.table(full=options.full)
     if options.full:
-        yield found.additions_table()
-        yield found.outliers_table()
-        yield found.power_table()
+        more = (found.additions_table(), found.outliers_table(), found.power_table())
+        yield from (table for table in more if table.rows)
 
 
 def _judgments(found: ImplicitJudgments, _format: str, options: Options) -> list[Table]:
@@ -186,7 +185,8 @@ def _judgments(found: ImplicitJudgments, _format: str, options: Options) -> list
 
 
 def _experiment(found: ExperimentResult, _format: str, options: Options) -> list[Table]:
-    return [found.table(full=options.full), *([found.day_table()] if options.full else [])]
+    more = [found.day_table()] if options.full and found.days else []
+    return [found.table(full=options.full), *more]
 
 
 REPORTS = {

@@ -91,10 +91,10 @@ def _queries(found: Reconciliation) -> Table:
         (one.query, _value(one.ours), _value(one.theirs), _change(one), _by(one)) for one in shown
     ]
     left = len(found.moved) - len(shown)
-    notes = (f"{many(left, 'more query')} moved",) if left else ()
+    notes = (f"{many(left, 'more query')} changed",) if left else ()
     return Table(
-        ("query", "here", "there", "change", "moved by"), tuple(rows),
-        title="the queries that moved most", right=frozenset({1, 2, 3}), notes=notes,
+        ("query", "here", "there", "change", "largest step"), tuple(rows),
+        title="queries with the largest changes", right=frozenset({1, 2, 3}), notes=notes,
     )  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def _ways(found: Reproduction) -> Table:
             middle_cut(fit.name, _WAY), *((text,) if whole else ()),
             f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}",
         ))  # fmt: skip
-    heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")
+    heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
     return Table(
         heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))),
     )  # fmt: skip
@@ -281,7 +281,7 @@ def _fit_notes(found: Reproduction) -> Iterator[str]:
             names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
             yield f"the same values here, so nothing distinguishes them: {names}"
     yield (
-        f"{found.tried} ways were tried: other tools, and combinations of up to three known "
+        f"{found.tried} variants were tried: other tools, and combinations of up to three known "
         "deviations"
     )
 

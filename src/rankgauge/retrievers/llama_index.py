@@ -58,7 +58,7 @@ class LlamaIndex(FrameworkRetriever):
         ids = choice("kind of ids", ids, ("document", "node"))
         if ids == "node" and id_key is not None:
             raise InputError(
-                "id_key names documents, and nodes are wanted", where="LlamaIndex",
+                "id_key names documents, but nodes are requested", where="LlamaIndex",
                 fix='omit id_key, or ids="node"',
             )  # fmt: skip
         super().__init__(
