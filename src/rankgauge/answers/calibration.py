@@ -234,7 +234,7 @@ def _calibrated(
 def _rate(
     hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str], level: float
 ) -> Estimate:
-    """How often items among these are hits."""
+    """Return how often items among these are hits."""
     some = [cluster for cluster, there in zip(clusters, among.tolist(), strict=True) if there]
     return clustered_rate(hits[among] * 1.0, np.array(some, dtype=str), level=level)
 
@@ -298,7 +298,7 @@ def _ratings(
     items: Sequence[_Occurrence],
     conversations: Mapping[str, str],
 ) -> tuple[np.ndarray[Any, Any], list[str]]:
-    """The labels of each replicate, a row for each item, and the conversation of each."""
+    """Return the labels of each replicate, a row for each item, and the conversation of each."""
     numbers = sorted({number for labels in repeats.values() for number in labels})
     keys = [each for each in items if each.item.key in repeats]
     table = [
@@ -312,7 +312,7 @@ def _ratings(
 def _differing(
     ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]
 ) -> Agreement:
-    """The share of pairs of replicates that differ."""
+    """Return the share of pairs of replicates that differ."""
     same = percent_agreement(ratings[0], clusters=ratings[1], **options)
     return Agreement(
         1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings,
@@ -323,7 +323,7 @@ def _differing(
 def _by_person(
     labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collection[str]
 ) -> np.ndarray[Any, Any]:
-    """The label of each person, a row for each item."""
+    """Return the label of each person, a row for each item."""
     people = {name: column for column, name in enumerate(sorted({v.judge for v in labels}))}
     rows = {key: row for row, key in enumerate(sorted(keys))}
     table = np.full((len(rows), len(people)), math.nan)
@@ -334,7 +334,7 @@ def _by_person(
 
 
 def relation_of(item: Item) -> str:
-    """The relation of an item; of a criterion with its name."""
+    """Return the relation of an item; of a criterion with its name."""
     return f"{item.relation} {item.name}".rstrip()
 
 

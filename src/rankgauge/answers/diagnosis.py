@@ -121,7 +121,7 @@ class AnswerDiagnosis(Result):
 
 
 def _band(quality: Quality) -> str | None:
-    """The band, and the best that the judgments allow where it is not Excellent."""
+    """Return the band, and the best that the judgments allow where it is not Excellent."""
     if quality.highest in {None, "Excellent"}:
         return quality.level
     return f"{quality.level} (best: {quality.highest})"

@@ -150,7 +150,7 @@ def span(ends: tuple[float, float]) -> str | None:
 
 
 def _read_score(data: Sequence[Any]) -> Score:
-    """A score from JSON, where NaN is null."""
+    """Return a score from JSON, where NaN is null."""
     *numbers, missing, reason = data
     value, low, high = (math.nan if each is None else float(each) for each in numbers)
     return Score(value, low, high, int(missing), str(reason))
@@ -330,7 +330,7 @@ def _encoder_name(encoder: Any) -> str:
 def _scores(
     measure: Measure, judged: Sequence[JudgedAnswer], similar: Mapping[str, Sequence[Score]]
 ) -> Sequence[Score]:
-    """The score of each question."""
+    """Return the score of each question."""
     if measure.name in similar:
         return similar[measure.name]
     overlap = OVERLAPS.get(measure.name)

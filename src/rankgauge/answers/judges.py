@@ -174,7 +174,7 @@ class _Content:
 
 
 def _numbers(text: str) -> frozenset[float]:
-    """The numbers of a text: 6,650 is 6650, and 3,5 is 3.5."""
+    """Return the numbers of a text: 6,650 is 6650, and 3,5 is 3.5."""
     found = set()
     for match in _NUMBER.finditer(text):
         digits = match[0].replace(",", "" if _THOUSANDS.fullmatch(match[0]) else ".")

@@ -253,7 +253,7 @@ def _check(rows: Iterable[_Read]) -> None:
 def _joined(
     rows: Sequence[_Read], known: Sequence[_Read], name: str
 ) -> tuple[list[_Read], list[str]]:
-    """The answers joined with the reference questions, and notes."""
+    """Return the answers joined with the reference questions, and notes."""
     _check(known)
     by_id = {each.record.id: each for each in known}
     if not any(each.record.id in by_id for each in rows):
@@ -296,7 +296,7 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
-    """The record, completed from the reference."""
+    """Return the record, completed from the reference."""
     fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
     lacking = {name for name in fields if getattr(record, name) in {None, "", ()}}
     return replace(record, id=known.id, **{name: getattr(known, name) for name in lacking})
@@ -341,7 +341,7 @@ def _record(
 
 
 def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool) -> _Parts:
-    """The parts of a record, each with the name that it had; missing values are left out."""
+    """Return the parts of a record, each with the name that it had; missing values are left out."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
         inner = named.pop("metadata")
@@ -374,7 +374,7 @@ def _plain(key: Any) -> str:
 
 
 def _unquoted(value: Any) -> Any:
-    """A list or an object in a cell of CSV (JSON, or a Python literal)."""
+    """Return a list or an object in a cell of CSV (JSON, or a Python literal)."""
     if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
         return value
     for read in (json.loads, ast.literal_eval):
@@ -480,7 +480,7 @@ def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tup
 def _context(
     given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
 ) -> Context:
-    """A context with parts; its name is used if it has no identifier of its own."""
+    """Return a context with parts; its name is used if it has no identifier of its own."""
     if is_null(given):
         raise InputError("it is null", where=place, fix="omit it, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
@@ -545,7 +545,7 @@ def _answer(
 
 
 def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start: int = 1) -> str:
-    """The identifier of a context that is cited by identifier or number; or nothing's."""
+    """Return the identifier of a context that is cited by identifier or number; or nothing's."""
     text = _text("citations", value, place)
     number = int(text) - start if text.isdecimal() else -1
     is_id = any(context.id == text for context in contexts)
@@ -555,7 +555,7 @@ def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start
 
 
 def _references(parts: _Parts, place: str) -> tuple[str | None, tuple[str, ...]]:
-    """The reference answer, and other answers that are right, too."""
+    """Return the reference answer, and other answers that are right, too."""
     if "reference" not in parts:
         return None, ()
     key, value = parts["reference"]

@@ -86,7 +86,7 @@ class _Prompts:
         return prompt_version(name, self.text(name))
 
     def messages(self, name: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
-        """The prompt and the fenced parts."""
+        """Return the prompt and the fenced parts."""
         return fenced_messages(self.text(name), parts, last)
 
 
@@ -229,7 +229,7 @@ class ModelJudge:
         return verdict_on_blank(item, self.name, self.version(item.relation))
 
     def _with_passages(self, item: Item) -> Item:
-        """An item of answerability with the results of a search."""
+        """Return an item of answerability with the results of a search."""
         if item.relation != "answerability" or self._search is None:
             return item
         query = [text for role, text in item.history if role == "user"]
@@ -274,7 +274,7 @@ class ModelJudge:
     def _read(
         self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
     ) -> tuple[dict[str, Verdict | MissingVerdict], tuple[str, str]]:
-        """The verdicts of a reply by key, and why the others are missing."""
+        """Return the verdicts of a reply by key, and why the others are missing."""
         if isinstance(result, Reply):
             self._served.add(result.model)
             entries = result.data["verdicts"]
@@ -317,7 +317,7 @@ class ModelJudge:
 
 
 def _text(item: Item) -> str:
-    """The text that decides; other parts of an item are listed."""
+    """Return the text that decides; other parts of an item are listed."""
     if item.relation == "answerability":
         return "\n\n".join(passage.text for passage in item.passages)
     return item.subject if item.relation in _TURNED else item.target
@@ -330,7 +330,7 @@ def _conversation(history: Iterable[tuple[str, str]]) -> str:
 
 
 def _salvaged(text: str) -> list[dict[str, str]]:
-    """The entries of an invalid reply, unchecked."""
+    """Return the entries of an invalid reply, unchecked."""
     schema = _verdicts_schema(_STRING, _STRING, 10_000)
     try:
         return list(read_reply(text, schema)["verdicts"])
@@ -493,7 +493,7 @@ def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str)
 
 
 def _claims(data: Mapping[str, Any]) -> tuple[Claim, ...]:
-    """The claims or nuggets of a reply: each once, none blank."""
+    """Return the claims or nuggets of a reply: each once, none blank."""
     if "claims" in data:
         return tuple(Claim(text) for text in dict.fromkeys(map(str.strip, data["claims"])) if text)
     vital: dict[str, bool] = {}

@@ -58,7 +58,7 @@ def _harmonic_mean(common: int, one: int, other: int) -> float:
 def _against_references(
     compare: Callable[[str, str], float | str],
 ) -> Callable[[AnswerRecord], Score]:
-    """The best value over all reference answers."""
+    """Return the best value over all reference answers."""
 
     def scored(record: AnswerRecord) -> Score:
         references = [
@@ -98,7 +98,7 @@ def _rouge_l(answer: str, reference: str) -> float | str:
 
 
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common subsequence; one number holds a row of the table."""
+    """Return the length of the longest common subsequence; one number holds a row of the table."""
     places: dict[str, int] = {}
     for place, word in enumerate(one):
         places[word] = places.get(word, 0) | 1 << place
@@ -197,7 +197,7 @@ def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
 
 
 def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) -> dict[str, Any]:
-    """The embedding of each text, of length 1."""
+    """Return the embedding of each text, of length 1."""
     ordered = sorted(texts)
     if not ordered:
         return {}

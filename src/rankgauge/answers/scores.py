@@ -40,7 +40,7 @@ class Ternary(NamedTuple):
         return Ternary(~self.possible, ~self.sure)
 
     def any(self, axis: int = 1) -> Ternary:
-        """Whether any is true along an axis of a matrix."""
+        """Return whether any is true along an axis of a matrix."""
         return Ternary(
             np.logical_or.reduce(self.sure, axis=axis),
             np.logical_or.reduce(self.possible, axis=axis),
@@ -48,14 +48,14 @@ class Ternary(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[str | None], wanted: str) -> Self:
-        """Whether each label is the wanted one; None is unknown."""
+        """Return whether each label is the wanted one; None is unknown."""
         return cls(
             np.array([label == wanted for label in labels], dtype=bool),
             np.array([label is None or label == wanted for label in labels], dtype=bool),
         )
 
     def reshaped(self, rows: int, columns: int) -> Ternary:
-        """The same as a matrix."""
+        """Return the same as a matrix."""
         return Ternary(self.sure.reshape(rows, columns), self.possible.reshape(rows, columns))
 
 
@@ -115,11 +115,11 @@ class JudgedAnswer:
         return cls(record, claims, found)
 
     def known(self, relation: str, label: str = "supported") -> Ternary:
-        """Whether each item of a relation has a label."""
+        """Return whether each item of a relation has a label."""
         return Ternary.of(self.labels.get(relation, ()), label)
 
     def matrix(self, relation: str, label: str = "supported") -> Ternary:
-        """The same for claims against contexts: a row for each claim."""
+        """Return the same for claims against contexts: a row for each claim."""
         columns = len(self.record.contexts)
         flat = self.known(relation, label)
         return flat.reshaped(len(flat.sure) // columns if columns else 0, columns)
@@ -174,7 +174,7 @@ def _none(count: int) -> Ternary:
 
 
 def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Ternary:
-    """Whether some context supports each claim; without contexts none does."""
+    """Return whether some context supports each claim; without contexts none does."""
     count = _answer_claims(judged) if claims == "answer" else _reference_claims(judged)
     if not judged.record.contexts:
         return _none(count)
@@ -190,14 +190,14 @@ def _contradicted_by_context(judged: JudgedAnswer) -> Ternary:
 
 
 def _useful(judged: JudgedAnswer) -> Ternary:
-    """Whether each context supports a claim of the reference."""
+    """Return whether each context supports a claim of the reference."""
     _contexts(judged)
     _reference_claims(judged)
     return judged.matrix("reference-context").any(axis=0)
 
 
 def _correct(judged: JudgedAnswer) -> Ternary:
-    """Whether the reference supports each claim of the answer."""
+    """Return whether the reference supports each claim of the answer."""
     _answer_claims(judged)
     if not (judged.record.reference or "").strip():
         raise _Undefined("there is no reference answer")
@@ -205,13 +205,13 @@ def _correct(judged: JudgedAnswer) -> Ternary:
 
 
 def _relevant(judged: JudgedAnswer) -> Ternary:
-    """Whether each context is relevant to the question."""
+    """Return whether each context is relevant to the question."""
     _contexts(judged)
     return judged.known("context-question", "relevant")
 
 
 def _to_the_point(judged: JudgedAnswer) -> Ternary:
-    """Whether each claim of the answer addresses the question."""
+    """Return whether each claim of the answer addresses the question."""
     _answer_claims(judged)
     return judged.known("answer-question", "relevant")
 
@@ -257,7 +257,7 @@ def _harmonic_mean(one: float, other: float) -> float:
 
 
 def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
-    """Whether each wrong claim comes from a useful context, and whether only from others."""
+    """Return whether each wrong claim comes from a useful context, and whether only from others."""
     wrong = ~_correct(judged)
     useful, support = _useful(judged), judged.matrix("answer-context")
     by_useful = Ternary(support.sure & useful.sure, support.possible & useful.possible).any()
@@ -285,7 +285,7 @@ def _context_utilization(judged: JudgedAnswer) -> Score:
 
 
 def _citation_precision(judged: JudgedAnswer) -> Score:
-    """A citation to nothing counts against."""
+    """Return a citation to nothing counts against."""
     citations = judged.record.citations
     if not citations:
         raise _Undefined("the answer cites nothing")
@@ -295,7 +295,7 @@ def _citation_precision(judged: JudgedAnswer) -> Score:
 
 
 def _supported_by_citation(judged: JudgedAnswer) -> Ternary:
-    """Whether a cited context supports each claim of the answer."""
+    """Return whether a cited context supports each claim of the answer."""
     count = _answer_claims(judged)
     cited = {citation.context for citation in judged.record.citations}
     columns = [n for n, each in enumerate(judged.record.contexts) if each.id in cited]
@@ -339,7 +339,7 @@ def _answerable(judged: JudgedAnswer) -> Ternary:
 
 
 def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
-    """Whether the system abstains, for questions that are (not) answerable only."""
+    """Return whether the system abstains, for questions that are (not) answerable only."""
     known = _answerable(judged)
     if not answerable:
         known = ~known
@@ -420,7 +420,7 @@ def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
 
 
 def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
-    """The value that another tool gives for the same verdicts (ragas 0.4, deepeval 4.3)."""
+    """Return the value that another tool gives for the same verdicts (ragas 0.4, deepeval 4.3)."""
     if name == "ContextAP":
         useful = judged.matrix("reference-context").any(axis=0).sure
         ranks = np.flatnonzero(useful) + 1

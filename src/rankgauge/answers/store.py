@@ -113,7 +113,7 @@ def _places(
 def _key(
     row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, Item]
 ) -> str:
-    """The key of the item that a row names by its place."""
+    """Return the key of the item that a row names by its place."""
     record, relation, system = (_text(row, part) for part in ("record", "relation", "system"))
     at, column = (_number(row, part, place) for part in ("row", "column"))
     keys = {

@@ -218,7 +218,7 @@ def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 
 def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str]:
-    """The same of rows of key, label, judge, prompt and replicate."""
+    """Return the same of rows of key, label, judge, prompt and replicate."""
     last: dict[str, tuple[str, str, str]] = {}
     votes: dict[tuple[str, str, str], dict[int, str]] = {}
     for key, label, judge, prompt, replicate in rows:
@@ -239,7 +239,7 @@ def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str
 
 
 def quote_occurs(quote: str, text: str) -> bool:
-    """Whether a quote occurs in a text, ignoring case, spaces and punctuation.
+    """Return whether a quote occurs in a text, ignoring case, spaces and punctuation.
 
     Example:
         >>> quote_occurs("The Nile, Africa's longest river", "the Nile: Africa's longest  river.")

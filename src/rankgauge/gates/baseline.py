@@ -107,7 +107,7 @@ class Noise:
 
 
 def _band(values: Values) -> float:
-    """The band of one measure; `values` are (runs, queries)."""
+    """Return the band of one measure; `values` are (runs, queries)."""
     queries = values.shape[1]
     if not (values != values[0]).any():
         return 0.0  # exactly: a mean of equal numbers may differ from them in the last bit
@@ -260,7 +260,7 @@ class Baseline:
         return "question" if self.settings else "query"
 
     def empty(self) -> list[str]:
-        """The queries known to have no ranking."""
+        """Return the queries known to have no ranking."""
         return [query for query, seen in self.queries.items() if seen.top == ()]
 
     def failure(self, evaluation: Evaluation, max_failed: float) -> str:
@@ -278,7 +278,7 @@ class Baseline:
         )
 
     def mean(self, measure: str | Measure, queries: Iterable[str] | None = None) -> float:
-        """The mean of a measure over these queries (all, if none are named).
+        """Return the mean of a measure over these queries (all, if none are named).
 
         Raises:
             InputError: If the baseline does not have the measure or a query.
@@ -301,7 +301,7 @@ class Baseline:
         return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
-        """The header of the file, without the fingerprints."""
+        """Return the header of the file, without the fingerprints."""
         noise = self.noise
         # Only of answers: the file of a run stays as it was.
         settings = {"settings": dict(self.settings)} if self.settings else {}
@@ -381,7 +381,7 @@ class Baseline:
 def _finished(
     made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]
 ) -> Baseline:
-    """A baseline with its noise; a run that is not fit to be one is refused."""
+    """Return a baseline with its noise; a run that is not fit to be one is refused."""
     failure = made.failure(evaluation, max_failed)
     if failure:
         raise InputError(
@@ -495,7 +495,7 @@ def _reason(error: Exception) -> str:
 
 
 def _judgment_prints(truth: Qrels) -> dict[str, str]:
-    """A fingerprint of each query's judgments: independent of their order; 1 equals 1.0."""
+    """Return a fingerprint of each query's judgments: independent of their order; 1 equals 1.0."""
     docs, grades = truth.table.docs.tolist(), truth.table.values.tolist()
     offsets = truth.table.offsets.tolist()
     prints = {}
@@ -510,7 +510,7 @@ def _judgment_prints(truth: Qrels) -> dict[str, str]:
 
 
 def _definition(measure: Measure, evaluation: Evaluation) -> str:
-    """A fingerprint of all that is declared about a measure, and of the policies."""
+    """Return a fingerprint of all that is declared about a measure, and of the policies."""
     policies = evaluation.policies
     declared = measure.declaration
     words = measure.arguments

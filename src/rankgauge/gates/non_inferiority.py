@@ -150,7 +150,7 @@ def testable_margin(bounds: Bounds, queries: int) -> float | None:
 
 
 def _spread(bounds: Bounds, queries: int) -> tuple[float, float]:
-    """The standard deviation of the gains, and twice the loss that was not seen."""
+    """Return the standard deviation of the gains, and twice the loss that was not seen."""
     sd = (bounds.upper - bounds.mean) / stats.student_t_quantile(bounds.upper_level, queries - 1)
     return sd * math.sqrt(queries), 2 * (bounds.mean - bounds.unseen)
 
@@ -243,7 +243,7 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
 
 
 def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    """Why judgments, definitions or depth differ; empty if they do not."""
+    """Return why judgments, definitions or depth differ; empty if they do not."""
     both = set(new.queries) & set(stored.queries)
     other = [q for q in sorted(both) if _rejudged(stored, new, q)]
     if other:
@@ -377,7 +377,7 @@ def loss_checks(
 def _values(
     measure: Measure, new: Baseline, reference: Reference
 ) -> tuple[list[str], FloatArray, FloatArray]:
-    """The queries that have a value in both, their values before and now."""
+    """Return the queries that have a value in both, their values before and now."""
     name, queries, stored = str(measure), reference.queries, reference.stored.queries
     pairs = [(stored[q].values[name], new.queries[q].values[name]) for q in queries]
     values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
@@ -386,7 +386,7 @@ def _values(
 
 
 def _lowest_gain(measure: Measure, before: FloatArray) -> float:
-    """The lowest gain that is possible, from the bounds of the measure.
+    """Return the lowest gain that is possible, from the bounds of the measure.
 
     A measure without an upper bound cannot lose more than the highest value that was seen.
     """
@@ -404,7 +404,7 @@ def _lowest_gain(measure: Measure, before: FloatArray) -> float:
 
 
 def _same_rankings(reference: Reference, new: Baseline) -> bool:
-    """Whether the first documents of every ranking are known, and the same."""
+    """Return whether the first documents of every ranking are known, and the same."""
     stored = reference.stored.queries
     pairs = [(stored[query].top, new.queries[query].top) for query in reference.queries]
     return all(before is not None and before == now for before, now in pairs)
@@ -446,7 +446,7 @@ def _mean(values: FloatArray) -> float:
 def _losers(
     queries: Sequence[str], before: FloatArray, after: FloatArray, gain: FloatArray
 ) -> list[tuple[float, str, float, float]]:
-    """The gain, query and values of the largest losses."""
+    """Return the gain, query and values of the largest losses."""
     rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
     return [row for row in rows[:_LOSERS] if row[0] < 0]
 
@@ -454,7 +454,7 @@ def _losers(
 def _moved(
     level: float, query: str, top: Sequence[str] | None, *, truth: Qrels | None, run: Run | None
 ) -> str:
-    """The changed ranks of the relevant documents among the first of the baseline."""
+    """Return the changed ranks of the relevant documents among the first of the baseline."""
     if truth is None or run is None or top is None:
         return ""
     if query not in run or not run[query]:
@@ -518,7 +518,7 @@ def _these(queries: int, unit: str) -> str:
 
 
 def _unseen(queries: int, unit: str) -> str:
-    """The rule of three: the 95% bound of a share with no observed case."""
+    """Return the rule of three: the 95% bound of a share with no observed case."""
     return f"up to {min(1.0, 3 / queries):.0%} of all {_plural(unit)}"
 
 

@@ -147,7 +147,7 @@ def gate(
 
 
 def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
-    """The gated measures of an evaluation that was given without judgments and run."""
+    """Return the gated measures of an evaluation that was given without judgments and run."""
     if run is not None or rules.contracts:
         raise InputError(
             f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
@@ -189,7 +189,7 @@ def _stored(given: Any) -> Baseline:
 
 
 def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
-    """An evaluation by the gated measures."""
+    """Return an evaluation by the gated measures."""
     missing = [str(measure) for measure in measures if measure not in evaluation.measures]
     if missing:
         raise InputError(
@@ -200,7 +200,7 @@ def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
 
 
 def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
-    """The evaluation of a repeated run."""
+    """Return the evaluation of a repeated run."""
     if isinstance(given, Evaluation):
         return _only(given, measures)
     if truth is None:
@@ -211,7 +211,7 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
 
 
 def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
-    """A margin that the baseline's own jitter passes or breaks decides nothing."""
+    """Return a margin that the baseline's own jitter passes or breaks decides nothing."""
     if noise is None:
         return
     for gated in rules.measures:
@@ -366,7 +366,7 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
 
 
 def _judged(baseline: Baseline, queries: Iterable[str], truth: Qrels) -> float:
-    """The share of first documents that are judged."""
+    """Return the share of first documents that are judged."""
     judged = shown = 0
     for query in queries:
         grades, top = truth[query], baseline.queries[query].top or ()

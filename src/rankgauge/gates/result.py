@@ -148,7 +148,7 @@ class GateResult(Result):
         return _CODES[self.verdict]
 
     def explanation(self) -> str:
-        """The verdict and its reasons, for a reviewer without statistics."""
+        """Return the verdict and its reasons, for a reviewer without statistics."""
         lines = [f"{self.verdict}: {self.run_name}"]
         lines += [f"- {text}" for text in (*self.limits(), *self.sentences())]
         lines += [f"- WARNING: {text}" for text in self.warnings]
@@ -168,7 +168,7 @@ class GateResult(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """The results of the checks, worst first; contracts that hold are only counted."""
+        """Return the results of the checks, worst first; contracts that hold are only counted."""
         kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
         found = [
             f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")
@@ -178,7 +178,7 @@ class GateResult(Result):
         return found + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
 
     def next_step(self) -> str:
-        """The next step after this verdict."""
+        """Return the next step after this verdict."""
         update = "rankgauge gate ... --update-baseline"
         match self.verdict:
             case "FAIL":
@@ -219,7 +219,7 @@ class GateResult(Result):
         )  # fmt: skip
 
     def losers_table(self, most: int = _SHOWN) -> Table:
-        """The queries that lost most, for each measure that did not pass."""
+        """Return the queries that lost most, for each measure that did not pass."""
         rows: list[tuple[Cell, ...]] = [
             (f"{check.kind} {check.name}", q.query, q.before, q.after, q.moved)
             for check in self.checks
@@ -248,7 +248,7 @@ class GateResult(Result):
 
 
 def shown_margin(margin: float, like: float) -> str:
-    """A margin, rounded up so that it does pass, to the digits of another."""
+    """Return a margin, rounded up so that it does pass, to the digits of another."""
     digits = max(3, 1 - math.floor(math.log10(like)))
     return f"{math.ceil(margin * 10**digits - TOLERANCE) / 10**digits:g}"
 

@@ -151,7 +151,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _inner(whole: Mapping[str, Any], path: Path) -> Any:
-    """The table ``[tool.rankgauge.gate]``; None if there is none."""
+    """Return the table ``[tool.rankgauge.gate]``; None if there is none."""
     tools = whole.get("tool", {})
     ours = tools.get("rankgauge", {}) if isinstance(tools, Mapping) else {}
     place = _Place(str(path), ("tool", "rankgauge"))
@@ -232,7 +232,7 @@ def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place:
 
 
 def _path(table: Mapping[str, Any], key: str, place: _Place, folder: Path) -> str | None:
-    """A path next to the file of the rules."""
+    """Return a path next to the file of the rules."""
     value = table.get(key)
     if value is None:
         return None

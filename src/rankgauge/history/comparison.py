@@ -207,7 +207,7 @@ def _measure_pairs(
 
 
 def _nearest(entry: HistoryEntry, wanted: Measure) -> Measure:
-    """The measure, or the only one of its name and cut-off with other parameters."""
+    """Return the measure, or the only one of its name and cut-off with other parameters."""
     if str(wanted) in entry.means:
         return wanted
     cut = dict(wanted.params).get("k")
@@ -245,7 +245,7 @@ def _aligned(
 
 
 def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
-    """The rows of the queries that count for a measure."""
+    """Return the rows of the queries that count for a measure."""
     if whole.left_out is None:
         return range(len(whole.query_ids))
     rows: list[int] = np.flatnonzero(~whole.left_out[:, whole.measures.index(measure)]).tolist()

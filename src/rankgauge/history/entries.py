@@ -245,7 +245,7 @@ def packed_ids(query_ids: Iterable[str]) -> bytes:
 
 
 def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
-    """The query ids."""
+    """Return the query ids."""
     plain = _unpacked(packed)
     if hashlib.sha256(plain).hexdigest() != query_set:
         raise ValueError("the ids of its queries differ from those stored")
@@ -253,7 +253,7 @@ def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
 
 
 def values_of(packed: bytes, queries: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """A column of values, or the weights."""
+    """Return a column of values, or the weights."""
     values = np.frombuffer(_unpacked(packed), dtype="<f8").astype(np.float64)
     if len(values) != queries:
         raise ValueError(f"{len(values)} values, but {queries} were stored")
@@ -293,7 +293,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
 def unpack(
     entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
 ) -> Evaluation:
-    """The evaluation, exactly as it was packed."""
+    """Return the evaluation, exactly as it was packed."""
     measures = tuple(map(parse, entry.means))
     try:
         columns = [values_of(parts[VALUES, name], entry.queries) for name in entry.means]
@@ -326,7 +326,7 @@ def unpack(
 def _own_of(
     packed: bytes | None, values: np.ndarray[Any, np.dtype[np.float64]]
 ) -> tuple[type[Evaluation], dict[str, Any]]:
-    """The class of an evaluation, and the fields that only this class has."""
+    """Return the class of an evaluation, and the fields that only this class has."""
     if packed is None:  # earlier versions kept the values of answers alone
         return Evaluation, {}
     try:
@@ -341,7 +341,7 @@ def _own_of(
 def _cells_of(
     packed: bytes | None, shape: tuple[int, int]
 ) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """A flag for each cell; None where none were kept."""
+    """Return a flag for each cell; None where none were kept."""
     if packed is None:
         return None
     bits = np.frombuffer(_unpacked(packed), dtype=np.uint8)

@@ -461,7 +461,7 @@ def _seal(time: str, head: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A name as any database takes it: without NUL and other control characters."""
+    """Return a name as any database takes it: without NUL and other control characters."""
     return text.encode("unicode_escape").decode("ascii")
 
 
@@ -488,7 +488,7 @@ def _settings(settings: Any) -> Mapping[str, Any]:
 
 
 def _utc(time: datetime | date | str | None) -> datetime:
-    """The time in UTC; one without a zone is taken as UTC, a date as its midnight."""
+    """Return the time in UTC; one without a zone is taken as UTC, a date as its midnight."""
     if time is None:
         return datetime.now(UTC)
     try:

@@ -139,7 +139,7 @@ class Trend(Result):
         )
 
     def plot(self, last: int | None = None) -> Plot:
-        """The means and their intervals over time; the line is broken where the trend is.
+        """Return the means and their intervals over time; the line is broken where the trend is.
 
         Points are spaced by date if dates ascend, otherwise evenly.
 
@@ -261,7 +261,7 @@ def _change_text(change: Difference | None) -> str:
 
 
 def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
-    """A trend from evaluations in the order of saving, of which each has the measure.
+    """Return a trend from evaluations in the order of saving, of which each has the measure.
 
     Runs of different names are followed one by one: a difference between them is no change in time.
     """
@@ -280,7 +280,7 @@ def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]])
 
 
 def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> list[TrendPoint]:
-    """The evaluations of one run, each compared with the one before."""
+    """Return the evaluations of one run, each compared with the one before."""
     points: list[TrendPoint] = []
     for place, (entry, evaluation) in enumerate(found):
         breaks: tuple[str, ...] = ()

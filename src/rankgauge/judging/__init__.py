@@ -1,4 +1,4 @@
-"""Judging: experts choose the best of two or three documents, and relevance follows."""
+"""Judging: experts choose the best documents; relevance is computed from their choices."""
 
 from __future__ import annotations
 

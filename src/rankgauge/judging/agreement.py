@@ -1,4 +1,4 @@
-"""Agreement of judges: with each other, with themselves, of models with people."""
+"""Agreement between judges, within judges, and between models and people."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DisputedSet:
         question: The identifier of the question.
         documents: The documents, in alphabetical order.
         judgments: The judgments of people, in the order of presentation.
-        verdict: The final verdict; None before there is one.
+        verdict: The final verdict, or None if there is none yet.
     """
 
     question: str
@@ -44,10 +44,11 @@ class DisputedSet:
 
 
 def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) -> list[DisputedSet]:
-    """Return the sets of documents on which people differ, those without a verdict first.
+    """Return the sets of documents on which people disagree, those without a verdict first.
 
-    People differ if they chose another document (of a ranking: put another first), chose none, or
-    gave another grade. "Can't tell", repeats, hidden tests and models are not compared.
+    People disagree if they chose different documents (in a ranking: placed different documents
+    first), if some chose none, or if they gave different grades. "Can't tell", repeats, hidden
+    tests and models are not compared.
 
     Args:
         judgments: All judgments of a project.
@@ -74,7 +75,7 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
 
 
 def _first(choice: Choice) -> tuple[object, ...]:
-    """What is compared of a choice."""
+    """Return the part of a choice that is compared."""
     return (choice.outcome, choice.documents[:1], choice.grades)
 
 
@@ -94,14 +95,15 @@ class AgreementRow:
     """One coefficient of agreement.
 
     Attributes:
-        measure: ``alpha``, ``percent agreement``, ``alpha, none or any``, ``alpha, which
-            document`` (of tasks of which all chose one), ``kappa, quadratic``, ``accepted answers``
-            (share of the hidden tests).
-        group: Whose: ``people``, ``judge`` (one, with the others), ``criterion`` (tasks that it
-            decided), ``repeats`` (the same person twice), ``model`` (with people), ``pair``.
-        name: Of the judge, criterion, model or pair; empty where there is only one.
+        measure: ``alpha``, ``percent agreement``, ``alpha, none or any``, ``alpha, which document``
+            (tasks for which every judge chose a document), ``kappa, quadratic``, ``accepted
+            answers`` (share of the hidden tests).
+        group: The judges compared: ``people``, ``judge`` (one judge with the others), ``criterion``
+            (tasks decided by a criterion), ``repeats`` (the same person twice), ``model`` (with
+            people) or ``pair``.
+        name: Name of the judge, criterion, model or pair; empty if the group has only one.
         scale: ``choices`` or ``grades``.
-        estimate: The coefficient with its interval over tasks.
+        estimate: The coefficient with its bootstrap interval over tasks.
     """
 
     measure: str
@@ -121,7 +123,7 @@ class JudgingAgreement(Result):
         rows: The coefficients.
         disagreements: Sets that people judged differently (:func:`disputed_sets`).
         people: The number of people who judged.
-        tasks: Tasks that two or more people judged.
+        tasks: The number of tasks that two or more people judged.
     """
 
     rows: tuple[AgreementRow, ...]
@@ -146,10 +148,10 @@ class JudgingAgreement(Result):
         )  # fmt: skip
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one line for each coefficient of the people, of repeats, models and hidden tests.
+        """Return one row for each coefficient of people, repeats, models and hidden tests.
 
         Args:
-            full: Whether the coefficients of each judge, criterion and pair are listed, too, and
+            full: Whether to add the coefficients of each judge, criterion and pair, and the reason
                 why a coefficient or its interval is undefined.
         """
         rows = self.rows if full else self._main_rows()
@@ -170,7 +172,7 @@ class JudgingAgreement(Result):
         )  # fmt: skip
 
     def _main_rows(self) -> tuple[AgreementRow, ...]:
-        """The coefficients of all people, then those of models and the lowest of judges."""
+        """Return the coefficients of all people, then those of models and the lowest of judges."""
         of_all = [row for row in self.rows if row.group in {"people", "repeats"}]
         models = [row for row in self.rows if row.group == "model"]
         judges = [row for row in self.rows if row.group == "judge" and row.estimate.defined]
@@ -181,7 +183,7 @@ class JudgingAgreement(Result):
         return (*of_all, *models[:_MODELS], *lowest[:_LOWEST])
 
     def data_table(self) -> Table:
-        """Return the coefficients with plain values."""
+        """Return the coefficients as plain values, one row each."""
         rows = tuple(
             (row.measure, row.group, row.name, row.scale, *asdict(row.estimate).values())
             for row in self.rows
@@ -190,7 +192,7 @@ class JudgingAgreement(Result):
         return Table(columns=names, rows=rows)
 
     def summary(self) -> str:
-        """Return alpha of the people with its interval, and how many tasks it is of."""
+        """Return alpha of the people with its interval and number of tasks."""
         of_people = [r for r in self.rows if (r.measure, r.group) == ("alpha", "people")]
         parts = [
             f"alpha of {row.scale} {row.estimate.value:.2f}"
@@ -240,22 +242,22 @@ def measure_agreement(
     draws: int = 1000,
     seed: int = 0,
 ) -> JudgingAgreement:
-    """Compute the agreement of judges on the tasks that several of them judged.
+    """Compute the agreement between judges on the tasks that several of them judged.
 
-    Choices are compared by place: the documents of a task, in an order that depends on nothing but
-    their identifiers, or "none". (With identifiers as labels, judges who guess would agree beyond
-    chance.) Krippendorff's alpha is nominal for choices and ordinal for grades; rankings count with
-    the document placed first. Intervals are from a bootstrap over tasks. Of people, answers before
-    an adjudication count, and adjudications do not; "cannot tell" is a missing answer. For one
-    judge alpha is 1 - observed / expected disagreement with the others, on the tasks in common.
-    Models are compared with people, and are in no other number.
+    Choices are compared by position: that of the chosen document in an order that depends only on
+    the identifiers of the documents, or "none". (With identifiers as labels, judges who guess would
+    agree beyond chance.) Krippendorff's alpha is nominal for choices and ordinal for grades; for
+    rankings, the document placed first is compared. Intervals are from a bootstrap over tasks.
+    Answers that were adjudicated later count, adjudications do not; "cannot tell" is a missing
+    answer. For a single judge, alpha is 1 - observed / expected disagreement with the others on the
+    tasks in common. Models are compared with people and excluded from all other coefficients.
 
     Args:
-        judgments: Of a project: :meth:`JudgingProject.judgments`.
+        judgments: All judgments of a project (:meth:`JudgingProject.judgments`).
         judges: By identifier.
-        gold: Hidden tests with the answers to accept.
-        draws: Resamples of the tasks.
-        seed: Seed of the draws.
+        gold: Hidden tests with their accepted answers.
+        draws: The number of bootstrap resamples of the tasks.
+        seed: Seed of the bootstrap.
 
     Example:
         >>> from rankgauge.judging import Choice, Judgment, Presentation
@@ -393,7 +395,7 @@ class _Rows:
     def _compared(
         self, group: str, name: str, own: _Answers, others: _Answers
     ) -> Iterator[AgreementRow]:
-        """The share of other judges who agree with one judge, task by task."""
+        """Yield, for each task of a judge, the share of other judges who agree."""
         shares, codes = [], []
         for task, mine in own.items():
             if beside := [_code(each) for each in others.get(task, {}).values()]:
@@ -427,7 +429,7 @@ class _Rows:
 
 
 def _code(judgment: Judgment) -> float:
-    """The grade; or the place of the best document in an order by hash, or the code of "none"."""
+    """Return the grade, the position of the best document in hash order, or the code of "none"."""
     choice, documents = judgment.choice, judgment.presentation.documents
     if choice is None:
         return math.nan
@@ -443,7 +445,7 @@ def _code(judgment: Judgment) -> float:
 
 
 def _of_scale(answers: _Answers, graded: bool) -> dict[_Task, dict[str, Judgment]]:  # noqa: FBT001
-    """The answers that are grades, or those that are choices."""
+    """Return the answers that are grades, or those that are choices."""
     kept: dict[_Task, dict[str, Judgment]] = {}
     for task, each in answers.items():
         mine = {
@@ -461,7 +463,7 @@ def _judges(answers: _Answers, names: Mapping[str, str]) -> list[str]:
 
 
 def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, str]:
-    """Names for people to read; the identifier, too, where two have one name."""
+    """Return display names; judges with the same name also get their identifiers."""
     count = Counter(judge.name for judge in judges.values())
     return {name: name for name in others} | {
         name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})"
@@ -470,7 +472,7 @@ def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, s
 
 
 def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agreement:
-    """The mean share with an interval over tasks."""
+    """Return the mean share with an interval over tasks."""
     nan = math.nan
     if not shares:
         return Agreement(nan, nan, nan, _LEVEL, 0, 0, "no task in common")

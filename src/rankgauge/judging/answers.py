@@ -1,4 +1,4 @@
-"""Answers of systems, and which two of them are compared next."""
+"""Answers of systems, and the selection of the next pair to compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge.errors import InputError
 
-# In what systems differ.
+# Properties by which systems differ.
 CHANGES = ("retrieval", "prompt", "model")
 _UNNAMED = "unnamed system"
 _MOST_TEXT = 200_000  # characters of an answer
@@ -28,7 +28,7 @@ class Answer:
         retrieval: The version of retrieval.
         prompt: The version of the prompt.
         model: The language model.
-        sources: Identifiers of the documents that it was generated from.
+        sources: Identifiers of the documents from which it was generated.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Answer:
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Convert the sources; refuse values that are not text."""
+        """Convert the sources and reject values that are not text."""
         sources: Any = self.sources
         if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
             raise InputError(
@@ -62,7 +62,7 @@ class Answer:
 
     @property
     def system(self) -> str:
-        """The retrieval version, prompt and model that made it."""
+        """The retrieval version, prompt and model that produced the answer."""
         return " / ".join(filter(None, (getattr(self, name) for name in CHANGES))) or _UNNAMED
 
     @property
@@ -79,16 +79,16 @@ def next_pair(
     seen: Iterable[frozenset[str]],
     rng: random.Random,
 ) -> tuple[Answer, Answer] | None:
-    """Return two answers of different systems to one question, left and right; None if none.
+    """Return the next two answers to compare, left and right, or None if no pair is left.
 
-    The pair with the fewest votes that this judge has not seen, at random among equals and on
-    random sides.
+    The answers are from different systems and to the same question. Of the pairs that this judge
+    has not seen, the pair with the fewest votes is chosen; ties and sides are random.
 
     Args:
-        answers: Of all questions that are open.
-        votes: How often each pair was presented.
-        seen: The pairs that the judge has seen.
-        rng: The source of chance.
+        answers: The answers to all open questions.
+        votes: The number of presentations of each pair.
+        seen: Pairs that the judge has seen.
+        rng: The random generator.
     """
     seen, fewest = set(seen), -1
     pairs: list[tuple[Answer, Answer]] = []
@@ -106,7 +106,7 @@ def next_pair(
 
 
 def pairs_of(answers: Iterable[Answer]) -> dict[frozenset[str], tuple[Answer, Answer]]:
-    """Return the pairs of answers of different systems to one question, by their identifiers."""
+    """Return the pairs of identifiers of answers to the same question by different systems."""
     by_question: dict[str, list[Answer]] = defaultdict(list)
     for each in answers:
         by_question[each.question].append(each)

@@ -17,7 +17,7 @@ _REPEAT_AFTER = 10
 
 
 def postponed_task(state: ProjectState, judge: str) -> Presentation | None:
-    """Return the first task that the judge put off; None without any."""
+    """Return the first task that the judge postponed, or None."""
     for shown in state.open_tasks(judge):
         choice = state.latest.get(shown.id)
         if choice is not None and choice.outcome == "later":
@@ -26,7 +26,7 @@ def postponed_task(state: ProjectState, judge: str) -> Presentation | None:
 
 
 def next_presentation(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
-    """Return the next presentation for a judge, not yet stored; None if nothing is left."""
+    """Return the next presentation for a judge, not yet stored, or None if no task is left."""
     settings = state.settings
     seed = settings.seed * 1_000_003 + state.presented + 1
     rng = random.Random(seed)  # noqa: S311 - a recorded seed, not a secret
@@ -87,7 +87,7 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
 
 
 def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
-    """A set that more people have to judge, and that this judge has not seen."""
+    """Return a set that needs more judges and that this judge has not seen."""
     wanted = state.settings.judges
     for items in state.open_overlaps:
         same = [
@@ -102,7 +102,7 @@ def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Prese
 def _by_need(
     state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], now: datetime
 ) -> list[str]:
-    """The questions that need tasks, those first that had the fewest for their size."""
+    """Return the questions that need tasks, those with the fewest tasks for their size first."""
     needs = []
     for number, (question, pool) in enumerate(state.pools.items()):
         known, held = state.known(question, now), len(reserved.get(question, ()))

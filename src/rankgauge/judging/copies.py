@@ -32,10 +32,10 @@ class ProjectCopy(Result):
     """A copy of a project.
 
     Attributes:
-        source: What was read.
-        target: What was written.
-        rows: How many rows of each table there are; empty of a copy of a file of SQLite.
-        secrets: Whether the invitations and sessions of the judges are in it.
+        source: The path or URL that was read.
+        target: The path or URL that was written.
+        rows: The number of rows by table; empty for a copy of a SQLite file.
+        secrets: Whether the copy contains the judges' invitations and sessions.
     """
 
     source: str
@@ -44,7 +44,7 @@ class ProjectCopy(Result):
     secrets: bool = True
 
     def table(self) -> Table:
-        """One line: how much was copied."""
+        """Return one row: the number of rows copied."""
         counts = [self.rows.get(name) for name in _COUNTED]
         return Table(("source", "target", *_COUNTED), ((self.source, self.target, *counts),))
 
@@ -61,11 +61,11 @@ class ProjectCopy(Result):
 
 
 def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:
-    """Write a complete project as JSON lines, without secrets and sessions.
+    """Export a complete project as JSON lines, without secrets and sessions.
 
     Args:
-        project: The project. Others may use it meanwhile: one state of it is written.
-        target: The file; compressed by its name (``.jsonl.gz``). ``-`` is standard output.
+        project: The project. It may be in use: the export is a consistent snapshot.
+        target: The file, compressed if its name says so (``.jsonl.gz``); ``-`` for standard output.
 
     Raises:
         InputError: If the project cannot be read or the file cannot be written.
@@ -83,7 +83,7 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
                 row |= {"body": json.loads(body)}
             write({"table": name, **row})
             counts[name] += 1
-        # A file that was cut off lacks this line.
+        # A truncated file lacks this line.
         write({"rows": {name: counts[name] for name in RECORDED}})
     return ProjectCopy(
         project.where, os.fspath(target), {name: counts[name] for name in RECORDED}, secrets=False
@@ -95,12 +95,12 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
 
     Args:
         project: The project.
-        target: A new file. Of a file of SQLite it becomes a project of its own, with the hashed
-            secrets of the judges. Of PostgreSQL, or by a name that ends in ``.jsonl`` (``.gz``,
-            ``.zst``, ...), it becomes JSON lines without secrets.
+        target: A new file. The backup of a SQLite file is a complete project, including the hashed
+            secrets of the judges. The backup of a PostgreSQL database, or one whose name ends in
+            ``.jsonl`` (``.gz``, ``.zst``, ...), is JSON lines without secrets.
 
     Raises:
-        InputError: If this file already exists, or it cannot be written.
+        InputError: If the file already exists or cannot be written.
 
     Example:
         >>> import tempfile
@@ -127,8 +127,8 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
         where: The new project: a path, or the URL of a PostgreSQL database without a project.
 
     Raises:
-        FormatError: With the line, if a line cannot be read. Nothing is stored then.
-        InputError: If there is a project already, or the file is not a backup.
+        FormatError: If a line cannot be read; nothing is stored.
+        InputError: If the project already exists, or the file is not a backup.
     """
     target = JudgingProject(where)
     if target.path is not None and target.path.exists():
@@ -160,7 +160,7 @@ def _is_sqlite(source: str | os.PathLike[str]) -> bool:
 def _rows_of(
     lines: Iterator[tuple[int, dict[str, Any]]], name: str
 ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The rows of a file of events; its first line says what it is, its last how many."""
+    """Yield the rows of an export; check its header and the row count in its last line."""
     number, head = next(lines, (0, {}))
     if head.get("schema") != EVENTS_SCHEMA:
         raise FormatError(
@@ -197,7 +197,7 @@ def _unreadable(name: str, line: int, what: str) -> FormatError:
 def _stored(
     target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any]]], source: str
 ) -> dict[str, int]:
-    """Store all rows in a project that is empty, or none; return how many of each table."""
+    """Store all rows in an empty project, or none; return the number of rows by table."""
     counts: Counter[str] = Counter()
     modes: dict[str, str] = {}
     fresh = target.path is not None

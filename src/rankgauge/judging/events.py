@@ -10,13 +10,13 @@ from rankgauge.core.arguments import choice as one_of, integer, number
 from rankgauge.errors import InputError
 
 MODES = ("choice", "graded", "ranking", "yes-no", "answers")
-# The possible outcomes of a presentation. The latest choice of a presentation counts.
+# The possible outcomes of a presentation; its latest choice counts.
 OUTCOMES = {
     "choice": ("chosen", "none", "cannot tell", "later", "undone"),
     "graded": ("graded", "cannot tell", "later", "undone"),
     "ranking": ("chosen", "none", "cannot tell", "later", "undone"),
     "yes-no": ("chosen", "none", "cannot tell", "later", "undone"),
-    # A tie is imported from files that do not say whether both answers are good or bad.
+    # Ties come from files that do not say whether both answers are good or both bad.
     "answers": ("chosen", "both good", "both bad", "tie", "cannot tell", "later", "undone"),
 }
 _OPEN = {"later", "undone"}
@@ -27,34 +27,34 @@ PURPOSES = ("active", "random", "overlap", "repeat", "gold", "adjudication", "im
 _SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
 _DEFAULT_SHOWN = {"choice": 3, "graded": 1, "ranking": 5, "yes-no": 1}
 _MOST_TEXT = 10_000  # characters of a comment
-_VIEWS = 6  # of a document, for grades that are useful: docs/explain/judging-simulations.md
+_VIEWS = 6  # per document, for useful grades: docs/explain/judging-simulations.md
 _REASONS = (("c", "correctness"), ("d", "information density"), ("m", "more detail"))
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a judging project. A change is a new version; presentations keep their mode.
+    """Settings of a judging project. Each change creates a version; presentations keep their mode.
 
     Attributes:
-        title: The name of the project, on every page.
+        title: The name of the project, displayed on every page.
         mode: ``choice`` (the best of 2 or 3 documents, or none), ``graded``, ``ranking`` (the best
             few, in order) or ``yes-no``.
-        shown: How many documents a task shows; the usual number of its mode if None.
+        shown: The number of documents in a task; if None, the default of the mode.
         grades: The labels of the grades 0, 1, ... of ``graded``.
-        places: How many documents ``ranking`` asks for; all of those shown if None.
-        judges: How many people judge a set of documents that overlaps.
-        overlap: The share of tasks that are given to `judges` people.
-        repeats: The share of tasks shown a second time to the same person.
+        places: The number of documents to rank in ``ranking`` mode; if None, all documents shown.
+        judges: The number of people who judge each overlap set.
+        overlap: The share of tasks assigned to `judges` people, from 0 to 1.
+        repeats: The share of tasks presented to the same person a second time.
         random: The share of tasks whose documents are drawn at random.
-        gold: The share of tasks that are hidden tests with a known answer, if there are any.
-        views: How often each document is shown before tasks are chosen by expected information.
-        budget: The largest number of tasks for one question. If None, so many that each document
-            is shown six times; once for ``graded`` and ``yes-no``.
-        lease: Minutes that a task is reserved for a judge.
-        fields: The fields of a document that are shown, in this order; all if empty.
-        image: The field with the address of an image.
-        link: The field with the address of the document.
-        reasons: Key and name of each criterion that may have decided.
+        gold: The share of tasks that are hidden tests, if the project has any.
+        views: Presentations of each document before tasks are chosen by expected information.
+        budget: The largest number of tasks per question; if None, enough to show each document six
+            times (once for ``graded`` and ``yes-no``).
+        lease: Minutes for which a task is reserved for a judge.
+        fields: The document fields to display, in this order; if empty, all fields.
+        image: The field with the URL of an image.
+        link: The field with the URL of the document.
+        reasons: Key and name of each criterion that a judge can give as the reason for a choice.
         seed: Seed of random draws.
 
     Example:
@@ -82,7 +82,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Convert sequences, fill in the number shown, refuse impossible values."""
+        """Convert sequences, set the default number of documents, and reject impossible values."""
         mode = one_of("mode", self.mode, _SHOWN)
         low, high = _SHOWN[mode]
         shown = _DEFAULT_SHOWN[mode] if self.shown is None else self.shown
@@ -120,7 +120,7 @@ class Settings:
             )  # fmt: skip
 
     def tasks(self, documents: int) -> int:
-        """Return the largest number of tasks for a question with so many documents."""
+        """Return the largest number of tasks for a question with this many documents."""
         if self.budget is not None:
             return self.budget
         views = 1 if self.mode in {"graded", "yes-no"} else _VIEWS
@@ -133,14 +133,14 @@ class Question:
 
     Attributes:
         id: Its identifier.
-        text: The question as it was asked.
-        need: The information need behind it, if known: shown to judges below the question.
-        author: Who wrote it, or where it came from.
-        origin: ``file``, ``log``, ``page``, ``generated``, or another word of a question set.
-        time: When it was added, in ISO form (UTC).
-        probability: The probability with which it was drawn from a log; None if it was not drawn.
-        answers: Identifiers of documents that are known to answer it.
-        withdrawn: Whether it is no longer asked. Its judgments are kept.
+        text: The question as asked.
+        need: The information need, if known; displayed to judges below the question.
+        author: The author or source of the question.
+        origin: ``file``, ``log``, ``page``, ``generated``, or another origin of a question set.
+        time: ISO timestamp (UTC) at which it was added.
+        probability: The inclusion probability of a question drawn from a log; else None.
+        answers: Identifiers of documents known to answer it.
+        withdrawn: Whether it was withdrawn from judging; its judgments are kept.
     """
 
     id: str
@@ -156,7 +156,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The fields of a document that are shown, by name, as text."""
+    """A document to judge: the text of each displayed field, by name."""
 
     id: str
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -164,14 +164,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Origin of a candidate. Never shown to judges.
+    """Origin of a candidate, never shown to judges.
 
     Attributes:
         name: The name of the run, retriever or model.
         kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
-        rank: Its rank there, from 1; None if there is none.
-        score: Its score there; None if there is none.
-        probability: Of a random draw, the probability with which the document was drawn.
+        rank: The rank in the source, from 1, or None.
+        score: The score in the source, or None.
+        probability: The inclusion probability of a random document; else None.
     """
 
     name: str
@@ -192,7 +192,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A judge: a person, a language model, or an application that collects votes.
+    """A person, a language model, or an application that judges.
 
     Attributes:
         id: The identifier.
@@ -211,7 +211,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class GoldTask:
-    """A hidden test: a set of documents and the answers to accept (none is correct if empty)."""
+    """A hidden test: documents and the accepted answers (if empty, "none" is correct)."""
 
     question: str
     documents: tuple[str, ...]
@@ -220,19 +220,19 @@ class GoldTask:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """A set of documents as one judge saw it. It is stored before the page is sent.
+    """A set of documents as presented to a judge, stored before the page is sent.
 
     Attributes:
         id: A UUID.
         question: The identifier of the question.
-        documents: The identifiers of the documents (of ``answers``: of the answers), as displayed.
+        documents: The identifiers of the documents (or answers), in the order displayed.
         judge: The identifier of the judge.
         mode: The mode, one of `MODES`.
-        purpose: Why this set: ``active``, ``random``, ``overlap``, ``repeat``, ``gold``,
+        purpose: The reason for this set: ``active``, ``random``, ``overlap``, ``repeat``, ``gold``,
             ``adjudication``, ``import`` or ``vote``.
         guideline: The version of the guideline that was displayed.
-        time: When, in ISO form (UTC).
-        expires: When the task may be given to somebody else, in ISO form (UTC).
+        time: ISO timestamp (UTC) of the presentation.
+        expires: ISO timestamp (UTC) from which the task may be given to another judge.
         seed: The seed of the order of the documents.
         sequence: The position in the store, from 1; 0 before it is stored.
     """
@@ -255,26 +255,26 @@ class Presentation:
         return frozenset(self.documents)
 
     def expired(self, now: datetime) -> bool:
-        """Whether the reservation has ended."""
+        """Return whether the reservation has ended."""
         return bool(self.expires) and datetime.fromisoformat(self.expires) <= now
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice of a judge for a presentation. The latest one counts.
+    """A judge's choice for a presentation. The latest choice counts.
 
     Attributes:
-        id: A UUID that the page created: the same choice sent twice is stored once.
+        id: A UUID created by the page, so that a choice sent twice is stored once.
         presentation: The identifier of the presentation.
         judge: The identifier of the judge.
         outcome: One of `OUTCOMES` of the mode. ``later`` and ``undone`` open the task again.
-        documents: The documents chosen, the best first (one of ``choice``; several of
-            ``ranking``), or the preferred answer.
-        grades: Of ``graded``, the grade of each document shown.
-        reason: The name of the criterion that decided.
+        documents: The chosen documents, best first (one for ``choice``, several for ``ranking``),
+            or the preferred answer.
+        grades: For ``graded``, the grade of each document shown.
+        reason: The criterion that decided.
         comment: Free text.
-        seconds: How long the page was displayed; None if unknown.
-        time: When it was stored, in ISO form (UTC).
+        seconds: Seconds for which the page was displayed, or None if unknown.
+        time: ISO timestamp (UTC) at which it was stored.
         sequence: The position in the store, from 1; 0 before it is stored.
     """
 
@@ -291,7 +291,7 @@ class Choice:
     sequence: int = 0
 
     def check(self, shown: Presentation, settings: Settings) -> None:
-        """Raise InputError unless this is a possible choice of the presentation."""
+        """Raise InputError unless this is a valid choice for the presentation."""
         where = f"choice {self.id}"
         if self.outcome not in OUTCOMES[shown.mode]:
             raise InputError(
@@ -333,14 +333,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """A presentation, the choice that counts for it, and how it is counted.
+    """A presentation, its latest choice, and whether the choice counts.
 
     Attributes:
-        presentation: What was shown.
-        choice: The choice that counts; None of an open task.
-        status: ``counted``, or why it does not count: ``cannot tell``, ``open``, ``expired``,
-            ``repeat``, ``gold``, ``model``, ``adjudicated`` (a final verdict on the same set
-            replaced it) or ``vote`` (of answers, or of an application).
+        presentation: The presentation.
+        choice: The latest choice, or None for an open task.
+        status: ``counted``, or the reason why it does not count: ``cannot tell``, ``open``,
+            ``expired``, ``repeat``, ``gold``, ``model``, ``adjudicated`` (a final verdict on the
+            same set replaced it) or ``vote`` (on answers, or by an application).
     """
 
     presentation: Presentation
@@ -349,7 +349,7 @@ class Judgment:
 
     @property
     def counted(self) -> bool:
-        """Whether it is in the numbers."""
+        """Whether the judgment counts."""
         return self.status == "counted"
 
 
@@ -360,18 +360,18 @@ def judgments_of(
     *,
     now: datetime | None = None,
 ) -> list[Judgment]:
-    """Return each presentation with its latest choice and how it is counted.
+    """Return each presentation with its latest choice and its status.
 
     Args:
         presentations: In any order.
-        choices: In the order of the store; the latest of a presentation counts.
+        choices: In stored order; the latest choice of each presentation counts.
         judges: By identifier.
-        now: When leases are looked at; the present if None.
+        now: The time at which leases are checked; if None, the current time.
     """
     now = now or datetime.now(UTC)
     latest = {each.presentation: each for each in choices}
     shown = sorted(presentations, key=lambda each: each.sequence)
-    # Of each set the latest final verdict.
+    # The latest final verdict on each set.
     settled: dict[tuple[str, frozenset[str]], Choice] = {}
     for each in shown:
         made, key = latest.get(each.id), (each.question, each.items)

@@ -1,4 +1,4 @@
-"""Judgments of a project as qrels, preferences or judgments of a sample, and files of them."""
+"""Export of the judgments of a project as qrels, preferences or sampled judgments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FIT_SCALE = (
     "none is preferred to it", "preferred to none with probability 0.5", "with probability 0.8",
     "with probability 0.95",
 )  # fmt: skip
-# Formats whose queries are texts: no tool that reads them knows our identifiers.
+# Formats with query texts: the tools that read them do not know our identifiers.
 _BY_TEXT = frozenset({"quepid", "opensearch"})
 _Grades: TypeAlias = dict[str, dict[str, int]]
 
@@ -59,10 +59,10 @@ class JudgmentExport(Result):
     Returned by :func:`export_judgments`.
 
     Attributes:
-        judgments: The judgments; documents that were never shown are not in them.
-        about: Guideline, criteria, scale, rule and counts, as `to_dict` gives them and as
-            :meth:`write` writes them next to the file.
-        grades: Question to document to grade; of preferences the highest.
+        judgments: The judgments, without documents that were never shown.
+        about: Guideline, criteria, scale, rule and counts, as returned by `to_dict` and written by
+            :meth:`write`.
+        grades: Question to document to grade; for preferences, the highest grade.
         texts: The text of each question.
     """
 
@@ -74,7 +74,7 @@ class JudgmentExport(Result):
     _schema = "rankgauge/judging-export/1"
 
     def table(self) -> Table:
-        """Return how many documents have each grade."""
+        """Return the number of documents by grade."""
         rows = tuple(
             (each["grade"], each["means"], each["documents"]) for each in self.about["scale"]
         )
@@ -84,7 +84,7 @@ class JudgmentExport(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how much is judged, and by which rule."""
+        """Return the number of judgments and the rule."""
         judged = sum(each["documents"] for each in self.about["scale"])
         rule = self.about["relevance"]
         by = f", grades by {'median' if rule == 'grade' else rule}" if rule else ""
@@ -94,17 +94,17 @@ class JudgmentExport(Result):
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, and next to them ``TARGET.about.json``.
+        """Write the judgments, and their provenance to ``TARGET.about.json``.
 
         Args:
-            target: The file, by whose name :func:`rankgauge.convert` chooses the format; ``-`` is
-                standard output, without the second file.
+            target: The file, whose name determines the format (:func:`rankgauge.convert`); ``-``
+                for standard output, without the second file.
             format: A format of :func:`rankgauge.convert` for qrels; ``trec``, ``csv``, ``tsv``,
-                ``json`` or ``jsonl`` for others. ``quepid`` and ``opensearch`` get the texts of
-                the questions in place of their identifiers.
+                ``json`` or ``jsonl`` for others. ``quepid`` and ``opensearch`` receive the texts of
+                the questions instead of their identifiers.
 
         Returns:
-            Notes on content that the file lacks.
+            Notes on content that the format cannot hold.
 
         Raises:
             InputError: If the file cannot be written, or cannot hold the judgments.
@@ -113,7 +113,7 @@ class JudgmentExport(Result):
         if isinstance(self.judgments, Qrels):
             qrels = self._by_text() if format in _BY_TEXT else self.judgments
             done = convert(qrels, target, target_format=format)
-            # What these formats lack is the text, which is there.
+            # The note is on query texts, which these files contain.
             notes = done.losses + (() if format in _BY_TEXT else done.notes)
         else:
             self.judgments.write(target, format)
@@ -154,18 +154,18 @@ def export_judgments(
 
     Args:
         project: The project.
-        to: ``qrels``; ``preferences``, one group for each choice; or ``sampled``, where the pool
-            and the random documents from outside it are strata (for ``infNDCG`` and ``xinfAP``).
-        relevance: How documents get grades. ``share``: never chosen is 0, the others 1, 2, ... by
-            ascending chosen/shown. ``fit``: 0 below 0.5, 1 below 0.8, 2 below 0.95, else 3.
-            ``grade``: the median of the grades of people. ``share`` if None, or ``grade`` if the
-            project has grades only.
-        drop_unsure: With ``fit``, leave documents unjudged whose interval contains 0.5, so that it
-            is not known whether they are relevant.
+        to: ``qrels``; ``preferences``, one group for each choice; or ``sampled``, with the pool and
+            the random documents from outside it as strata (for ``infNDCG`` and ``xinfAP``).
+        relevance: The rule for grades. ``share``: 0 for documents never chosen, 1, 2, ... for the
+            others by ascending chosen/shown. ``fit``: 0 below 0.5, 1 below 0.8, 2 below 0.95, else
+            3. ``grade``: the median of the grades of people. If None, ``share``, or ``grade`` for a
+            project with grades only.
+        drop_unsure: With ``fit``, whether to leave documents unjudged if their interval contains
+            0.5, so that their relevance is uncertain.
         documents: For ``sampled``, the identifiers of all documents of the collection.
 
     Raises:
-        InputError: If nothing was judged in this way.
+        InputError: If the project has no judgments of this type.
 
     Example:
         >>> import tempfile
@@ -244,7 +244,7 @@ def export_judgments(
 def grades_of(
     documents: Iterable[DocumentRelevance], rule: Rule
 ) -> tuple[_Grades, list[DocumentRelevance]]:
-    """Return the grade of each judged document, and documents whose interval contains a cut.
+    """Return the grades of judged documents, and the documents whose interval contains a threshold.
 
     Args:
         documents: With their counts and fit.
@@ -263,7 +263,7 @@ def grades_of(
                 grades[each.question][each.document] = statistics.median_low(each.grades)
         elif each.shown and rule == "share":
             share = Fraction(each.chosen, each.shown)
-            # Its place among the different shares that are not 0.
+            # Its position among the distinct shares above 0.
             rank = sum(0 < other <= share for other in shares[each.question])
             grades[each.question][each.document] = rank
         elif each.shown and not math.isnan(each.fit):
@@ -278,10 +278,10 @@ def _contains(each: DocumentRelevance, cut: float) -> bool:
 
 
 def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return question to presentation to document to grade, of counted choices between documents.
+    """Return question to presentation to document to grade, for counted choices between documents.
 
-    Chosen is 2; of a ranking the documents placed are m + 1, ..., 2. Others that were shown are 1,
-    and 0 if the judge said that none is appropriate.
+    The chosen document has grade 2; the m documents placed in a ranking have m + 1, ..., 2. Other
+    documents shown have grade 1, or 0 if the judge chose none.
 
     Raises:
         InputError: If there is no such choice.
@@ -308,7 +308,7 @@ def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[st
 def _strata(
     project: JudgingProject, grades: _Grades, documents: Iterable[str] | None
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Question to stratum to document to grade; -1 is in the stratum and not judged."""
+    """Return question to stratum to document to grade (-1 if not judged)."""
     with project.reading() as stored:
         candidates = stored.candidates(grades)
     pools: dict[str, dict[str, str]] = defaultdict(dict)
@@ -353,7 +353,7 @@ def _labels(project: JudgingProject, rule: Rule) -> tuple[str, ...]:
 
 
 def _scale(grades: _Grades, labels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Each grade, its meaning, and its number of documents."""
+    """Return each grade with its meaning and number of documents."""
     count = Counter(grade for own in grades.values() for grade in own.values())
     most = max(len(labels) - 1, *count)
     return [
@@ -368,7 +368,7 @@ def _about(
     grades: _Grades,
     found: Iterable[DocumentRelevance],
 ) -> dict[str, Any]:
-    """Provenance of an export: judges, guideline, and amount."""
+    """Return the provenance of an export: judges, guideline, and counts."""
     counted = [each for each in judgments if each.counted]
     versions = Counter(each.presentation.guideline for each in counted)
     reasons = Counter(each.choice.reason for each in counted if each.choice is not None)

@@ -1,4 +1,4 @@
-"""Judgments made elsewhere: qrels, files with several judges, preferences."""
+"""Import of judgments: qrels, files with several judges, preferences."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from rankgauge.judging.store import Transaction
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# What columns may be called that name the judge of a row.
+# Recognized names of the column with the judge.
 _JUDGES = ("judge", "judge_id", "rater", "annotator", "assessor", "worker", "user", "user_id")
 _GRADED = ("query", "document", "grade")
 _PAIRED = ("query", "left", "right", "winner")
 _MORE = ("judge", "comment")
-# The version of a guideline that is not known.
+# The version of an unknown guideline.
 _ELSEWHERE = 0
 _SHOWN = 5
-# The same judgment has the same identifier, so that a file can be imported again.
+# Equal judgments have equal identifiers, so that a file can be imported again.
 _NAMESPACE = uuid.UUID("3c1d6ad8-5d0c-4c52-9a51-5a6f6f1d2d0e")
 _SETS = 3
 
 
 class _Row(NamedTuple):
-    """A judgment as it was read."""
+    """A judgment as read from a file."""
 
     line: int
     query: str
@@ -59,7 +59,7 @@ class _Row(NamedTuple):
     grade: str | float | None = None
     judge: str = ""
     comment: str = ""
-    id: str = ""  # the identifier of the presentation, if the file has one
+    id: str = ""  # identifier of the presentation, if the file has it
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class JudgmentImport(Result):
     """Result of an import of judgments.
 
     Attributes:
-        source: Where it was read from.
+        source: The source of the judgments.
         judges: The names of the judges.
-        new: Judgments that were added.
-        changed: Judgments that are stored with another value: the new one was added and counts.
-        known: Judgments that were stored already.
-        unjudged: Documents with a negative grade: pooled and not judged, not imported.
-        questions: Questions that were added.
-        skipped: Messages on rows that were skipped.
+        new: The number of judgments added.
+        changed: Judgments stored with a different value; the new value was added and counts.
+        known: Judgments that were already stored.
+        unjudged: Documents with a negative grade (pooled but not judged), which are not imported.
+        questions: The number of questions added.
+        skipped: Messages about skipped rows.
     """
 
     source: str
@@ -87,7 +87,7 @@ class JudgmentImport(Result):
     skipped: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """One line: how many judgments are new, changed, known and left out."""
+        """Return one row: the number of judgments that are new, changed, known and skipped."""
         columns = ("source", "judges", "new", "changed", "known", "unjudged", "skipped")
         row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged,
                len(self.skipped))  # fmt: skip
@@ -99,7 +99,7 @@ class JudgmentImport(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how many judgments of how many judges were added."""
+        """Return the numbers of judgments added and of judges."""
         text = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
         parts = ((self.changed, "changed"), (self.known, "known"), (len(self.skipped), "skipped"))
         return ", ".join([text, *(f"{number} {what}" for number, what in parts if number)])
@@ -117,31 +117,30 @@ def import_judgments(
     add_questions: bool = False,
     skip_bad: bool = False,
 ) -> JudgmentImport:
-    """Add judgments that were made elsewhere, completely or not at all.
+    """Import judgments made with other tools, all or none.
 
     A grade becomes a graded judgment of one document, a preference group a choice or a ranking.
-    Questions are matched by identifier, or else by text. If a file is imported again, new judgments
-    are added, and changed ones are corrected.
+    Questions are matched by identifier, then by text. Importing a file again adds new judgments and
+    updates changed ones.
 
     Args:
         project: The project.
         source: Anything that :meth:`Qrels.of` takes (an :class:`InFormat` sets the format of a
             file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
             ``worker``, ...), a CSV, TSV, or JSON lines file.
-        judge: The name of the judge, if the file has no column of judges.
+        judge: The name of the judge of a file without a column of judges.
         kind: Who judged: ``person``, ``model`` or ``application``.
-        preferences: Whether the source contains preferences (:meth:`PreferenceQrels.of`).
-        columns: Names of columns: of ``query``, ``document``, ``grade``; or of ``query``,
-            ``left``, ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or
-            ``none``); and optionally of ``judge`` and ``comment``.
-        several: Whether a pair that occurs several times was judged by different people, whom the
-            file does not name. The first judgment of a pair is by ``JUDGE 1``, the next by
-            ``JUDGE 2``.
-        add_questions: Whether to add questions that the project does not have.
-        skip_bad: Whether to leave out rows that cannot be imported, and report them.
+        preferences: Whether to read the source as preferences (:meth:`PreferenceQrels.of`).
+        columns: Column names for ``query``, ``document`` and ``grade``; or for ``query``, ``left``,
+            ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or ``none``); and
+            optionally for ``judge`` and ``comment``.
+        several: Whether repeated judgments of a pair are by different, unnamed people. The first
+            judgment of a pair is by ``JUDGE 1``, the second by ``JUDGE 2``.
+        add_questions: Whether to add questions that are not in the project.
+        skip_bad: Whether to skip and report rows that cannot be imported.
 
     Raises:
-        InputError: With path and line, if a row cannot be imported.
+        InputError: If a row cannot be imported; the message has path and line.
 
     Example:
         >>> import tempfile
@@ -191,7 +190,7 @@ def _name_of(source: Any) -> str:
 
 
 def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> list[_Row]:
-    """The rows of judgments in any format that is read."""
+    """Return the rows of judgments in any supported format."""
     on_error = None if refuse is None else lambda fault: refuse(fault.error)
     table = table_of_input(source, JUDGMENTS, on_error=on_error)
     numbers = table.query_numbers().tolist()
@@ -208,7 +207,7 @@ def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> lis
 
 
 def _columns_of_judges(source: Any) -> dict[str, str] | None:
-    """The columns of a file that says who judged each row; None of any other."""
+    """Return the columns of a file with a column of judges, else None."""
     form = source.format if isinstance(source, InFormat) else None
     if not _is_file(source):
         return None
@@ -230,7 +229,7 @@ def _is_file(source: Any) -> bool:
 def _named_rows(
     source: Any, columns: dict[str, str], refuse: Callable[[InputError], None]
 ) -> Iterator[_Row]:
-    """The rows of a file whose columns were named."""
+    """Yield the rows of a file whose columns were named."""
     paired = "winner" in columns
     wanted = _PAIRED if paired else _GRADED
     wrong = [each for each in columns if each not in {*wanted, *_MORE}]
@@ -270,7 +269,7 @@ def _named_rows(
                 line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment
             )
         elif winner in {"tie", "none"}:
-            # Two equally good documents are not a choice between them.
+            # A tie between two documents is not a choice.
             outcome = "none" if winner == "none" else "cannot tell"
             yield _Row(line, found["query"], pair, outcome, judge=judge, comment=comment)
         else:
@@ -285,7 +284,7 @@ def _named_rows(
 def _preference_rows(
     source: Any, refuse: Callable[[InputError], None], name: str
 ) -> Iterator[_Row]:
-    """A row for each group of preferences."""
+    """Yield a row for each group of preferences."""
     groups: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(dict)
     for query, group, part, document, grade in PreferenceQrels.of(source).rows():
         groups[query, group].setdefault(part, {})[document] = grade
@@ -302,13 +301,13 @@ def _preference_rows(
 
 
 def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | None:
-    """A choice or a ranking equivalent to the grades of a group; None if there is none."""
+    """Return the choice or ranking equivalent to the grades of a group, or None."""
     documents = tuple(grades)
     if max(grades.values()) == 0:
         return _Row(0, query, documents, "none", id=group)
     least = min(grades.values())
     lowest = [each for each in documents if grades[each] == least]
-    # A document of grade 0 or 1 was not placed; nor were several that are lowest.
+    # Documents of grade 0 or 1 were not placed, nor were several documents of the lowest grade.
     out = set(lowest) if least <= 1 or len(lowest) > 1 else set()
     best = sorted((each for each in documents if each not in out), key=lambda each: -grades[each])
     if not best or len({grades[each] for each in best}) < len(best):
@@ -317,7 +316,7 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
 
 
 def _numbered(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
-    """The rows; with `several` those of one pair are by different judges."""
+    """Yield the rows; with `several`, rows of the same pair get different judges."""
     seen: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for row in rows:
         if several and not row.judge:
@@ -332,7 +331,7 @@ def _numbered(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
 
 @dataclass
 class _Import:
-    """Judgments on their way into a project."""
+    """An import of judgments into a project."""
 
     settings: Settings
     name: str
@@ -356,7 +355,7 @@ class _Import:
         self._read: dict[str, int] = {}
 
     def add(self, stored: Transaction, row: _Row) -> None:
-        """Store a row, unless it is known."""
+        """Store a row unless it is already known."""
         grades: tuple[int, ...] = ()
         if row.outcome == "graded":
             grade = self._grade(row)
@@ -479,7 +478,7 @@ class _Import:
         words = (judge.id, question, *sorted(row.documents), mode, row.id)
         name = str(uuid.uuid5(_NAMESPACE, "\0".join(words)))
         if _is_uuid(row.id):
-            name = row.id  # an export of this project, or of another one of ours
+            name = row.id  # an export of this or another judging project
         return Presentation(
             name, question, row.documents, judge.id, mode, "import", guideline=_ELSEWHERE
         )

@@ -1,4 +1,4 @@
-"""How many questions and judgments a comparison of systems needs."""
+"""Numbers of questions and judgments needed to compare systems."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import detectable_difference, moments, queries_needed, units_needed
 
-# What agreement to expect: docs/explain/judging-simulations.md.
+# Expected agreement: docs/explain/judging-simulations.md.
 _ALPHA, _NONE = 0.5, 0.4
-_USUAL = (20, 100)  # questions for a first look, and the usual target
+_USUAL = (20, 100)  # questions for a first evaluation, and the usual target
 
 
 @dataclass(frozen=True)
 class JudgingPlan(Result):
-    """How many questions and judgments are needed.
+    """Numbers of questions and judgments needed.
 
     Returned by :func:`plan_judging`.
 
     Attributes:
         difference: The difference of means to detect.
-        sd: Standard deviation of the differences of two systems over the questions.
+        sd: Standard deviation over questions of the difference between two systems.
         power: The probability of detecting the difference.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
         questions: The number of questions needed.
-        documents: Candidates of each question.
-        tasks: Tasks for each question, at most: fewer where it is resolved earlier.
-        judgments: Tasks of all questions and people, repeats included.
-        overlap: Sets of documents that several people will judge, by the settings.
-        overlap_needed: Sets that two people have to judge for the agreement wanted.
-        agreement: Half of the width of the interval of alpha that is wanted.
-        hours: Hours of work, by the seconds that a task takes.
+        documents: Candidates per question.
+        tasks: Largest number of tasks per question; fewer if it is resolved earlier.
+        judgments: Tasks of all questions and people, including repeats.
+        overlap: Sets of documents that several people will judge according to the settings.
+        overlap_needed: Sets that two people must judge to reach `agreement`.
+        agreement: Half-width of the 95% interval of Krippendorff's alpha.
+        hours: Hours of work, from the seconds per task.
     """
 
     _attributes = "*"
@@ -58,7 +58,7 @@ class JudgingPlan(Result):
     hours: float
 
     def table(self) -> Table:
-        """Return one line for each number."""
+        """Return one row for each number."""
         return Table(
             columns=("needed", "number", "because"),
             rows=(
@@ -86,7 +86,7 @@ class JudgingPlan(Result):
         return Table(columns=tuple(values), rows=(tuple(values.values()),))
 
     def summary(self) -> str:
-        """Return questions and judgments in one sentence."""
+        """Return the numbers of questions and judgments as a sentence."""
         return (
             f"{many(self.questions, 'question')} and {self.judgments:,} judgments detect a "
             f"difference of {self.difference:g} with {self.power:.0%} power"
@@ -115,27 +115,27 @@ def plan_judging(
     agreement: float = 0.1,
     seconds: float = 30.0,
 ) -> JudgingPlan:
-    """Compute how many questions and judgments are needed to compare systems.
+    """Compute the numbers of questions and judgments needed to compare systems.
 
     Questions: the number needed for the paired t test to detect the difference
-    (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown, plus
-    repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, if none is chosen in 40%
-    of the tasks.
+        (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown,
+        plus repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, with "none"
+        chosen in 40% of the tasks.
 
     Args:
         difference: The difference of means to detect, such as 0.05 of nDCG@10.
-        sd: Standard deviation of the differences over questions; if None, the largest of any two
-            of the evaluations, by their first measure.
-        evaluations: Of different runs for the same queries.
+        sd: Standard deviation over questions of the difference; if None, the largest of any pair of
+            the evaluations, by their first measure.
+        evaluations: Evaluations of different runs on the same queries.
         documents: Candidates of each question.
-        settings: The settings of the project; defaults if None.
+        settings: The settings of the project; if None, the defaults.
         power: The probability of detecting the difference.
         alpha: Level of the test.
-        agreement: Wanted half-width of the 95% interval of alpha.
-        seconds: Seconds of one task.
+        agreement: Desired half-width of the 95% interval of Krippendorff's alpha.
+        seconds: Seconds per task.
 
     Raises:
-        InputError: If there is neither `sd` nor two evaluations of the same queries.
+        InputError: If neither `sd` nor two evaluations of the same queries are given.
 
     Example:
         >>> plan = plan_judging(0.05, sd=0.2)
@@ -164,7 +164,7 @@ def plan_judging(
         documents=documents,
         tasks=tasks,
         judgments=judgments,
-        # Each of these sets takes as many of the tasks as people judge it.
+        # Each of these sets uses one task per judge.
         overlap=round(counted * settings.overlap / (1 + more * settings.overlap)) if more else 0,
         overlap_needed=units_needed(agreement, answers, _ALPHA),
         agreement=agreement,
@@ -173,7 +173,7 @@ def plan_judging(
 
 
 def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
-    """The largest standard deviation of the differences of two runs, by the first measure."""
+    """Return the largest standard deviation of the difference between two runs, first measure."""
     if len(evaluations) < 2 or len({each.query_ids for each in evaluations}) > 1:
         raise InputError(
             "the standard deviation of the differences is unknown", where="plan_judging",

@@ -30,30 +30,30 @@ from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.sample import sample_path
 
-_DEEPER = 3  # times k: how many documents of each ranking a language model ranks
-_AT_ONCE = 64  # questions that a retriever is asked at once
-_COMPARED = 200_000  # ids that are compared to find out how they are spelled
+_DEEPER = 3  # times k: documents of each ranking that a language model ranks
+_AT_ONCE = 64  # questions per retriever call
+_COMPARED = 200_000  # ids compared to detect transformations
 _MODEL_WARNING = (
     "a language model chose some of the documents that are judged: a document that looks "
     "relevant need not be relevant or correct"
 )
 
-# Question to its documents with their scores, best first.
+# Question to documents with scores, best first.
 _Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float | None]]]
 _Found: TypeAlias = dict[tuple[str, str], list[Source]]
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSource:
-    """What one source contributes to the pool.
+    """Contribution of one source to the pool.
 
     Attributes:
         name: The name of the run, retriever or model.
         kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
-        questions: Questions that it has candidates for.
-        total: Pairs of question and document in the pool that it has.
+        questions: Questions for which it has candidates.
+        total: Its pairs of question and document in the pool.
         unique: Pairs that no other source has.
-        new: Pairs that it has and that this call added.
+        new: Its pairs that this call added.
     """
 
     name: str
@@ -69,17 +69,17 @@ class PoolReport(Result):
     """The candidates of a judging project, and what a call of `build_pool` added.
 
     Attributes:
-        k: How many documents of each ranking were taken.
+        k: The number of documents taken from each ranking.
         questions: The number of questions.
-        empty: Questions without a candidate.
+        empty: Questions without candidates.
         documents: Pairs of question and candidate document.
         new: Pairs that this call added: the documents to judge.
-        per_question: The smallest, median and largest number of candidates of a question that has
-            any.
-        sources: The contribution of each source, including earlier calls.
-        missing: Documents of rankings that the collection lacks; they are not in the pool.
-        drawn: Questions for which random documents had been drawn before.
-        ranking: What the language model ranked and could not rank; None without a model.
+        per_question: The smallest, median and largest number of candidates per question, of
+            questions with candidates.
+        sources: The contribution of each source, earlier calls included.
+        missing: Ranked documents that are not in the collection and thus not in the pool.
+        drawn: Questions for which random documents had already been drawn.
+        ranking: The ranking by the language model; None without a model.
     """
 
     _attributes = "*"
@@ -96,7 +96,7 @@ class PoolReport(Result):
     ranking: ModelRanking | None = None
 
     def table(self) -> Table:
-        """Return one line for each source."""
+        """Return one row for each source."""
         rows = tuple(
             (each.name, each.kind, each.questions, each.total, each.unique, each.new)
             for each in self.sources
@@ -133,7 +133,7 @@ class PoolReport(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how many documents are new, how many there are, and which questions have none."""
+        """Return the numbers of new and of all documents, and the questions without candidates."""
         empty = many(len(self.empty), "question")
         return f"{self._heading()}." + (f" Without candidates: {empty}." if self.empty else "")
 
@@ -143,7 +143,7 @@ class PoolReport(Result):
 
 
 def pool_warning(kinds: Iterable[str]) -> str:
-    """Return the note on pools made with the help of a language model; else empty.
+    """Return the warning for pools built with a language model, else an empty string.
 
     Args:
         kinds: The kinds of the sources of the pool.
@@ -160,7 +160,7 @@ class _Ranking:
     ranked: _Ranked
 
     def top(self, k: int) -> Iterator[tuple[str, str, Source]]:
-        """The first k documents of each question, with where they came from."""
+        """Yield the first k documents of each question with their source."""
         for question, documents in self.ranked.items():
             for rank, (document, score) in enumerate(documents[:k], 1):
                 yield question, document, Source(self.name, self.kind, rank, score)
@@ -183,24 +183,24 @@ def build_pool(
     ranks the top 3k of all runs and searches, and its top k are candidates. Random documents are
     drawn once for each question, without replacement from outside the pool, with the recorded
     probability n / (documents outside): they estimate the relevant documents that the pool misses.
-    Repeating the call adds nothing.
+    Repeating the call has no effect.
 
     Args:
-        project: The project, which has questions.
-        collection: The documents: a `Collection`, or whatever `Collection.load` takes. Texts of
-            candidates are copied into the project.
-        runs: Runs by name, or runs that have names.
+        project: The project; it must have questions.
+        collection: A `Collection`, or any argument of `Collection.load`. Texts of candidates are
+            copied into the project.
+        runs: Runs by name, or named runs.
         retrievers: Retrievers by name, such as ``{"bm25": BM25()}``; they search the collection.
-        model: A language model that ranks what runs and searches found; see `rank_documents`.
-        k: How many documents of each ranking are candidates.
-        random: How many documents from outside the pool are drawn for each question.
-        seed: The seed of that draw; the seed of the project if None.
+        model: A language model that ranks the retrieved documents; see `rank_documents`.
+        k: The number of documents of each ranking that become candidates.
+        random: The number of documents to draw from outside the pool for each question.
+        seed: The seed of the draw; if None, the seed of the project.
 
     Raises:
-        InputError: If the project has no questions, there are no runs or searches to take
-            candidates from, an answering document is not in the collection, or a model has
-            nothing to rank.
-        MismatchError: If a run has no question of the project, or no document of the collection.
+        InputError: If the project has no questions, no runs or retrievers are given, an answering
+            document is not in the collection, or the model has no documents to rank.
+        MismatchError: If a run shares no question with the project or no document with the
+            collection.
 
     Example:
         >>> import tempfile
@@ -242,7 +242,7 @@ def build_pool(
             fix="give runs, search the collection (--bm25, --dense), or draw documents (--random)",
         )  # fmt: skip
     before = _stored(project)
-    # Drawn once: further documents would have had another probability.
+    # Drawn once: documents drawn later would have a different probability.
     drawn = {
         each.question
         for each in before
@@ -280,7 +280,7 @@ def _of_run(run: Run, questions: Mapping[str, Question], k: int) -> _Ranking:
 
 
 def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> MismatchError:
-    """The error for ids that do not match, with the transformation under which they would."""
+    """Return the error for ids that do not match, with the transformation that would fix it."""
     mine = list(islice(ours, _COMPARED))
     way = way_of(theirs, mine)
     fix = "use the same ids in both (check the columns, prefixes, leading zeros)"
@@ -298,7 +298,7 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
 def _search(
     retriever: Any, texts: Collection, questions: Mapping[str, Question], k: int
 ) -> _Ranked:
-    # One object: a retriever that took in the same documents before is not indexed again.
+    # One object, so that a retriever that has indexed it does not index it again.
     documents = texts.documents.values()
     index_documents(retriever, documents)
     asked = [Query(each.id, each.text) for each in questions.values()]
@@ -313,7 +313,7 @@ def _search(
 def _to_rank(
     rankings: Iterable[_Ranking], texts: Collection, depth: int
 ) -> dict[str, list[Document]]:
-    """What a model ranks for each question: the top of all rankings, the best ranks first."""
+    """Return the documents to rank for each question: the top of all rankings, best ranks first."""
     ranks: dict[str, dict[str, int]] = defaultdict(dict)
     for ranking in rankings:
         for question, document, source in ranking.top(depth):
@@ -335,7 +335,7 @@ def _to_rank(
 
 
 def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:
-    """Add the first k of each ranking; return the documents that the collection lacks."""
+    """Add the first k of each ranking; return the documents missing from the collection."""
     is_there: dict[str, bool] = {}
     for ranking in rankings:
         top = list(ranking.top(k))
@@ -369,7 +369,7 @@ def _answers(questions: Mapping[str, Question], texts: Collection) -> Iterator[t
 def _draw(
     pools: Mapping[str, set[str]], texts: Collection, number: int, seed: int
 ) -> Iterator[tuple[str, str, Source]]:
-    """Documents from outside each pool, drawn without replacement and with equal probability."""
+    """Draw documents from outside each pool without replacement and with equal probability."""
     documents = list(texts.documents)
     there = set(documents)
     for question, pool in pools.items():
@@ -396,7 +396,7 @@ def _store(
     texts: Collection,
 ) -> None:
     wanted = {document for _, document in found}
-    # Existing documents keep the text that was judged.
+    # Existing documents keep the judged text.
     new = wanted - set(project.documents(wanted))
     project.add_candidates(
         (Candidate(question, document, tuple(s)) for (question, document), s in found.items()),
@@ -468,16 +468,16 @@ def _report(
 
 
 def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
-    """Create a project on the bundled sample, or open it if the file is there already.
+    """Create a project from the bundled sample, or open an existing one.
 
-    It has the 30 questions of the sample; their candidates are the first five documents of both
-    runs and a random document outside of them.
+    The project has the 30 questions of the sample. Their candidates are the first five documents of
+    both runs and one random document from outside these.
 
     Args:
         where: The file.
 
     Raises:
-        InputError: If the file is no judging project.
+        InputError: If the file is not a judging project.
 
     Example:
         >>> import tempfile

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GUIDELINES = Path(__file__).parent / "guidelines"
-_MOST_NAME = 100  # characters of the name of a judge
+_MOST_NAME = 100  # characters of a judge's name
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as a judge sees it: a presentation with its texts, without rank, score, and source."""
+    """A task as displayed to a judge: a presentation with texts, without rank, score and source."""
 
     presentation: Presentation
     question: Question
@@ -63,11 +63,11 @@ class Progress:
     Attributes:
         own: Tasks that this judge finished.
         finished: Tasks that people finished.
-        left: Tasks that are left for all judges, at most: questions may be resolved earlier.
-        seconds: The median time that this judge needs for a task; None before the first.
+        left: Largest number of remaining tasks of all judges; questions may be resolved earlier.
+        seconds: Median seconds per task of this judge, or None before the first task.
         questions: The number of questions.
-        complete: Questions with candidates and no tasks left: resolved, or at their budget.
-        last: The identifier of the task that this judge finished last; None before the first.
+        complete: Questions with candidates that are resolved or have reached their budget.
+        last: The identifier of the last task of this judge, or None before the first task.
     """
 
     own: int
@@ -87,7 +87,7 @@ class QuestionProgress:
         question: The question.
         documents: The size of its pool.
         finished: Tasks that people finished.
-        left: Tasks that are left, at most.
+        left: Largest number of remaining tasks.
     """
 
     question: Question
@@ -97,7 +97,7 @@ class QuestionProgress:
 
 
 class JudgingProject(JudgingStore):
-    """A judging project: a file of SQLite, or a database of PostgreSQL by URL.
+    """A judging project: a SQLite file or a PostgreSQL database.
 
     Experts see a question and two or three documents and choose the best, or none. Presentations
     and choices are stored as events that never change; relevance is computed from them. Needs the
@@ -125,13 +125,12 @@ class JudgingProject(JudgingStore):
         """Open a project.
 
         Args:
-            where: The path of a file, or ``postgresql://user:password@host/database``.
-            wait: Seconds to wait while another program writes.
+            where: A path, or ``postgresql://user:password@host/database``.
+            wait: Seconds to wait for a lock of another program.
 
         Raises:
-            MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
-            InputError: If the URL cannot be understood. A missing project is an error when it is
-                first used.
+            MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
+            InputError: If the URL is invalid. A missing project raises on first use.
         """
         super().__init__(where, wait=wait)
         self._state = ProjectState()
@@ -150,12 +149,12 @@ class JudgingProject(JudgingStore):
 
         Args:
             where: As for the constructor.
-            settings: The settings; the best of three documents if None.
-            guideline: Its text in Markdown; the shipped one of the mode if None.
-            author: Who created it.
+            settings: The settings; if None, the best of three documents.
+            guideline: The guideline in Markdown; if None, the default guideline of the mode.
+            author: The creator of the project.
 
         Raises:
-            InputError: If there is a project already, or it cannot be written.
+            InputError: If a project already exists or cannot be written.
         """
         project = cls(where)
         with project.writing() as stored:
@@ -173,13 +172,13 @@ class JudgingProject(JudgingStore):
 
     @contextmanager
     def _current(self, *, write: bool = False) -> Iterator[tuple[Transaction, ProjectState]]:
-        """A transaction, and all that is stored as it sees it."""
+        """Yield a transaction and the state of the project within it."""
         with self._lock, self.writing() if write else self.reading() as stored:
             try:
                 self._state.update(stored)
                 yield stored, self._state
             except BaseException:
-                # The transaction may be rolled back: read the stored state again.
+                # The transaction may be rolled back; read the state again.
                 if write:
                     self._state = ProjectState()
                 raise
@@ -193,12 +192,12 @@ class JudgingProject(JudgingStore):
             return state.settings
 
     def change_settings(self, settings: Settings, *, author: str = "") -> int:
-        """Store settings as a new version; return its number."""
+        """Store the settings as a new version and return its number."""
         with self.writing() as stored:
             return stored.add_settings(settings, author)
 
     def guideline(self, version: int | None = None) -> tuple[int, str]:
-        """Return number and text of a version of the guideline, the latest if None."""
+        """Return the number and text of a version of the guideline; if None, of the latest."""
         with self.reading() as stored:
             found = stored.version("guideline", version)
         if found is None:
@@ -209,7 +208,7 @@ class JudgingProject(JudgingStore):
         return found
 
     def change_guideline(self, text: str, *, author: str = "") -> int:
-        """Store a new version of the guideline (Markdown); return its number."""
+        """Store a new version of the guideline (Markdown) and return its number."""
         if not text.strip():
             raise InputError("the guideline is empty", where="guideline", fix="write its text")
         with self.writing() as stored:
@@ -219,30 +218,30 @@ class JudgingProject(JudgingStore):
             return stored.add_version("guideline", text, author)
 
     def add_questions(self, questions: Iterable[Question]) -> None:
-        """Add questions; one with the identifier of another replaces it (both are kept)."""
+        """Add questions. A question with an existing identifier becomes its new version."""
         with self.writing() as stored:
             stored.add_questions(questions)
 
     @property
     def questions(self) -> Mapping[str, Question]:
-        """The questions by identifier, without withdrawn ones."""
+        """The questions by identifier, without withdrawn questions."""
         with self._current() as (_, state):
             return dict(state.questions)
 
     @property
     def pools(self) -> Mapping[str, tuple[str, ...]]:
-        """The documents of the pool of each question that has one."""
+        """The documents in the pool of each question with a pool."""
         with self._current() as (_, state):
             return dict(state.pools)
 
     def add_candidates(self, candidates: Iterable[Candidate], documents: Iterable[Document]) -> int:
-        """Add candidates with their sources, and their texts; return how many pairs are new."""
+        """Add candidates with their sources and texts; return the number of new pairs."""
         with self.writing() as stored:
             stored.add_documents(documents)
             return stored.add_candidates(candidates)
 
     def documents(self, ids: Iterable[str]) -> dict[str, Document]:
-        """Return the texts of documents, as far as they are stored."""
+        """Return the stored documents among these identifiers."""
         with self.reading() as stored:
             return stored.documents(ids)
 
@@ -257,7 +256,7 @@ class JudgingProject(JudgingStore):
         """Add answers of systems.
 
         Raises:
-            InputError: If there is another answer of the same identifier.
+            InputError: If a different answer has the same identifier.
         """
         given = {each.id: each for each in answers}
         with self.writing() as stored:
@@ -275,9 +274,9 @@ class JudgingProject(JudgingStore):
             return dict(state.answers)
 
     def next_vote(self, judge: str, *, now: datetime | None = None) -> Task | None:
-        """Return the open vote of a judge on two answers, or the next one; None if none is left.
+        """Return the judge's open vote on two answers, or the next vote, or None if none is left.
 
-        The documents of the task are the two answers: text, but neither system nor sources.
+        The documents of the task are the texts of the two answers, without system and sources.
         """
         now = now or datetime.now(UTC)
         with self._current(write=True) as (stored, state):
@@ -314,13 +313,13 @@ class JudgingProject(JudgingStore):
         kind: str = "person",
         origins: Iterable[str] = (),
     ) -> tuple[Judge, str]:
-        """Add a judge; return it with the secret of its invitation, which is not stored.
+        """Add a judge; return the judge and the secret of the invitation, which is not stored.
 
         Args:
             name: The name that leads see.
             role: ``judge``, ``lead`` or ``admin``.
             kind: ``person``, ``model`` or ``application``.
-            origins: Of an application, the origins of pages that may send votes, such as
+            origins: For an application, the origins of pages that may send votes, such as
                 ``https://shop.example``.
         """
         if role not in ROLES or kind not in KINDS or not name.strip():
@@ -341,7 +340,7 @@ class JudgingProject(JudgingStore):
         return judge, secret
 
     def invite_again(self, judge: str) -> str:
-        """Return the secret of a new invitation; the one before and all sessions end."""
+        """Invalidate a judge's invitation and sessions; return the secret of a new invitation."""
         secret = secrets.token_urlsafe(24)
         with self.writing() as stored:
             known = self._known_judge(stored, judge)
@@ -350,19 +349,19 @@ class JudgingProject(JudgingStore):
         return secret
 
     def change_role(self, judge: str, role: str) -> None:
-        """Give a judge another role."""
+        """Change the role of a judge."""
         role = one_of("role", role, ROLES)
         with self.writing() as stored:
             stored.add_judge(replace(self._known_judge(stored, judge), role=role))
 
     @property
     def judges(self) -> Mapping[str, Judge]:
-        """All judges by identifier."""
+        """The judges by identifier."""
         with self._current() as (_, state):
             return dict(state.judges)
 
     def revoke(self, judge: str) -> None:
-        """End the access of a judge, whose choices are kept."""
+        """Revoke the access of a judge and keep the choices."""
         with self.writing() as stored:
             stored.add_judge(replace(self._known_judge(stored, judge), revoked=True))
             stored.end_sessions(judge)
@@ -379,14 +378,14 @@ class JudgingProject(JudgingStore):
     # ---- tasks
 
     def next_task(self, judge: str, *, now: datetime | None = None) -> Task | None:
-        """Return the open task of a judge, or reserve the next one; None if nothing is left.
+        """Return the judge's open task, or reserve the next task, or return None if none is left.
 
-        It returns the same task until a choice is recorded or the lease ends. Several processes may
-        call it at once: no set of documents is given to more people than the settings allow,
-        because tasks are reserved in a write transaction.
+        The same task is returned until a choice is recorded or the lease ends. Concurrent calls are
+        safe: tasks are reserved in a write transaction, so that no set of documents is given to
+        more people than the settings allow.
 
         Raises:
-            InputError: If there is no such judge, or the access has ended.
+            InputError: If the judge is unknown or revoked.
         """
         now = now or datetime.now(UTC)
         with self._current() as (stored, state):
@@ -410,28 +409,28 @@ class JudgingProject(JudgingStore):
             return _task_of(stored, state, shown)
 
     def task(self, presentation: str, judge: str) -> Task:
-        """Return a task of a judge again, finished or not.
+        """Return an existing task of a judge, finished or not.
 
         Raises:
-            InputError: If there is no such task of this judge.
+            InputError: If this judge has no such task.
         """
         with self._current() as (stored, state):
             shown = self._own(state, presentation, judge)
             return _task_of(stored, state, shown)
 
     def record(self, choice: Choice) -> bool:
-        """Store a choice; return whether it is new.
+        """Store a choice and return whether it is new.
 
-        A choice that is stored already is not stored again, so it may be sent twice. A choice that
-        arrives after the lease has ended is also stored.
+        A choice may be sent twice; it is stored once. A choice that arrives after the end of the
+        lease is also stored.
 
         Raises:
-            InputError: If the task is unknown or belongs to somebody else, or the choice is not
-                valid.
+            InputError: If the task is unknown or belongs to another judge, or the choice is
+                invalid.
         """
         with self._current(write=True) as (stored, state):
             shown = self._own(state, choice.presentation, choice.judge)
-            # What is stored is not checked again: the settings may have changed since.
+            # Stored choices are not checked again: the settings may have changed.
             known = stored.choice(choice.id)
             if known is not None:
                 if (known.presentation, known.judge) != (choice.presentation, choice.judge):
@@ -445,7 +444,7 @@ class JudgingProject(JudgingStore):
             return True
 
     def undo(self, judge: str, *, votes: bool = False) -> str | None:
-        """Open a judge's last finished task, or vote, again; return its identifier, or None."""
+        """Reopen a judge's last finished task or vote; return its identifier, or None."""
         with self._current(write=True) as (stored, state):
             done = (state.votes_done if votes else state.done)[judge]
             last = next(reversed(done), None)
@@ -475,7 +474,7 @@ class JudgingProject(JudgingStore):
             )  # fmt: skip
 
     def vote_progress(self, judge: str) -> Progress:
-        """Return how many votes on answers a judge has made, and how many pairs are left."""
+        """Return the numbers of finished votes of a judge and of remaining pairs."""
         with self._current() as (_, state):
             done = state.votes_done[judge]
             asked = [each for each in state.answers.values() if each.question in state.questions]
@@ -486,12 +485,12 @@ class JudgingProject(JudgingStore):
             return Progress(len(done), len(done), left, None, questions, 0, last)
 
     def judgments(self) -> list[Judgment]:
-        """Return all presentations with the choice that counts, in the order of presentation."""
+        """Return all judgments, in the order of presentation."""
         with self._current() as (_, state):
             return state.judgments(state.presentations.values(), datetime.now(UTC))
 
     def question_progress(self) -> list[QuestionProgress]:
-        """Return the progress of each question, in the order in which they were added."""
+        """Return the progress of each question, in the order of addition."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
             found = []
@@ -502,10 +501,10 @@ class JudgingProject(JudgingStore):
             return found
 
     def adjudicate(self, question: str, documents: Iterable[str], judge: str) -> Task:
-        """Return the task in which a lead gives the final verdict on a set of documents.
+        """Return the task for a lead's final verdict on a set of documents.
 
         Raises:
-            InputError: If nobody judged this set.
+            InputError: If this set has no judgments.
         """
         items = frozenset(documents)
         with self._current(write=True) as (stored, state):
@@ -546,7 +545,7 @@ class JudgingProject(JudgingStore):
 
 
 def _origin(text: str) -> str:
-    """An origin as a browser sends it: scheme, host and port."""
+    """Return an origin as a browser sends it: scheme, host and port."""
     try:
         parts = urlsplit(text.strip())
         port = parts.port
@@ -564,7 +563,7 @@ def _origin(text: str) -> str:
 
 
 def hash_secret(secret: str) -> str:
-    """Return the stored form of a random secret: its SHA-256 in hexadecimal."""
+    """Return the SHA-256 of a random secret in hexadecimal, the form in which it is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

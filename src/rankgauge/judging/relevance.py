@@ -18,8 +18,8 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
-_ROWS = 8  # of a short table
-# From this many sets on, rates of "none" are compared with the model.
+_ROWS = 8  # rows of a short table
+# Sets needed to compare rates of "none" with the model.
 _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
 
@@ -31,19 +31,19 @@ class DocumentRelevance:
     Attributes:
         question: The identifier of the question.
         document: The identifier of the document.
-        shown: Finished presentations to people, those included in which none was chosen.
-        chosen: How often it was chosen; in a ranking, placed.
+        shown: Finished presentations to people, including those in which none was chosen.
+        chosen: The number of times it was chosen (in a ranking: placed).
         share: chosen / shown; NaN if it was never shown for a choice.
         share_low: Lower bound of the Wilson interval of the share.
         share_high: Its upper bound.
-        fit: Probability that the document is preferred to none, by the Plackett-Luce fit; NaN if it
-            was never shown for a choice.
-        fit_low: Lower bound of the interval of the fit.
+        fit: Probability from the Plackett-Luce fit that the document is preferred to none; NaN if
+            it was never shown for a choice.
+        fit_low: Lower bound of the interval of `fit`.
         fit_high: Its upper bound.
         above: Posterior probability that `fit` is above 0.5.
-        grades: The grades that people gave, in the order of presentation.
-        excluded: Presentations that are in no number, by their status: ``cannot tell``,
-            ``expired``, ``repeat``, ``model`` and so on.
+        grades: The grades by people, in the order of presentation.
+        excluded: Presentations that do not count, by status: ``cannot tell``, ``expired``,
+            ``repeat``, ``model`` and so on.
     """
 
     question: str
@@ -62,12 +62,12 @@ class DocumentRelevance:
 
     @property
     def judged(self) -> bool:
-        """Whether a person judged it; a document that was never shown is unjudged."""
+        """Whether a person judged the document."""
         return self.shown > 0 or bool(self.grades)
 
     @property
     def mean_grade(self) -> float:
-        """The mean of the grades, which the number of judges does not bias; NaN without grades."""
+        """The mean grade, unbiased by the number of judges; NaN without grades."""
         return math.fsum(self.grades) / len(self.grades) if self.grades else math.nan
 
 
@@ -78,15 +78,15 @@ class Relevance(Result):
     Returned by :func:`measure_relevance`.
 
     Attributes:
-        documents: By question; within it by share, then times shown, then identifier. Documents
-            that were never judged are last.
-        resolved: Whether the relevance of each document of a question is known
-            (:func:`is_resolved`; of graded documents: whether all have a grade).
+        documents: Documents by question, sorted by share, then `shown`, then identifier. Unjudged
+            documents are last.
+        resolved: Whether the relevance of all documents of a question is known
+            (:func:`is_resolved`; for graded documents: whether all have a grade).
         counted: Number of judgments used.
         excluded: Number of judgments not used, by status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
-            intervals. Predictions are from a fit with a nearly flat prior (sd 30).
-        level: Confidence of the intervals.
+            intervals. Predictions use a nearly flat prior (sd 30).
+        level: Confidence level of the intervals.
         warning: Warning about the pool; see :func:`pool_warning`.
     """
 
@@ -114,11 +114,11 @@ class Relevance(Result):
         return tuple(each for each in self.documents if each.question == question)
 
     def table(self, *, full: bool = False) -> Table:
-        """Return the first judged documents of each question, the best first.
+        """Return the top judged documents of each question, best first.
 
         Args:
-            full: Whether all documents are listed, unjudged ones last, with the interval of
-                chosen/shown and the judgments that are not counted.
+            full: Whether to list all documents, unjudged documents last, with the interval of
+                chosen/shown and the judgments that do not count.
         """
         graded = any(each.grades for each in self.documents)
         chosen = any(each.shown for each in self.documents) or not graded
@@ -155,7 +155,7 @@ class Relevance(Result):
         )
 
     def data_table(self) -> Table:
-        """Return all documents with plain values."""
+        """Return all documents as plain values, one row each."""
         names = [name for name in DocumentRelevance.__dataclass_fields__ if name != "excluded"]
         rows = []
         for each in self.documents:
@@ -164,7 +164,7 @@ class Relevance(Result):
         return Table(columns=(*names, "excluded"), rows=tuple(rows))
 
     def summary(self) -> str:
-        """Return how much was judged, and how many questions are resolved."""
+        """Return the numbers of judgments and of resolved questions."""
         judged = sum(each.judged for each in self.documents)
         return (
             f"{many(self.counted, 'judgment')} of {many(judged, 'document')}; "
@@ -214,15 +214,15 @@ def measure_relevance(
 ) -> Relevance:
     """Compute the relevance of documents from judgments.
 
-    For each document the share chosen / shown with a Wilson interval; next to it the probability
-    that it is preferred to none, from a Plackett-Luce model of all choices of the question, with a
-    Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the status
-    ``counted`` are in these numbers. Documents that nobody was shown stay unjudged.
+    Each document has the share chosen / shown with a Wilson interval, and the probability that it
+    is preferred to none from a Plackett-Luce model of all choices of the question, with a Laplace
+    interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the status ``counted`` are
+    used. Documents that were never shown stay unjudged.
 
     Args:
-        judgments: Of a project: :meth:`JudgingProject.judgments`.
-        pools: The documents of each question; those that were shown, if None.
-        level: Confidence of the intervals.
+        judgments: All judgments of a project (:meth:`JudgingProject.judgments`).
+        pools: The documents of each question; if None, those that were shown.
+        level: Confidence level of the intervals.
         warning: Warning about the pool; see :func:`pool_warning`.
 
     Example:
@@ -237,7 +237,7 @@ def measure_relevance(
     by_question: dict[str, list[Judgment]] = {name: [] for name in pools or {}}
     excluded: Counter[str] = Counter()
     for each in judgments:
-        # A vote shows answers, not documents.
+        # Votes are on answers, not documents.
         if each.presentation.mode != "answers":
             by_question.setdefault(each.presentation.question, []).append(each)
         if not each.counted:
@@ -264,7 +264,7 @@ def measure_relevance(
 def _measure_question(
     question: str, judgments: Iterable[Judgment], pool: Iterable[str], level: float
 ) -> tuple[list[DocumentRelevance], bool, list[float], list[bool]]:
-    """The documents, whether all are resolved, and predicted and observed "none" of each choice."""
+    """Return documents, whether all are resolved, and predicted and observed "none" by choice."""
     chosen: Counter[str] = Counter()
     grades: dict[str, list[int]] = defaultdict(list)
     excluded: dict[str, Counter[str]] = defaultdict(Counter)
@@ -293,7 +293,7 @@ def _measure_question(
         "share": share, "share_low": low, "share_high": high, "fit": fit.relevance,
         "fit_low": fit_low, "fit_high": fit_high, "above": fit.probability_above(),
     }  # fmt: skip
-    # What was never shown has no number: neither 0 of 0, nor that of the prior.
+    # Documents never shown have no estimate: neither 0 / 0 nor that of the prior.
     numbers = {key: np.where(trials > 0, each, np.nan).tolist() for key, each in columns.items()}
     found = [
         DocumentRelevance(
@@ -317,7 +317,7 @@ def _measure_question(
 
 
 def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:
-    """By share, then times shown; graded documents by mean grade; the unjudged ones last."""
+    """Return the sort key: share, then `shown`; mean grade if graded; unjudged documents last."""
     share = 0.0 if math.isnan(each.share) else each.share
     grade = each.mean_grade if each.grades else -math.inf
     return not each.judged, -share, -grade, -each.shown, each.document

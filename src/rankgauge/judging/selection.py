@@ -1,4 +1,4 @@
-"""The choice of the next task: which documents to show."""
+"""Selection of the documents of the next task."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 
 from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
 
-# Of this many sets of documents, drawn at random, the one is shown that would tell most.
+# The most informative of this many random sets of documents is shown.
 _SETS = 60
-# A document is resolved if the probability that it is relevant is outside these bounds, and if it
-# was shown so often.
+# A document is resolved if its probability of relevance is outside these bounds and it was shown
+# at least this often.
 _UNSURE, _VIEWS = (0.05, 0.95), 2
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionState:
-    """State of a question when the next task is chosen.
+    """State of a question for the selection of the next task.
 
     Attributes:
         documents: The pool.
-        judgments: Of each counted judgment the documents shown, and those chosen, the best first
-            (empty: none of them; None: each was graded).
-        pending: The sets of documents that are reserved for judges now.
-        seen: The sets that were shown to the judge who asks.
+        judgments: For each counted judgment, the documents shown and those chosen, best first
+            (empty: none was chosen; None: all were graded).
+        pending: The sets of documents currently reserved for judges.
+        seen: The sets already shown to the requesting judge.
     """
 
     documents: tuple[str, ...]
@@ -38,7 +38,7 @@ class QuestionState:
 
     @property
     def shown(self) -> Counter[str]:
-        """How often each document was shown."""
+        """The number of times each document was shown."""
         return Counter(each for documents, _ in self.judgments for each in documents)
 
 
@@ -49,11 +49,10 @@ def fit_question(
 
     Args:
         state: The pool and the judgments.
-        prior_sd: As of ``rankgauge.stats.fit_plackett_luce``.
+        prior_sd: As in ``rankgauge.stats.fit_plackett_luce``.
 
     Returns:
-        The documents of the pool, then others that were shown; and the model of them, in this
-        order.
+        The documents of the pool followed by others that were shown, and their model in this order.
 
     Example:
         >>> names, fit = fit_question(QuestionState(("a", "b"), ((("a", "b"), ("b",)),)))
@@ -80,19 +79,20 @@ def fit_question(
 def next_documents(
     state: QuestionState, shown: int, *, views: int, at_random: bool, rng: random.Random
 ) -> tuple[str, ...] | None:
-    """Return the documents of the next task, in any order; None if no set is left.
+    """Return the documents of the next task, in arbitrary order, or None if no set is left.
 
-    First come the documents that were shown least, until each was shown `views` times. Then, of 60
-    random sets, the one whose choice is expected to shrink the posterior of the utilities most: by
-    log det(I + F S), with the information F of the choice and the covariance S (D-optimal). Choices
-    that are being made count as expected. A set is never shown to the same judge twice.
+    The least shown documents are selected until each was shown `views` times. Then the D-optimal
+    set of 60 random sets is selected: the one with the largest log det(I + F S), where F is the
+    expected information of the choice and S the posterior covariance of the utilities. Pending
+    choices are included with their expected information. A set is never shown to the same judge
+    twice.
 
     Args:
         state: The state of the question.
         shown: Number of documents a task shows.
-        views: How often each document is shown before tasks are chosen by expected information.
-        at_random: Whether to draw the documents at random: for an audit of the model, and overlap.
-        rng: The source of all random draws.
+        views: Presentations of each document before sets are chosen by expected information.
+        at_random: Whether to draw the documents at random, for overlap and audits of the model.
+        rng: The random generator.
 
     Example:
         >>> state = QuestionState(("a", "b", "c"), ((("a", "b"), ("b",)),))
@@ -117,15 +117,15 @@ def next_documents(
     index = {name: at for at, name in enumerate(names)}
     expected = fit.expecting([[index[each] for each in items] for items in state.pending])
     gain = expected.information([[index[each] for each in items] for items in sets])
-    # Rounded, so that equal gains are equal on every machine.
+    # Rounded, so that ties are the same on every machine.
     return sets[int(gain.round(9).argmax())]
 
 
 def is_resolved(state: QuestionState) -> bool:
-    """Whether each document is known to be relevant or not, so that no task is needed.
+    """Return whether the relevance of each document is known, so that no task is needed.
 
-    Each document was shown twice or more, and its posterior probability of a relevance above 0.5
-    is below 0.05 or above 0.95.
+    The relevance of a document is known if it was shown at least twice and its posterior
+    probability of a relevance above 0.5 is below 0.05 or above 0.95.
 
     Example:
         >>> is_resolved(QuestionState(("a",), ((("a",), ("a",)),) * 9))
@@ -140,7 +140,7 @@ def is_resolved(state: QuestionState) -> bool:
 
 
 def _draw_sets(state: QuestionState, shown: int, rng: random.Random) -> list[tuple[str, ...]]:
-    """Random sets that this judge has not seen: all there are, or 60."""
+    """Return at most 60 random sets that this judge has not seen."""
     if not shown:
         return []
     if math.comb(len(state.documents), shown) <= _SETS:

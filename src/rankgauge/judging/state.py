@@ -22,14 +22,14 @@ from rankgauge.judging.events import (
 from rankgauge.judging.selection import QuestionState, is_resolved
 from rankgauge.judging.store import Transaction
 
-# Purposes of presentations that no judge gets as the next task.
+# Purposes of presentations that are never the next task of a judge.
 _NO_TASKS = {"adjudication", "import"}
 _Set = tuple[str, frozenset[str]]  # a question, and documents shown together
 
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """The counted judgments of a question, how many, and how many tasks are left at most."""
+    """Counted judgments of a question, their number, and an upper bound on remaining tasks."""
 
     state: QuestionState
     done: int
@@ -37,7 +37,7 @@ class KnownQuestion:
 
 
 class ProjectState:
-    """State of the store in memory, updated with later events."""
+    """In-memory state of the store, updated with new events."""
 
     def __init__(self) -> None:
         self.marks: object = None
@@ -55,10 +55,10 @@ class ProjectState:
         self.answers: dict[str, Answer] = {}
         self.latest: dict[str, Choice] = {}
         self.unfinished: dict[str, Presentation] = {}
-        # The finished tasks, and votes, of each judge, the last one finished at the end.
+        # The finished tasks and votes of each judge, most recent last.
         self.done: dict[str, dict[str, None]] = defaultdict(dict)
         self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
-        # The sets that several people judge; of these, those that need more people.
+        # Overlap sets, and those that need more judges.
         self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
         self.open_overlaps: dict[_Set, None] = {}
         self.presented = 0
@@ -148,7 +148,7 @@ class ProjectState:
             self.unfinished[shown.id] = shown
 
     def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
-        """The sets of documents of a question that a judge was shown."""
+        """Return the sets of documents of a question that were shown to a judge."""
         return frozenset(
             each.items
             for each in self.by_question[question]
@@ -156,23 +156,23 @@ class ProjectState:
         )
 
     def open_tasks(self, judge: str) -> list[Presentation]:
-        """The unfinished tasks of a judge, in the order in which they were presented."""
+        """Return the unfinished tasks of a judge, in the order of presentation."""
         own = (each for each in self.unfinished.values() if each.judge == judge)
         return sorted(own, key=lambda each: each.sequence)
 
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
-        """Return these presentations with the choice that counts."""
+        """Return these presentations with their latest choices and statuses."""
         shown = list(shown)
         made = [self.latest[each.id] for each in shown if each.id in self.latest]
         return judgments_of(shown, made, self.judges, now=now)
 
     def finished(self, shown: Presentation) -> bool:
-        """Return whether the judge answered, without postponing the task or undoing the choice."""
+        """Return whether the judge answered the task and neither postponed nor undid it."""
         choice = self.latest.get(shown.id)
         return choice is not None and choice.outcome not in {"later", "undone"}
 
     def known(self, question: str, now: datetime) -> KnownQuestion:
-        """Summary of the counted judgments of a question; cached until a new choice."""
+        """Return the counted judgments of a question; cached until the next choice."""
         if question not in self._known:
             pool = self.pools.get(question, ())
             graded = self.settings.mode == "graded"
@@ -193,7 +193,7 @@ class ProjectState:
         return self._known[question]
 
     def reserved(self, now: datetime) -> dict[str, list[frozenset[str]]]:
-        """The sets of each question that are with judges now."""
+        """Return the sets of each question that are reserved for judges."""
         found: dict[str, list[frozenset[str]]] = defaultdict(list)
         for shown in self.unfinished.values():
             if not shown.expired(now):

@@ -1,4 +1,4 @@
-"""`project_status`: how far a judging project is, and what to do next."""
+"""`project_status`: progress of a judging project, and the next step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.questions import advice
 from rankgauge.rendering import Result, Table
 
-_JUDGES = 4  # that are listed, if there are more
+_JUDGES = 4  # judges in a short table
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class JudgeStatus:
         role: ``judge``, ``lead`` or ``admin``.
         kind: ``person``, ``model`` or ``application``.
         revoked: Whether access ended.
-        finished: The number of tasks with a choice, "can't tell" included.
-        seconds: The median time for a task; None if no time is known.
+        finished: The number of tasks with a choice, including "can't tell".
+        seconds: Median seconds per task, or None if unknown.
     """
 
     id: str
@@ -45,21 +45,21 @@ class ProjectStatus(Result):
     """Status of a judging project.
 
     Attributes:
-        where: The project.
+        where: Path or URL of the project.
         title: Its name.
-        mode: How documents are judged.
+        mode: The judging mode.
         guideline: The latest version of the guideline.
         questions: The number of questions.
-        pooled: Questions that have candidates.
+        pooled: Questions with candidates.
         candidates: Pairs of question and candidate document.
         judged: Finished tasks that count.
-        left: Tasks that are left, at most: questions may be resolved earlier.
-        complete: Questions with candidates and no tasks left: resolved, or at their budget.
+        left: Largest number of remaining tasks; questions may be resolved earlier.
+        complete: Questions with candidates that are resolved or have reached their budget.
         statuses: The number of presentations by the status of their judgment.
-        seconds: The median time of a person for a task; None if no time is known.
+        seconds: Median seconds per task of people, or None if unknown.
         judges: The work of each judge.
         next_step: The next step.
-        warning: That a language model chose some of the documents, if so.
+        warning: Warning if a language model chose some of the documents, else empty.
     """
 
     _attributes = "*"
@@ -81,10 +81,10 @@ class ProjectStatus(Result):
     warning: str = ""
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one line for each part of the project, and for the judges with most tasks.
+        """Return one row for each part of the project and for the judges with the most tasks.
 
         Args:
-            full: Whether all judges are listed.
+            full: Whether to list all judges.
         """
         time = _duration(self.left * self.seconds) if self.seconds and self.left else ""
         rows = [
@@ -109,7 +109,7 @@ class ProjectStatus(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how far the project is, and the next step."""
+        """Return the progress and the next step."""
         return f"{self.title}: {self._heading()}. Next: {self.next_step}"
 
     def _heading(self) -> str:

@@ -1,4 +1,4 @@
-"""`JudgingStore`: the database of a judging project. SQL only; the meaning is defined elsewhere."""
+"""`JudgingStore`: the database of a judging project, with SQL and no judging logic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500
-# The tables that a copy has, those first that others refer to.
+# The tables of a copy; tables precede those that refer to them.
 RECORDED = (
     "versions", "questions", "documents", "answers", "candidates", "gold", "judges",
     "presentations", "choices",
@@ -43,15 +43,15 @@ _MOST_BODY = 2_000_000  # characters of a document
 
 
 class JudgingStore(Store):
-    """The database of a judging project: a file of SQLite, or PostgreSQL by URL.
+    """The database of a judging project: a SQLite file or a PostgreSQL database.
 
     Args:
-        where: The path of a file, or ``postgresql://user:password@host/database``.
-        wait: Seconds to wait while another program writes.
+        where: A path, or ``postgresql://user:password@host/database``.
+        wait: Seconds to wait for a lock of another program.
 
     Raises:
-        MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
-        InputError: If the URL cannot be understood.
+        MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
+        InputError: If the URL is invalid.
     """
 
     def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
@@ -59,7 +59,7 @@ class JudgingStore(Store):
 
     @property
     def path(self) -> Path | None:
-        """The file; None of PostgreSQL."""
+        """The path of the SQLite file; None for PostgreSQL."""
         return self._database.path
 
     def __enter__(self) -> Self:
@@ -69,23 +69,23 @@ class JudgingStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """Open a transaction that sees one state of the project."""
+        """Open a read transaction with a consistent snapshot of the project."""
         with self._database.reading() as connection:
             yield Transaction(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """Open a transaction that writes: all of it is stored or, on an error, nothing."""
+        """Open a write transaction, rolled back on errors."""
         with self._database.writing() as connection:
             yield Transaction(connection)
 
     def copy_to(self, target: str | os.PathLike[str]) -> None:
-        """Copy a file of SQLite, as it is at one moment, while others may write to it."""
+        """Copy a consistent snapshot of a SQLite file, even during writes."""
         self._database.copy_to(Path(target))
 
 
 class Transaction:
-    """What can be read and written within one transaction. A name is written only once."""
+    """Reads and writes within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -97,7 +97,7 @@ class Transaction:
     # ---- settings and guideline
 
     def add_version(self, kind: str, body: str, author: str) -> int:
-        """Store a version of the ``settings`` or the ``guideline``; return its number."""
+        """Store a version of the ``settings`` or the ``guideline`` and return its number."""
         from sqlalchemy import func, select
 
         versions = self._table("versions")
@@ -108,7 +108,7 @@ class Transaction:
         return int(number)
 
     def version(self, kind: str, number: int | None = None) -> tuple[int, str] | None:
-        """Return number and body of a version, the latest if `number` is None."""
+        """Return the number and body of a version; if `number` is None, of the latest."""
         from sqlalchemy import select
 
         versions = self._table("versions")
@@ -119,7 +119,7 @@ class Transaction:
         return (int(found[0]), str(found[1])) if found else None
 
     def versions(self, kind: str) -> list[tuple[int, str, str]]:
-        """Return number, time and author of each version, the latest first."""
+        """Return the number, time and author of each version, latest first."""
         from sqlalchemy import select
 
         table = self._table("versions")
@@ -128,7 +128,7 @@ class Transaction:
         return [(int(row.number), str(row.time), str(row.author)) for row in found]
 
     def settings(self) -> Settings | None:
-        """Return the latest settings; None if there is no project."""
+        """Return the latest settings, or None if there is no project."""
         found = self.version("settings")
         if found is None:
             return None
@@ -137,13 +137,13 @@ class Transaction:
         return Settings(**values)
 
     def add_settings(self, settings: Settings, author: str) -> int:
-        """Store settings as a new version; return its number."""
+        """Store the settings as a new version and return its number."""
         return self.add_version("settings", json.dumps(asdict(settings)), author)
 
     # ---- questions and candidates
 
     def add_questions(self, questions: Iterable[Question]) -> None:
-        """Store questions; one with the identifier of another is a new version of it."""
+        """Store questions. A question with an existing identifier becomes its new version."""
         rows = []
         for each in questions:
             _check_id(each.id, "question")
@@ -153,14 +153,14 @@ class Transaction:
         self._insert("questions", rows)
 
     def questions(self) -> dict[str, Question]:
-        """Return the latest version of each question, in the order in which they were added."""
+        """Return the latest version of each question, in the order of addition."""
         found: dict[str, Question] = {}
         for row in self._rows("questions", order=("sequence",)):
             found[row.id] = _question_of(row)
         return found
 
     def add_documents(self, documents: Iterable[Document]) -> None:
-        """Store documents; one that is known already is replaced."""
+        """Store documents, replacing those with the same identifier."""
         rows = []
         for each in documents:
             _check_id(each.id, "document")
@@ -174,11 +174,11 @@ class Transaction:
         self._upsert("documents", rows, ("id",), update=("body",))
 
     def documents(self, ids: Iterable[str]) -> dict[str, Document]:
-        """Return the documents with these identifiers, as far as there are any."""
+        """Return the stored documents among these identifiers."""
         return {row.id: _document_of(row) for row in self._rows("documents", "id", ids)}
 
     def add_candidates(self, candidates: Iterable[Candidate]) -> int:
-        """Store candidates with their sources; return how many pairs are new to their pool."""
+        """Store candidates with their sources; return the number of new pairs."""
         rows = []
         for each in candidates:
             _check_id(each.question, "question")
@@ -203,7 +203,7 @@ class Transaction:
         return int(self._connection.scalar(select(func.count()).select_from(pairs)) or 0)
 
     def candidates(self, questions: Iterable[str] | None = None) -> list[Candidate]:
-        """Return the pools, of all questions if None, in the order in which documents came in."""
+        """Return the pools (if None, of all questions), documents in the order of addition."""
         found: dict[tuple[str, str], list[Source]] = {}
         order = ("time", "question", "rank", "document", "source")
         for row in self._rows("candidates", "question", questions, order=order):
@@ -227,7 +227,7 @@ class Transaction:
         return [_gold_of(row) for row in self._rows("gold", order=("sequence",))]
 
     def marks(self) -> tuple[Any, ...]:
-        """Return what changes whenever something other than an event is stored."""
+        """Return markers that change with every write other than an event."""
         from sqlalchemy import func, select
 
         counted = [
@@ -240,14 +240,14 @@ class Transaction:
     # ---- answers of systems
 
     def add_answers(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store answers of systems, each a JSON object; one that is known stays as it is."""
+        """Store answers of systems, each a JSON object; existing answers are kept."""
         rows = [{"id": each, "body": json.dumps(dict(body))} for each, body in answers.items()]
         for each in answers:
             _check_id(each, "answer")
         self._upsert("answers", rows, ("id",))
 
     def answers(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return the answers with these identifiers, all if None."""
+        """Return the answers with these identifiers; if None, all answers."""
         return {row.id: json.loads(row.body) for row in self._rows("answers", "id", ids)}
 
     def answer_count(self) -> int:
@@ -262,9 +262,9 @@ class Transaction:
     def add_judge(
         self, judge: Judge, secret: str | None = None, more: Mapping[str, Any] | None = None
     ) -> None:
-        """Store a judge, with the hash of a secret, or replace what is stored of this judge.
+        """Store or replace a judge with the hash of a secret.
 
-        What else is stored of the judge is replaced by `more`, and kept if it is None.
+        `more` replaces the other stored fields; if None, they are kept.
         """
         _check_id(judge.id, "judge")
         if more is None:
@@ -283,12 +283,12 @@ class Transaction:
         return {row.id: _judge_of(row) for row in self._rows("judges", order=("time", "id"))}
 
     def judge_by_secret(self, secret: str) -> tuple[Judge, dict[str, Any]] | None:
-        """Return the judge to whom the hash of a secret belongs, and the other stored fields."""
+        """Return the judge with this hash of a secret, and the other stored fields."""
         row = next(iter(self._rows("judges", "secret", [secret])), None)
         return (_judge_of(row), json.loads(row.body)) if row else None
 
     def origins(self) -> dict[str, tuple[str, ...]]:
-        """Return the origins from which each application that is not revoked may send votes."""
+        """Return the origins allowed to send votes, by application that is not revoked."""
         return {
             row.id: tuple(json.loads(row.body).get("origins", ()))
             for row in self._rows("judges")
@@ -296,14 +296,14 @@ class Transaction:
         }
 
     def add_session(self, token: str, judge: str, expires: datetime) -> None:
-        """Store a session by the hash of its token; those that have ended are deleted."""
+        """Store a session by the hash of its token, and delete expired sessions."""
         table = self._table("sessions")
         self._connection.execute(table.delete().where(table.c.expires < _now()))
         when = expires.isoformat(timespec="seconds")
         self._insert("sessions", [{"token": token, "judge": judge, "expires": when}])
 
     def session_judge(self, token: str, now: datetime) -> Judge | None:
-        """Return the judge of a session, unless it has ended."""
+        """Return the judge of a session, or None if it has expired."""
         row = next(iter(self._rows("sessions", "token", [token])), None)
         if row is None or datetime.fromisoformat(row.expires) <= now:
             return None
@@ -323,7 +323,7 @@ class Transaction:
     # ---- events
 
     def append_presentation(self, shown: Presentation) -> Presentation:
-        """Store a presentation; return it with its time and sequence."""
+        """Store a presentation and return it with its time and sequence number."""
         _check_id(shown.id, "task", _MOST_UUID)
         for document in (shown.question, *shown.documents):
             _check_id(document, "document")
@@ -335,7 +335,7 @@ class Transaction:
         return replace(shown, sequence=self._append("presentations", row))
 
     def append_choice(self, choice: Choice) -> Choice | None:
-        """Store a choice; None if one of this identifier is stored already."""
+        """Store a choice and return it, or None if its identifier is already stored."""
         _check_id(choice.id, "choice", _MOST_UUID)
         if self._find("choices", choice.id) is not None:
             return None
@@ -357,17 +357,17 @@ class Transaction:
         return None if row is None else _choice_of(row)
 
     def presentations(self, after: int = 0) -> list[Presentation]:
-        """Return the presentations stored after a sequence, in order."""
+        """Return the presentations after a sequence number, in order."""
         return [_presentation_of(row) for row in self._after("presentations", after)]
 
     def choices(self, after: int = 0) -> list[Choice]:
-        """Return the choices stored after a sequence, in order."""
+        """Return the choices after a sequence number, in order."""
         return [_choice_of(row) for row in self._after("choices", after)]
 
-    # ---- all rows, to copy a project
+    # ---- rows of a copy
 
     def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each row with the name of its table, without sessions and secrets."""
+        """Yield each row with the name of its table, excluding sessions and secrets."""
         for name in RECORDED:
             keys = [column.name for column in self._table(name).primary_key]
             for row in self._rows(name, order=keys):
@@ -376,10 +376,10 @@ class Transaction:
                 yield name, values
 
     def add_record(self, name: str, row: Mapping[str, Any]) -> None:
-        """Store a row of :meth:`records` in a table of an empty project.
+        """Store a row of :meth:`records` in an empty project.
 
         Raises:
-            KeyError, TypeError, ValueError: If the row cannot be read.
+            KeyError, TypeError, ValueError: If the row is invalid.
         """
         _check_record(self._table(name), row)
         if name in _READERS:
@@ -387,7 +387,7 @@ class Transaction:
         self._insert(name, [row])
 
     def finish_records(self) -> None:
-        """Let new events be numbered after those that were stored as records."""
+        """Continue the numbering of events after the stored records."""
         if self._connection.dialect.name == "sqlite":
             return  # it counts on from the largest number
         from sqlalchemy import func, select
@@ -447,7 +447,7 @@ class Transaction:
         *,
         update: Sequence[str] = (),
     ) -> None:
-        """Insert rows; of those that are there already only the columns of `update` change."""
+        """Insert rows; in existing rows, update only the columns `update`."""
         if not rows:
             return
         insert: Any
@@ -473,12 +473,12 @@ def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
 
 
 def _is_lone(char: str) -> bool:
-    """Whether it is a lone surrogate, which is not a character."""
+    """Return whether a code point is a lone surrogate, which is not a character."""
     return "\ud800" <= char <= "\udfff"
 
 
 def _check_record(table: Table, row: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a row has the columns of its table, each of its type."""
+    """Raise ValueError unless a row has the columns of its table with the right types."""
     wanted = {column.name: column for column in table.columns if column.name != "secret"}
     if row.keys() != wanted.keys():
         raise ValueError(f"it has {', '.join(row)}, expected {', '.join(wanted)}")
@@ -530,7 +530,7 @@ def _choice_of(row: Any) -> Choice:
     return Choice(**{name: getattr(row, name) for name in names}, **body)
 
 
-# What makes an object of a row, or raises KeyError, TypeError or ValueError.
+# Constructors of objects from rows; they raise KeyError, TypeError or ValueError.
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "questions": _question_of,
     "documents": _document_of,

@@ -1,7 +1,7 @@
 """The tables of a judging project.
 
-Presentations and choices are events: rows are added, never changed. What has no column of its own
-is in `body`, a JSON object.
+Presentations and choices are events: rows are added, never changed. Fields without a column are in
+`body`, a JSON object.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def define_tables(tables: MetaData) -> MetaData:
-    """Add the tables of the latest revision to a `MetaData`, and return it."""
+    """Add the tables of the latest revision to a `MetaData` and return it."""
     from sqlalchemy import Column, Float, ForeignKey, Index, Integer, String, Table, Text
 
     def sequence() -> Column[int]:

@@ -19,11 +19,11 @@ from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-_ROWS = 8  # of a short table
+_ROWS = 8  # rows of a short table
 _SIDES = ("left", "right")
 _TIES = ("both good", "both bad", "tie")
 _WINNERS = (*_SIDES, *_TIES, "cannot tell")
-# Identifiers of imported votes: the same row of the same file has the same identifier.
+# Namespace of imported votes: equal rows of a file have equal identifiers.
 _NAMESPACE = uuid.UUID("5c1f4d3e-6d0b-4c0e-9b53-3a3c2a2a7a11")
 
 
@@ -32,19 +32,19 @@ class PairVotes:
     """Votes on the answers of two systems.
 
     Attributes:
-        kind: Who voted: ``person``, ``application`` or ``model``.
-        system: One system, ``other`` the other, in alphabetical order.
-        other: The other system.
+        kind: The voters: ``person``, ``application`` or ``model``.
+        system: The alphabetically first system.
+        other: The second system.
         wins: Votes for the answer of `system`.
         losses: Votes for the answer of `other`.
         both_good: Votes that both answers are good.
         both_bad: Votes that both answers are bad.
         ties: Imported ties that do not say whether both were good or bad.
         cannot_tell: Votes without a verdict.
-        rate: wins / (wins + losses); None without either.
+        rate: wins / (wins + losses), from 0 to 1; None without wins and losses.
         low: The lower bound of its 95% Wilson interval.
         high: The upper bound.
-        voters: Judges or applications that voted.
+        voters: The number of judges or applications that voted.
     """
 
     kind: str
@@ -64,13 +64,13 @@ class PairVotes:
 
 @dataclass(frozen=True, slots=True)
 class SideVotes:
-    """How often the answer on the left was preferred: 0.5 without an effect of the side.
+    """Votes for the left and the right answer, to test for an effect of the side.
 
     Attributes:
-        kind: Who voted.
+        kind: The voters: ``person``, ``application`` or ``model``.
         left: Votes for the left answer.
         right: Votes for the right answer.
-        rate: left / (left + right); None without either.
+        rate: left / (left + right), 0.5 without an effect of the side; None without votes.
         low: The lower bound of its 95% Wilson interval.
         high: The upper bound.
     """
@@ -85,14 +85,14 @@ class SideVotes:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCredit:
-    """Votes on answers of which one alone was made from a document.
+    """Votes on pairs of answers of which exactly one was generated from a document.
 
     Attributes:
         question: The identifier of the question.
         document: The identifier of the document.
-        kind: Who voted.
-        shown: Votes in which exactly one of the answers was made from it.
-        chosen: Those of them that preferred this answer.
+        kind: The voters: ``person``, ``application`` or ``model``.
+        shown: Votes in which exactly one of the answers was generated from it.
+        chosen: Votes among them for that answer.
     """
 
     question: str
@@ -107,20 +107,21 @@ class VoteReport(Result):
     """Win rates of systems, the effect of the side, and credit for source documents.
 
     Votes of people, applications and models are counted separately. The win rate is wins / (wins +
-    losses): votes that both answers are good, both bad or equal are reported and are in no rate.
+    losses): votes that both answers are good, both are bad, or they are equal are reported but
+    excluded from rates.
 
-    A vote credits the documents that only one of the answers was made from, if one thing changed
-    between the systems: retrieval version, prompt or model. *Shown* counts all votes with a
-    verdict, *chosen* those that preferred the answer with the document. These counts are never
-    part of the judgments of experts.
+    A vote credits the documents from which only one of the answers was generated, if the systems
+    differ in exactly one property: retrieval version, prompt or model. *Shown* counts all votes
+    with a verdict, *chosen* those for the answer with the document. These counts are never part of
+    expert judgments.
 
     Attributes:
-        pairs: The votes of each pair of systems and kind of voter.
-        sides: The votes of each side and kind of voter.
-        credits: Credit of each document, question and kind of voter.
-        credited: Votes that credited documents.
-        uncredited: Votes with a verdict that credited none, by the reason: ``two things changed``
-            (or three), ``nothing changed`` or ``same sources``.
+        pairs: The votes by pair of systems and kind of voter.
+        sides: The votes by side and kind of voter.
+        credits: The credit by question, document and kind of voter.
+        credited: The number of votes that credited documents.
+        uncredited: Votes with a verdict that credited no document, by reason: ``two things
+            changed`` (or three), ``nothing changed`` or ``same sources``.
 
     Example:
         >>> answers = {"a": Answer("a", "q1", "yes", "v1", sources=("d1",)),
@@ -143,10 +144,10 @@ class VoteReport(Result):
     uncredited: Mapping[str, int]
 
     def table(self, *, full: bool = False) -> Table:
-        """Return a row for each pair of systems and kind of voter.
+        """Return one row for each pair of systems and kind of voter.
 
         Args:
-            full: Whether votes without a preference are listed, too.
+            full: Whether to list votes without a preference.
         """
         kinds = full or len({each.kind for each in self.pairs}) > 1
         shown = self.pairs if full else self.pairs[:_ROWS]
@@ -180,7 +181,7 @@ class VoteReport(Result):
         return super()._data() | {"notes": list(self._notes(0))}
 
     def summary(self) -> str:
-        """Return the number of votes and the first pair of systems whose interval excludes 0.5."""
+        """Return the number of votes and the first pair whose interval excludes 0.5."""
         votes = sum(each.left + each.right for each in self.sides)
         pairs = many(len({(each.system, each.other) for each in self.pairs}), "pair")
         text = f"{many(votes, 'vote')} with a preference on {pairs} of systems."
@@ -216,7 +217,7 @@ class VoteReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class VoteRow:
-    """A vote from a file: two answers as displayed, and who preferred which."""
+    """A vote from a file: two answers as displayed, the winner, and the judge."""
 
     question: str
     left: str
@@ -233,12 +234,12 @@ def summarize_votes(
     answers: Mapping[str, Answer],
     kinds: Mapping[str, str] | None = None,
 ) -> VoteReport:
-    """Count votes for systems and for source documents.
+    """Count votes by system and by source document.
 
     Args:
-        judgments: All judgments of a project; those of answers with a finished choice are votes.
-        answers: By identifier.
-        kinds: Of each judge ``person``, ``application`` or ``model``; a person if absent.
+        judgments: All judgments of a project; finished judgments of answers are votes.
+        answers: The answers by identifier.
+        kinds: ``person`` (the default), ``application`` or ``model`` for each judge.
     """
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     voters: dict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -280,7 +281,7 @@ def summarize_votes(
         tuple(
             _pair(key, votes, len(voters[key]))
             for key, votes in sorted(found.items())
-            if key[0] != key[1]  # of two answers of one system neither wins
+            if key[0] != key[1]  # skip answers of the same system
         ),
         tuple(
             SideVotes(kind, votes["left"], votes["right"], *_rate(votes["left"], votes["right"]))
@@ -293,13 +294,13 @@ def summarize_votes(
 
 
 def vote_report(project: JudgingProject) -> VoteReport:
-    """Return the report of all votes of a project."""
+    """Return a report on all votes of a project."""
     kinds = {name: judge.kind for name, judge in project.judges.items()}
     return summarize_votes(project.judgments(), project.answers(), kinds)
 
 
 def _uncredited(left: Answer, right: Answer) -> str:
-    """Why a vote on two answers credits no document; empty if it does."""
+    """Return the reason why a vote credits no document; empty if it credits one."""
     changed = sum(getattr(left, name) != getattr(right, name) for name in CHANGES)
     if changed > 1:
         return "two things changed"
@@ -328,10 +329,10 @@ def read_answers(source: Source) -> list[Answer]:
     """Read answers of systems from CSV, TSV or JSON lines.
 
     Columns: ``id``, ``question``, ``text``, ``retrieval``, ``prompt``, ``model`` and ``sources``
-    (in CSV with ``;`` between them); ``id`` and ``question`` are needed.
+    (in CSV separated by ``;``); ``id`` and ``question`` are required.
 
     Raises:
-        FormatError: If a line is not an answer.
+        FormatError: If a line is not a valid answer.
     """
     name, found = source_name(source), []
     for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
@@ -354,8 +355,8 @@ def read_votes(source: Source) -> list[VoteRow]:
     """Read votes from CSV, TSV or JSON lines.
 
     Columns: ``question``, ``left`` and ``right`` (identifiers of the answers as displayed),
-    ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie`` or ``cannot tell``), and
-    perhaps ``judge``, ``comment`` and ``time``.
+        ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie`` or ``cannot tell``),
+        and optionally ``judge``, ``comment`` and ``time``.
 
     Raises:
         FormatError: If a line is not a vote.
@@ -375,15 +376,15 @@ def read_votes(source: Source) -> list[VoteRow]:
 
 
 def import_votes(project: JudgingProject, source: Source, *, kind: str = "person") -> int:
-    """Import votes from a file; return how many are new. Importing a file again adds none.
+    """Import votes from a file and return the number of new votes; importing twice adds none.
 
     Args:
-        project: Has the answers already.
-        source: As for :func:`read_votes`.
-        kind: Who voted: ``person``, ``application`` or ``model``.
+        project: The project; it must contain the answers.
+        source: The file; see :func:`read_votes`.
+        kind: The voters: ``person``, ``application`` or ``model``.
 
     Raises:
-        FormatError: If a line is not a vote or names an unknown answer; nothing is imported.
+        FormatError: If a line is not a valid vote or an answer is unknown; nothing is imported.
     """
     rows, answers, name = read_votes(source), project.answers(), source_name(source)
     for row in rows:
@@ -443,24 +444,24 @@ def add_vote(
     left: Answer,
     right: Answer,
 ) -> bool:
-    """Store the vote of an application with its answers; return whether it is new.
+    """Store an application's vote with its answers and return whether it is new.
 
     Args:
         project: The project.
-        choice: Its identifier is that of the application's own vote: sent twice, the vote is
-            stored once. Its `presentation` is filled in.
+        choice: The vote. Its identifier is chosen by the application, so that a vote sent twice is
+            stored once; its `presentation` is filled in.
         left: The answer on the left.
         right: The answer on the right.
 
     Raises:
-        InputError: If the vote is not possible, or an answer differs from the stored one.
+        InputError: If the vote is invalid, or an answer differs from the stored answer.
     """
     if left.question != right.question or left.id == right.id:
         raise InputError(
             f"answers {left.id!r:.60} and {right.id!r:.60}", where="vote",
             fix="give two different answers to one question",
         )  # fmt: skip
-    # Applications may not know each other's identifiers.
+    # Two applications may use the same identifier.
     name = str(uuid.uuid5(_NAMESPACE, f"{choice.judge} {choice.id}"))
     choice = replace(choice, id=name, presentation=name)
     project.add_answers((left, right))

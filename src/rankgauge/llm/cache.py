@@ -38,7 +38,7 @@ class ReplyCache:
     path: Path
 
     def find(self, keys: Iterable[str]) -> dict[str, Any]:
-        """The replies that are kept under these keys."""
+        """Return the replies that are kept under these keys."""
         found: dict[str, Any] = {}
         with self._open("read") as file:
             for key in keys:

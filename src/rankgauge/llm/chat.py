@@ -141,7 +141,7 @@ class ChatModel:
         return f"<ChatModel {self._model} at {self._endpoint.shown}>"
 
     def usage(self) -> Usage:
-        """The usage of all calls so far."""
+        """Return the usage of all calls so far."""
         return self._meter.usage()
 
     def close(self) -> None:
@@ -317,7 +317,7 @@ class ChatModel:
         return reply
 
     def _repeated(self, result: Reply | ModelError) -> Reply | ModelError:
-        """The result of a request that was made several times at once."""
+        """Return the result of a request that was made several times at once."""
         if isinstance(result, Reply):
             return replace(result, cached=True, usage=self._meter.priced(Usage(cached=1)))
         result = copy.copy(result)
@@ -333,7 +333,7 @@ class ChatModel:
         )
 
     def _cached(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
-        """The replies in the cache that are valid."""
+        """Return the replies in the cache that are valid."""
         found: dict[str, Reply] = {}
         if self._cache is None:
             return found
@@ -358,7 +358,7 @@ class ChatModel:
     # ---- one request
 
     def _ask(self, request: ChatRequest, wait: Wait) -> Reply:
-        """A valid reply, after repairs if there must be."""
+        """Return a valid reply, after repairs if there must be."""
         used: list[Usage] = []
         try:
             reply = self._valid(request, wait, used)
@@ -425,7 +425,7 @@ class ChatModel:
         )  # fmt: skip
 
     def _send(self, body: Mapping[str, Any], wait: Wait, used: list[Usage]) -> Any:
-        """The response to a body, within all limits, counted."""
+        """Return the response to a body, within all limits, counted."""
         output = self._sampling["max_tokens"] or self._longest_output
         estimate = estimated_usage(body["messages"], output)
 

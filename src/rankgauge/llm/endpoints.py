@@ -157,7 +157,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return rows
 
     def _vectors(self, texts: list[str], attempts: int) -> list[Any]:
-        """The vector of each text: from the cache, else from the server."""
+        """Return the vector of each text: from the cache, else from the server."""
         if self._cache is None:
             return self._checked(self._requested(texts, attempts))
         keys = [cache_key(self._identity | {"text": text}) for text in texts]
@@ -172,7 +172,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return vectors
 
     def _checked(self, vectors: list[Any]) -> list[Any]:
-        """The vectors, all of one length."""
+        """Return the vectors, all of one length."""
         with self._lock:
             self._width = self._width or len(vectors[0])
         wrong = next((v for v in vectors if len(v) != self._width), None)
@@ -190,7 +190,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return vectors
 
     def _in_order(self, content: Any, count: int) -> list[list[float]]:
-        """The vectors in the order of the texts: the server may give them in another."""
+        """Return the vectors in the order of the texts: the server may give them in another."""
         rows = content.get("data") if isinstance(content, Mapping) else None
         if not isinstance(rows, list):
             raise self._refused(f"{self._endpoint.quoted(content)}, which has no list 'data'")

@@ -62,7 +62,7 @@ class Pace:
             self._not_before = max(self._not_before, self._clock() + seconds)
 
     def _earliest(self, tokens: int, now: float) -> float:
-        """The moment from which the limits allow the request."""
+        """Return the moment from which the limits allow the request."""
         while self._sent and self._sent[0].at + _MINUTE <= now:
             self._sent.popleft()
         moment = self._not_before

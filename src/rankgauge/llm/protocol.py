@@ -37,7 +37,7 @@ def request_body(
     sampling: Mapping[str, Any],
     refused: frozenset[str],
 ) -> dict[str, Any]:
-    """The body of a request, without parameters that the server refuses."""
+    """Return the body of a request, without parameters that the server refuses."""
     body: dict[str, Any] = {"messages": list(messages)}
     for name, value in sampling.items():
         if value is not None and name not in refused:
@@ -87,7 +87,7 @@ def raise_error(content: Any, endpoint: Endpoint) -> None:
 
 
 def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
-    """The text of a response, without reasoning.
+    """Return the text of a response, without reasoning.
 
     Raises:
         ModelError: If the response is something else, or the model refused, was cut off or wrote
@@ -128,7 +128,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
 
 
 def _joined(content: Any) -> str:
-    """The text of a message, which some servers send in parts."""
+    """Return the text of a message, which some servers send in parts."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]
         return "".join(part for part in parts if isinstance(part, str))
@@ -136,14 +136,14 @@ def _joined(content: Any) -> str:
 
 
 def estimated_usage(messages: Sequence[Mapping[str, str]], output: int) -> Usage:
-    """The tokens of a call that is not made yet."""
+    """Return the tokens of a call that is not made yet."""
     sizes = [len(one["content"].encode("utf-8", "replace")) for one in messages]
     tokens = sum(size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE for size in sizes)
     return Usage(calls=1, input_tokens=tokens, output_tokens=output, estimated=1)
 
 
 def reported_usage(content: Any, estimate: Usage) -> Usage:
-    """The tokens of a response; estimated where the server does not report them."""
+    """Return the tokens of a response; estimated where the server does not report them."""
     used = content.get("usage") if isinstance(content, Mapping) else None
     used = used if isinstance(used, Mapping) else {}
     counts = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]

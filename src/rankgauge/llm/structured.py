@@ -23,7 +23,7 @@ class InvalidReply(ValueError):  # noqa: N818 - about a reply
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """The schema of an object with exactly these properties."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object", "properties": properties, "required": list(properties),
         "additionalProperties": False,
@@ -31,7 +31,7 @@ def object_schema(**properties: Any) -> dict[str, Any]:
 
 
 def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
-    """The parameter of that name, at the level ``json_schema`` or ``json_object``."""
+    """Return the parameter of that name, at the level ``json_schema`` or ``json_object``."""
     if level == "json_object":
         return {"type": level}
     name = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64]
@@ -39,12 +39,12 @@ def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
 
 
 def instruction(schema: Mapping[str, Any]) -> str:
-    """The sentence that describes the reply where the server does not take a schema."""
+    """Return the sentence that describes the reply where the server does not take a schema."""
     return f"Reply with only JSON that conforms to this JSON schema: {json.dumps(schema)}"
 
 
 def repair_request(schema: Mapping[str, Any], fault: str) -> str:
-    """The message that asks for a valid reply in place of an invalid one."""
+    """Return the message that asks for a valid reply in place of an invalid one."""
     return f"The reply is invalid: {fault}. {instruction(schema)}"
 
 
@@ -151,7 +151,7 @@ def _validator(schema_text: str) -> tuple[Any, _Check | None]:
 
 
 def _quick_check(schema: Any) -> _Check | None:
-    """Whether a value is valid by a plain schema; None for others, which take longer.
+    """Return whether a value is valid by a plain schema; None for others, which take longer.
 
     Plain are objects that require all of their properties and allow no others, arrays, strings,
     and booleans.

@@ -1,4 +1,4 @@
-"""Production: event logs, online metrics, experiments, drift of the evaluation set, sampling."""
+"""Production: event logs, online metrics, experiments, drift of evaluation sets, and sampling."""
 
 from __future__ import annotations
 

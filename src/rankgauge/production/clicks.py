@@ -1,4 +1,4 @@
-"""Implicit judgments: grades of documents from clicks, without the bias of their ranks."""
+"""Implicit judgments: grades of documents from clicks, corrected for position bias."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankgauge.rendering.tables import Table
 from rankgauge.stats.arrays import FloatArray
 
 Model: TypeAlias = Literal["coec", "position"]
-# From these ratios on, grades are 1, 2 and 3.
+# Lower bounds of the ratios for grades 1, 2 and 3.
 CUTS = (0.5, 1.0, 2.0)
 _SCALE = (
     "less than half as often as expected",
@@ -103,19 +103,19 @@ class ImplicitJudgments(Result):
     Attributes:
         judgments: The grades, 0 to 3.
         model: ``coec`` or ``position``.
-        texts: The text of each question by its identifier in `judgments`.
-        questions: (P,) identifier of the question of each graded document.
-        documents: (P,) the document.
-        shown: (P,) impressions: questions with this text for which it was shown.
-        clicks: (P,) those of them in which it was clicked.
-        expected: (P,) clicks that the average document would have at the same ranks.
-        ratio: (P,) clicks over expected clicks by the model.
-        low: (P,) lower bounds of the 95% interval of the ratio.
+        texts: Text of each question, by identifier in `judgments`.
+        questions: (P,) identifiers of the questions of the graded documents.
+        documents: (P,) identifiers of the documents.
+        shown: (P,) impressions: numbers of questions with this text for which it was shown.
+        clicks: (P,) numbers of impressions with a click.
+        expected: (P,) expected clicks of the average document at the same ranks.
+        ratio: (P,) ratios of clicks to expected clicks according to the model.
+        low: (P,) lower bounds of the 95% intervals of the ratios.
         high: (P,) upper bounds.
-        grades: (P,) grades; -1 where `drop_unsure` left the document unjudged.
-        ranks: For each rank: rank, impressions, click rate, and by the position-based model
-            examination with its interval (NaN for ``coec``).
-        about: Origin, rule and counts, as :meth:`write` writes them next to the judgments.
+        grades: (P,) grades from 0 to 3; -1 for documents left unjudged by `drop_unsure`.
+        ranks: Rank, impressions, click rate, and examination probability of the position-based
+            model with its interval (NaN for ``coec``), for each rank.
+        about: Origin, rule and counts, as written by :meth:`write`.
     """
 
     judgments: Qrels
@@ -134,7 +134,7 @@ class ImplicitJudgments(Result):
     about: Mapping[str, Any]
 
     def table(self) -> Table:
-        """Return how many documents have each grade."""
+        """Return the number of documents by grade."""
         rows = tuple((each["grade"], each["means"], each["documents"]) for each in self._scale())
         return Table(
             ("grade", "clicked", "documents"), rows, title=self.summary(),
@@ -142,7 +142,7 @@ class ImplicitJudgments(Result):
         )  # fmt: skip
 
     def rank_table(self) -> Table:
-        """Return the click rate of each rank, and its examination by the position-based model."""
+        """Return the click rate and the examination probability of each rank."""
         columns: tuple[str, ...] = ("rank", "impressions", "click rate")
         rows: list[tuple[Any, ...]] = [
             (rank, int(shown), rate) for rank, shown, rate, *_ in self.ranks
@@ -165,7 +165,7 @@ class ImplicitJudgments(Result):
         return Table(columns, tuple(zip(*cells, strict=True)))
 
     def summary(self) -> str:
-        """Return how much is judged by clicks."""
+        """Return the number of documents judged by clicks."""
         judged = int((self.grades >= 0).sum())
         return (
             f"{many(judged, 'document')} of {many(len(set(self.questions)), 'question')} judged by "
@@ -173,18 +173,18 @@ class ImplicitJudgments(Result):
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, and next to them ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
+        """Write the judgments, ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
 
-        An evaluation of TARGET reads from the former that its judgments come from clicks, and says
-        so.
+        An evaluation of TARGET reads ``TARGET.about.json`` and notes that its judgments are from
+        clicks.
 
         Args:
-            target: The file, by whose name :func:`rankgauge.convert` chooses the format; ``-`` is
-                standard output, without the other files.
+            target: The file, whose name determines the format (:func:`rankgauge.convert`); ``-``
+                for standard output, without the other files.
             format: A format of :func:`rankgauge.convert`.
 
         Returns:
-            Notes on content that the file lacks.
+            Notes on content that the format cannot hold.
         """
         done = convert(self.judgments, target, target_format=format)
         if os.fspath(target) != "-":
@@ -222,14 +222,14 @@ def implicit_judgments(
     min_shown: int = 10,
     drop_unsure: bool = False,
 ) -> ImplicitJudgments:
-    """Return grades of documents from the impressions and clicks of a log.
+    """Estimate grades of documents from the impressions and clicks of a log.
 
-    Questions with the same text (without regard to case and spaces) are one query. A document
-    counts once for each question asked, at the rank at which it was first shown; clicks on
-    documents without a logged impression with a rank are counted and not used.
+    Questions with the same text (ignoring case and spaces) are one query. A document counts once
+    per question asked, at the rank at which it was first shown. Clicks on documents without a
+    logged impression with a rank are counted but not used.
 
-    Grades: by the ratio of clicks to the clicks that the average document would have at the same
-    ranks, 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. ``coec``:
+    The grade depends on the ratio of clicks to the expected clicks of the average document at the
+    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. ``coec``:
     :func:`rankgauge.stats.expected_clicks`; ``position``:
     :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
     documents that were shown at several ranks.
@@ -239,14 +239,14 @@ def implicit_judgments(
     Args:
         log: The log.
         model: ``coec`` or ``position``.
-        queries: Identifier to text of queries; only questions with one of these texts are judged.
-            If None, identifiers are ``log-`` and a hash of the text.
-        min_shown: Documents with fewer impressions are not judged, nor those with less than one
-            expected click.
-        drop_unsure: Leave documents unjudged whose interval contains 0.5.
+        queries: Texts of queries by identifier; only questions with these texts are judged. If
+            None, identifiers are ``log-`` and a hash of the text.
+        min_shown: The smallest number of impressions of a judged document. Documents with less than
+            one expected click are not judged either.
+        drop_unsure: Whether to leave documents unjudged if their interval contains 0.5.
 
     Raises:
-        InputError: If there is nothing to judge.
+        InputError: If no document can be judged.
     """
     chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
     if min_shown < 1:
@@ -337,7 +337,7 @@ def implicit_judgments(
 
 
 class _Fit(NamedTuple):
-    """The estimates of both models for all pairs."""
+    """Estimates of the models for all pairs of query and document."""
 
     shown: FloatArray
     clicks: FloatArray
@@ -371,7 +371,7 @@ def _by_position(rows: tuple[Any, ...]) -> _Fit:
 
 
 def _rates(rows: tuple[Any, ...]) -> list[tuple[int, float, float]]:
-    """Each rank with its impressions and click rate."""
+    """Return each rank with its impressions and click rate."""
     _, rank, shown, clicked = rows
     places, place = np.unique(rank, return_inverse=True)
     n, c = np.bincount(place, shown), np.bincount(place, clicked)

@@ -1,4 +1,4 @@
-"""Clusters of evaluation and log questions: their shares, terms, and questions to add."""
+"""Clusters of evaluation and log questions, with shares, terms, and questions to add."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.two_sample import unit_rows
 
 ALPHA = 0.05  # significance level
-_TOO_FEW = 2 / 3  # of the share of the other set
-_PER_CLUSTER = 40  # questions, on average
+_TOO_FEW = 2 / 3  # of the share of the other set, for a verdict
+_PER_CLUSTER = 40  # mean number of questions of a cluster
 _FEWEST, _MOST = 2, 20  # clusters
-_STARTS = 4  # of k-means
+_STARTS = 4  # restarts of k-means
 _TYPICAL, _TERMS = 3, 5
 _NEAR = 0.9  # cosine of near-duplicates
-_CANDIDATES = 400  # of a cluster, from which questions to add are chosen
-_FAR = 0.99  # quantile of the distances of log questions
-_SAMPLED = 2000  # log questions whose distances are computed
+_CANDIDATES = 400  # candidates for questions to add, per cluster
+_FAR = 0.99  # quantile of the nearest-neighbor distances of log questions
+_SAMPLED = 2000  # log questions used for this quantile
 _ROWS = 500
 _LEVEL = 0.95
 _ROUNDING = 1e-9
-_MARKING, _CLEAR = 0.05, 4.0  # least difference of the shares of a word, and in standard errors
+_MARKING, _CLEAR = 0.05, 4.0  # smallest difference of word shares, in standard errors
 _WORD = re.compile(r"\w+")
 
 IntArray = npt.NDArray[np.int64]
@@ -40,13 +40,13 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class PooledQuestions:
-    """Distinct evaluation questions, and after them those that only the log has.
+    """Distinct evaluation questions, followed by questions that are only in the log.
 
     Attributes:
-        texts: (n) questions.
-        ids: The identifiers of each.
+        texts: The n questions.
+        ids: The identifiers of each question.
         evaluation: The number of evaluation questions.
-        traffic: (n,) how often each was asked in the log.
+        traffic: (n,) number of times each was asked in the log.
         embedding: The questions as vectors.
     """
 
@@ -58,12 +58,12 @@ class PooledQuestions:
 
     @cached_property
     def labels(self) -> BoolArray:
-        """(n,) whether each is an evaluation question."""
+        """(n,) True for evaluation questions."""
         return np.arange(len(self.texts)) < self.evaluation
 
     @cached_property
     def rows(self) -> FloatArray:
-        """(n, d) points, scaled to length 1."""
+        """(n, d) points scaled to length 1."""
         return unit_rows(self.embedding.points)
 
 
@@ -72,16 +72,16 @@ class QuestionCluster:
     """A cluster of evaluation and log questions.
 
     Attributes:
-        number: From 1, the largest share of the log first.
-        terms: Words that are more frequent in it than elsewhere.
+        number: Number of the cluster, from 1, by descending share of the log.
+        terms: Words that are more frequent in the cluster than elsewhere.
         evaluation: The number of distinct evaluation questions.
         log: The number of distinct log questions.
-        evaluation_share: The share of the evaluation questions.
-        evaluation_interval: Its Wilson interval, simultaneous over all shares (Bonferroni).
-        log_share: The share of the distinct log questions.
-        log_interval: Its interval, likewise.
-        traffic_share: The share of what users asked, repeated questions included.
-        p: The p-value of equal shares, corrected for the number of clusters (max-T).
+        evaluation_share: The share of evaluation questions that are in the cluster.
+        evaluation_interval: Its Wilson interval, with Bonferroni correction over all shares.
+        log_share: The share of distinct log questions that are in the cluster.
+        log_interval: Its interval, computed in the same way.
+        traffic_share: The share of all questions asked, including repeated questions.
+        p: p-value of the test for equal shares, corrected for the number of clusters (max-T).
         typical_evaluation: The evaluation questions nearest to the center.
         typical_log: The log questions nearest to the center.
     """
@@ -101,28 +101,28 @@ class QuestionCluster:
 
     @property
     def excess(self) -> float:
-        """The share of the log less that of the evaluation set."""
+        """The difference `log_share` - `evaluation_share`."""
         return self.log_share - self.evaluation_share
 
     @property
     def too_few(self) -> bool:
-        """Whether the evaluation set has significantly fewer: at most 2/3 of the share."""
+        """Whether the evaluation share is significantly lower, and at most 2/3 of the log share."""
         return self.p <= ALPHA and self.evaluation_share <= _TOO_FEW * self.log_share
 
     @property
     def too_many(self) -> bool:
-        """Whether the log has significantly fewer: at most 2/3 of the share."""
+        """Whether the log share is significantly lower, and at most 2/3 of the evaluation share."""
         return self.p <= ALPHA and self.log_share <= _TOO_FEW * self.evaluation_share
 
 
 @dataclass(frozen=True)
 class MarkingWord:
-    """A frequent word that distinguishes the two sets.
+    """Frequent word that distinguishes the two sets.
 
     Attributes:
         word: The word.
-        evaluation: The share of evaluation questions with it.
-        log: The share of log questions with it.
+        evaluation: The share of evaluation questions with the word.
+        log: The share of log questions with the word.
     """
 
     word: str
@@ -132,11 +132,11 @@ class MarkingWord:
 
 @dataclass(frozen=True)
 class Addition:
-    """A log question to add to the evaluation set.
+    """Log question to add to the evaluation set.
 
     Attributes:
         text: The question.
-        asked: How often it was asked.
+        asked: The number of times it was asked.
         cluster: The number of its cluster.
     """
 
@@ -147,12 +147,12 @@ class Addition:
 
 @dataclass(frozen=True)
 class Outlier:
-    """An evaluation question that is far from every log question.
+    """Evaluation question that is far from all log questions.
 
     Attributes:
         id: The identifier of the question.
         text: The question.
-        distance: 1 - cosine to the nearest log question.
+        distance: 1 - cosine similarity to the nearest log question.
     """
 
     id: str
@@ -161,7 +161,7 @@ class Outlier:
 
 
 def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> IntArray:
-    """Return the cluster of each of (n, d) unit vectors by k-means.
+    """Assign (n, d) unit vectors to clusters by k-means; return the cluster of each.
 
     Raises:
         MissingExtra: If scikit-learn is not installed.
@@ -176,12 +176,12 @@ def assign_clusters(rows: FloatArray, count: int | None, seed: int) -> IntArray:
 def describe_clusters(
     found: IntArray, pooled: PooledQuestions, permuted: BoolArray
 ) -> tuple[tuple[QuestionCluster, ...], IntArray]:
-    """Return the clusters, and the number of the cluster of each question.
+    """Describe clusters; return them and the cluster number of each question.
 
     Args:
-        found: (n,) the cluster of each question.
+        found: (n,) cluster of each question.
         pooled: The questions.
-        permuted: (n, B) labels of evaluation questions, the observed ones first.
+        permuted: (n, B) permuted labels of evaluation questions, observed labels first.
     """
     rows, texts, ours = pooled.rows, pooled.texts, pooled.evaluation
     sizes = (ours, len(texts) - ours)
@@ -220,18 +220,18 @@ def describe_clusters(
 
 
 def equal_shares(clusters: IntArray, permuted: BoolArray) -> FloatArray:
-    """Return a p-value for each cluster: are its shares of both samples equal?
+    """Test for each cluster whether its shares of both samples are equal; return p-values.
 
-    The largest standardized difference over all clusters, by the same permutations of the labels
-    (single-step max-T, Westfall and Young 1993). Standardized are counts by their hypergeometric
-    mean and standard deviation.
+    The counts are standardized by their hypergeometric mean and standard deviation, and compared
+    with the permutation distribution of the largest standardized difference over all clusters
+    (single-step max-T, Westfall and Young 1993).
 
     Args:
-        clusters: (n,) the cluster of each point.
-        permuted: (n, B) labels, the observed ones first.
+        clusters: (n,) cluster of each point.
+        permuted: (n, B) permuted labels, observed labels first.
 
     Returns:
-        P-values in the order of the sorted names of the clusters.
+        p-values in the order of the sorted cluster names.
 
     Example:
         >>> labels = np.array([[True, True], [True, False], [False, True], [False, False]])
@@ -255,10 +255,10 @@ def choose_additions(
 ) -> tuple[Addition, ...]:
     """Choose log questions for clusters with too few evaluation questions.
 
-    Clusters share the additions by how many evaluation questions they lack for their share of the
-    traffic. Within a cluster questions are chosen one at a time: the one that most increases the
-    sum, over what users asked there, of the cosine to the nearest chosen question. Near-duplicates
-    of evaluation questions (cosine of 0.9 or more) are no candidates.
+    Additions are divided among the clusters in proportion to the number of evaluation questions
+    missing for their share of the traffic. Within a cluster, questions are chosen greedily to
+    maximize the sum, over all questions asked there, of the cosine similarity to the nearest chosen
+    question. Near-duplicates of evaluation questions (cosine 0.9 or more) are excluded.
     """
     ours, rows = pooled.evaluation, pooled.rows
     lacking = np.array(
@@ -291,9 +291,10 @@ def choose_additions(
 
 
 def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
-    """Return frequent words whose shares of both sets differ, the largest difference first.
+    """Return frequent words with different shares in the two sets, largest difference first.
 
-    Words of at least 5% of one set, whose shares differ by at least 5 points and 4 standard errors.
+    The words occur in at least 5% of the questions of one set, and their shares differ by at least
+    5 percentage points and 4 standard errors.
     """
     words = [set(_WORD.findall(text.casefold())) for text in pooled.texts]
     ours, theirs = words[: pooled.evaluation], words[pooled.evaluation :]
@@ -310,7 +311,7 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
 
 
 def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[str, ...]:
-    """Return texts without these words; a text without others becomes a question mark."""
+    """Remove these words from texts; a text without other words becomes a question mark."""
     left_out = {each.word for each in words}
     rows = (
         [word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts
@@ -319,11 +320,11 @@ def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[s
 
 
 def find_outliers(pooled: PooledQuestions) -> tuple[tuple[Outlier, ...], float]:
-    """Return evaluation questions far from the log, farthest first, and the limit.
+    """Return evaluation questions far from the log, farthest first, and the threshold.
 
-    Far is a distance (1 - cosine) to the nearest question that only the log has above the 99th
-    percentile of the distances of these (of 2,000) to the nearest other one. Evaluation questions
-    that users asked word for word are not far.
+    A question is far if its distance (1 - cosine) to the nearest question that is only in the log
+    exceeds the 99th percentile of the nearest-neighbor distances among these (from a sample of
+    2,000). Evaluation questions that users asked verbatim are never far.
     """
     ours, count = pooled.evaluation, len(pooled.texts)
     some = np.unique(np.linspace(ours, count - 1, min(_SAMPLED, count - ours)).astype(int))
@@ -356,7 +357,7 @@ def _shared_out(amounts: FloatArray, count: int) -> list[int]:
 
 
 def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
-    """For each cluster the words of the largest share times log ratio to all questions."""
+    """Return the words of each cluster with the largest share times log ratio to all questions."""
     words = [set(_WORD.findall(text.casefold())) for text in texts]
     everywhere = Counter(word for row in words for word in row)
     found = []

@@ -1,4 +1,4 @@
-"""Distinct questions: texts with how often each was asked, and their vectors."""
+"""Distinct questions: their texts, frequencies and vectors."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from rankgauge.stats.two_sample import unit_rows
 
 _TEXTS = (*QUESTIONS, "text", "user_query", "title")
 _DIMENSIONS = 64
-_MOST = 1e100  # of a number in a vector
+_MOST = 1e100  # largest absolute value of a coordinate
 _TOKEN = r"\w+|[^\w\s]+"  # noqa: S105 - a word, or signs
-# Without a question mark, a text is a question by its first word.
+# First words that mark a text without a question mark as a question.
 _FIRST_WORDS = re.compile(
     "(wh(at|o|om|ose|en|ere|y|ich)|how|is|are|was|were|do|does|did|can|could|should|would|will|has"
     r"|have|may)\b",
     re.IGNORECASE,
 )
-_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
+_MARKS = ("?", "\uff1f", "\u061f")  # including Chinese and Arabic
 TFIDF = "tfidf"
 
-# An identifier, the text, and how often it was asked.
+# Identifier, text, and frequency.
 Asked = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
 class DistinctQuestions:
-    """Distinct questions. Texts that differ only in case and blanks are one question.
+    """Distinct questions. Texts that differ only in case and whitespace are the same question.
 
     Attributes:
         texts: The first spelling of each question.
-        ids: Identifiers of the questions, for each text.
-        counts: How often each was asked; the number of its identifiers where that is unknown.
+        ids: Identifiers of each question.
+        counts: The number of times each was asked; if unknown, the number of its identifiers.
     """
 
     texts: tuple[str, ...]
@@ -59,18 +59,18 @@ class DistinctQuestions:
 
     @classmethod
     def of(cls, given: Any, where: str) -> DistinctQuestions:
-        """Return the questions of texts, queries, a collection, a file or an event log.
+        """Read distinct questions from texts, queries, a collection, a file or an event log.
 
         Args:
             given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
                 either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of a collection,
-                a log, a file of questions, or a text file with a question on each line. Columns
-                ``count`` or ``frequency`` say how often a question was asked.
+                a log, a file of questions, or a text file with a question on each line. A column
+                ``count`` or ``frequency`` has the number of times a question was asked.
             where: The name of the argument, for messages.
 
         Raises:
-            FormatError: With the first line that cannot be read.
-            InputError: If there is no question.
+            FormatError: If a line cannot be read.
+            InputError: If there are no questions.
 
         Example:
             >>> DistinctQuestions.of(["late fees", "Late  fees", "wifi"], "log").counts
@@ -102,11 +102,11 @@ class DistinctQuestions:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The texts in lower case and with single blanks."""
+        """The texts in lower case with single spaces."""
         return tuple(map(normalized, self.texts))
 
     def subset(self, rows: Iterable[int]) -> DistinctQuestions:
-        """Return some of the questions."""
+        """Return the selected questions."""
         kept = list(rows)
         return DistinctQuestions(
             tuple(self.texts[row] for row in kept),
@@ -132,10 +132,10 @@ class Traits:
 
     Attributes:
         questions: The number of distinct questions.
-        asked: How often they were asked in total.
+        asked: The total number of times they were asked.
         words: The mean number of words.
-        one_word: The share of questions of one word.
-        asking: The share that ends with a question mark or begins with a question word.
+        one_word: The share of questions with a single word.
+        asking: The share of questions that end with a question mark or begin with a question word.
     """
 
     questions: int
@@ -146,7 +146,7 @@ class Traits:
 
 
 def normalized(text: str) -> str:
-    """Return a text in lower case with single blanks.
+    """Return a text in lower case with single spaces.
 
     Example:
         >>> normalized("  Late   FEES ")
@@ -197,7 +197,7 @@ def _text(query: Any, where: str) -> str:
 
 
 def _of_log(log: EventLog) -> Iterator[Asked]:
-    """Questions of an event log, each text once."""
+    """Return the questions of an event log, each text once."""
     with log.connection() as connection:
         rows = connection.execute(
             "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text "
@@ -235,9 +235,9 @@ class Embedding:
     """Texts as vectors.
 
     Attributes:
-        name: How they were made.
-        whole: (n, m) vectors of length 1, or a sparse matrix of them: for near texts.
-        points: (n, d) the same in at most 64 dimensions: for the test and for clusters.
+        name: The name of the encoder.
+        whole: (n, m) unit vectors, possibly sparse, for nearest neighbors.
+        points: (n, d) vectors reduced to at most 64 dimensions, for the test and for clusters.
     """
 
     name: str
@@ -246,19 +246,19 @@ class Embedding:
 
 
 def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
-    """Return texts as vectors.
+    """Embed texts as vectors.
 
     Args:
         texts: The texts.
-        encoder: ``tfidf`` or None: TF-IDF weights of words and of parts of words of 3 to 5
-            letters, reduced by a truncated singular value decomposition. Else an encoder of
-            `rankgauge.retrievers` or its name, such as ``model2vec:NAME``: unit vectors, reduced
-            to their principal components.
+        encoder: If ``tfidf`` or None, TF-IDF weights of words and character n-grams (3 to 5) within
+            words, reduced by truncated singular value decomposition. Otherwise an encoder of
+            `rankgauge.retrievers` or its name, such as ``model2vec:NAME``, with unit vectors
+            reduced to their principal components.
         seed: The seed of the decomposition.
 
     Raises:
         MissingExtra: If scikit-learn or the library of the encoder is not installed.
-        InputError: If an encoder returns anything but a row of finite numbers for each text.
+        InputError: If an encoder does not return a row of finite numbers for each text.
     """
     rows = list(texts)
     if encoder is None or encoder == TFIDF:
@@ -287,7 +287,7 @@ def _tfidf(texts: list[str], seed: int) -> Embedding:
     words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=_TOKEN)
     parts = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
-    # Rows of words and of parts have length 1 each.
+    # Word rows and n-gram rows each have length 1.
     weights /= np.sqrt(2)
     size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
     svd = decomposition.TruncatedSVD(size, random_state=seed)
@@ -297,9 +297,9 @@ def _tfidf(texts: list[str], seed: int) -> Embedding:
 
 
 def principal_components(points: FloatArray, count: int) -> FloatArray:
-    """Return (n, count) coordinates on the directions of the largest variance.
+    """Return (n, count) coordinates on the directions of largest variance.
 
-    The sign of each is such that its coefficient of the largest size is positive.
+    Signs are chosen so that the largest coefficient of each component is positive.
     """
     centered = points - points.mean(axis=0)
     _, vectors = np.linalg.eigh(centered.T @ centered)

@@ -1,4 +1,4 @@
-"""Drift of an evaluation set: do its questions look like those that users ask?"""
+"""Drift of an evaluation set from the questions that users ask."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from rankgauge.production.drift_result import (
 )
 from rankgauge.stats.two_sample import LabelScores, TwoSampleTest
 
-_FEWEST = 10  # distinct questions of either set
-# Least shares of such clusters, and least area within clusters, of a verdict.
+_FEWEST = 10  # smallest number of distinct questions of either set
+# Smallest cluster shares and smallest area within clusters for a verdict.
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
-# A difference is one of words if at most this part of it (area - 0.5) remains without them.
+# A difference is due to words if at most this part of it (area - 0.5) remains without them.
 _LEFT = 0.3
-# Words are not removed if more than this share of questions would keep fewer than this many.
+# Words are not removed if more than this share of questions would keep fewer than this many words.
 _REST, _EMPTIED = 2, 0.2
-# No difference is "mixed" only where the loss of such a topic would have been detected.
+# "mixed" requires that a missing topic of this size would have been detected.
 _MIXED = 0.2
-# Simulated missing topics that measure the power, and their number of draws.
+# Shares of simulated missing topics for the power, and the number of draws.
 _LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 _PLANTED = 40
 
@@ -67,13 +67,13 @@ def measure_drift(
     additions: int = 20,
     most: int = 20_000,
 ) -> DriftReport:
-    """Test whether evaluation questions are similar to those that users ask.
+    """Test whether evaluation questions are similar to the questions that users ask.
 
-    A classifier two-sample test decides: ridge regression (5-fold) and 10 nearest neighbors try to
-    tell distinct evaluation questions from distinct log questions, and the larger standardized
-    area under the ROC curve is compared with those of permuted labels. Clusters of the pooled
-    questions explain the result. A question that is in both sets is an evaluation question in the
-    test; how often questions were asked decides the weights and the questions to add.
+    The test is a classifier two-sample test: ridge regression (5-fold) and 10 nearest neighbors
+    classify distinct questions as evaluation or log questions, and the larger standardized area
+    under the ROC curve is compared with its permutation distribution. Clusters of the pooled
+    questions explain the result. A question in both sets counts as an evaluation question in the
+    test. The weights and the questions to add depend on the frequencies in the log.
 
     Args:
         evaluation_questions: Texts, queries, a collection, or the path of a collection, a file of
@@ -82,13 +82,14 @@ def measure_drift(
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.
         seed: The seed.
-        clusters: The number of clusters; 2 to 20 by the number of questions if omitted.
-        additions: How many questions to add are listed at most.
-        most: Largest number of distinct questions of a set; of more, a random sample is used.
+        clusters: The number of clusters; if omitted, 2 to 20 depending on the number of questions.
+        additions: The largest number of questions to add.
+        most: The largest number of distinct questions per set; larger sets are sampled at random.
 
     Raises:
         MissingExtra: If scikit-learn or the library of an encoder is not installed.
-        InputError: If a set has fewer than 10 distinct questions, or none of its own.
+        InputError: If a set has fewer than 10 distinct questions; for the log, not counting
+            evaluation questions.
 
     Example:
         >>> asked = [f"{verb} my {thing}" for verb in ("renew", "return", "lose", "reserve")
@@ -164,7 +165,7 @@ def measure_drift(
 def _pooled(
     evaluation: DistinctQuestions, logged: DistinctQuestions, *, most: int, encoder: Any, seed: int
 ) -> PooledQuestions:
-    """The questions of both sets, each once."""
+    """Return the questions of both sets, each once."""
     counts = dict(zip(logged.keys, logged.counts, strict=True))
     known = set(evaluation.keys)
     own = [row for row, key in enumerate(logged.keys) if key not in known]
@@ -201,10 +202,10 @@ def _permuted(labels: BoolArray, count: int, seed: int) -> BoolArray:
 def _detectable(
     pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int
 ) -> tuple[Detectable, ...]:
-    """Power of the test if a topic is missing: a question and its nearest neighbors.
+    """Return the power of the test for missing topics: a question and its nearest neighbors.
 
-    Labels are drawn from all questions but those of the topic, so that projections, neighbors and
-    the permutation distribution of the test serve for all of them.
+    Labels are drawn from all questions outside the topic, so that projections, neighbors and the
+    permutation distribution of the test are computed only once.
     """
     rng = np.random.Generator(np.random.PCG64([seed, 4]))
     rows, size = pooled.rows, pooled.evaluation
@@ -229,7 +230,7 @@ def _test_without(
     permutations: int,
     seed: int,
 ) -> TwoSampleTest | None:
-    """The test of the same questions without some words; None if too little is left of them."""
+    """Repeat the test without some words; return None if the remaining texts are too short."""
     left = without_words(pooled.texts, words)
     emptied = sum(
         len(rest.split()) < _REST <= len(text.split())
@@ -260,7 +261,7 @@ def _verdict(
         return "reworded"
     foreign = [each for each in clusters if each.too_many]
     missing = [each for each in clusters if each.too_few]
-    # The set whose own clusters the other one has less of.
+    # The set with clusters that are underrepresented in the other set.
     ours, theirs = math.fsum(each.evaluation_share for each in foreign), _log_share(foreign)
     separated = theirs / ours if ours >= _SEPARATED else math.inf
     lacking = math.fsum(each.evaluation_share for each in missing)
@@ -280,7 +281,7 @@ def _log_share(clusters: Sequence[QuestionCluster]) -> float:
 def _weights(
     clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions
 ) -> dict[str, float]:
-    """The share of traffic over the share of evaluation questions, by identifier, mean 1."""
+    """Return the share of traffic over the share of evaluation questions, by identifier, mean 1."""
     place = {
         name: int(number)
         for names, number in zip(pooled.ids[: pooled.evaluation], numbered, strict=False)

@@ -1,4 +1,4 @@
-"""`DriftReport`: whether an evaluation set looks like what users ask, in numbers and words."""
+"""`DriftReport`: the drift of an evaluation set from the questions that users ask."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _POWER = 0.8
-SMALL, _LARGE = 0.55, 0.65  # areas: below a small difference, above a large one
+SMALL, _LARGE = 0.55, 0.65  # areas: small differences below, large above
 _SHOWN, _WORDS = 8, 4
 CLASSIFIERS = ("ridge regression", "10 nearest neighbors")
 VERDICTS: Mapping[str, str] = {
@@ -45,11 +45,11 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Distinction:
-    """How well a classifier distinguishes evaluation questions from log questions.
+    """Performance of a classifier that distinguishes evaluation questions from log questions.
 
     Attributes:
-        classifier: Its name.
-        area: The area under the ROC curve: 0.5 if it cannot distinguish them, 1 if it always can.
+        classifier: The name of the classifier.
+        area: The area under the ROC curve: 0.5 for random, 1 for perfect classification.
         low: The lower bound of the 95% interval.
         high: The upper bound.
         z: The area in standard deviations of its permutation distribution.
@@ -64,11 +64,11 @@ class Distinction:
 
 @dataclass(frozen=True)
 class Detectable:
-    """How often a missing topic would have been detected.
+    """Power of the test to detect a missing topic.
 
     Attributes:
-        share: The share of the log that the topic has; the evaluation set has none of it.
-        power: The share of such evaluation sets, drawn from these questions, that were detected.
+        share: The share of the log that is on the topic, which the evaluation set lacks.
+        power: The share of simulated evaluation sets without the topic that were detected.
     """
 
     share: float
@@ -77,7 +77,7 @@ class Detectable:
 
 @dataclass(frozen=True)
 class QuestionPoint:
-    """A question on the plane of the first two principal components.
+    """Question in the plane of the first two principal components.
 
     Attributes:
         text: The question.
@@ -96,30 +96,30 @@ class QuestionPoint:
 
 @dataclass(frozen=True, repr=False)
 class DriftReport(Result):
-    """Drift of evaluation questions from those of users. Returned by :func:`measure_drift`.
+    """Drift of evaluation questions from user questions. Returned by :func:`measure_drift`.
 
     Attributes:
         verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
         evaluation: Simple properties of the evaluation questions.
         log: Simple properties of the log questions.
-        shared: The number of evaluation questions that users asked word for word.
-        shared_traffic: Their share of the questions of users.
+        shared: The number of evaluation questions that users asked verbatim.
+        shared_traffic: Their share of all questions asked.
         encoder: The encoder of questions.
         distinctions: The two classifiers.
-        p: The p-value that both sets are samples of the same questions.
+        p: p-value of the null hypothesis that both sets are samples from the same population.
         permutations: The number of permutations.
         within: The area of the linear classifier over pairs of the same cluster; NaN without any.
-        words: Frequent words that distinguish the sets, the largest difference first.
-        p_without_words: The p-value without these words; NaN if there are none, or more than a
-            fifth of the questions would be left with fewer than two words.
-        detectable: How often missing topics of several sizes would have been detected.
-        clusters: Clusters of the pooled questions, the largest share of the log first.
+        words: Frequent words that distinguish the sets, largest difference first.
+        p_without_words: p-value without these words; NaN if there are none, or if more than a fifth
+            of the questions would keep fewer than two words.
+        detectable: Power of the test for missing topics of several sizes.
+        clusters: Clusters of the pooled questions, by descending share of the log.
         additions: Log questions to add.
-        outliers: Evaluation questions far from every log question, farthest first.
-        far: The distance above which they are far.
+        outliers: Evaluation questions far from all log questions, farthest first.
+        far: The threshold of the distance.
         query_weights: The weight of each evaluation question by identifier, mean 1.
         seed: The seed.
-        points: The questions as points in two dimensions.
+        points: The questions in two dimensions.
     """
 
     verdict: str
@@ -147,12 +147,12 @@ class DriftReport(Result):
 
     @property
     def strongest(self) -> Distinction:
-        """The classifier with the larger standardized area, whose p-value is reported."""
+        """The classifier with the larger standardized area; its p-value is reported."""
         return max(self.distinctions, key=lambda each: each.z)
 
     @property
     def detected_from(self) -> float | None:
-        """The smallest share of a missing topic detected with 80% power; None if none is."""
+        """The smallest share of a missing topic detected with 80% power, or None."""
         return detected_from(self.detectable)
 
     @property
@@ -166,17 +166,17 @@ class DriftReport(Result):
         return tuple(each for each in self.clusters if each.too_many)
 
     def mark(self, cluster: QuestionCluster) -> str:
-        """Return whether evaluation questions are ``too few`` or ``too many``, or nothing."""
+        """Return ``too few`` or ``too many`` evaluation questions, or an empty string."""
         return "too few" if cluster.too_few else "too many" if cluster.too_many else ""
 
     @property
     def uncovered(self) -> float:
-        """The share of what users asked in clusters without any evaluation question."""
+        """The share of all questions asked that are in clusters without evaluation questions."""
         return math.fsum(each.traffic_share for each in self.clusters if not each.evaluation)
 
     @property
     def effective_size(self) -> float:
-        """The effective sample size of weighted means, (sum w)² / sum w² (Kish 1965)."""
+        """The effective sample size of the weights, (sum w)² / sum w² (Kish 1965)."""
         weights = list(self.query_weights.values())
         return math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
 
@@ -201,21 +201,21 @@ class DriftReport(Result):
     def weights(self) -> dict[str, float]:
         """Return the weight of each evaluation question, for `rankgauge.evaluate(weights=)`.
 
-        A question has the share of the traffic of its cluster divided by the share of the
-        evaluation questions, scaled to mean 1.
+        The weight is the traffic share of the question's cluster divided by its evaluation share,
+        scaled to mean 1.
         """
         return dict(self.query_weights)
 
     def reweight(self, evaluation: Evaluation) -> ReweightedMeans:
-        """Return means of an evaluation weighted to production traffic.
+        """Return the means of an evaluation weighted to production traffic.
 
         Raises:
-            InputError: If no query of the evaluation is among the evaluation questions.
+            InputError: If the evaluation has none of the evaluation questions.
         """
         return reweight(evaluation, self.query_weights, self.uncovered)
 
     def plot(self) -> Plot:
-        """Return both sets on the plane of their first two principal components."""
+        """Plot both sets in the plane of the first two principal components."""
         from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
         chosen = {
@@ -239,7 +239,7 @@ class DriftReport(Result):
         return f"{self.verdict}: {' '.join(self.sentences())} ({area})"
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what follows from the numbers, the verdict first."""
+        """Return the conclusions as sentences, the verdict first."""
         ours, theirs = (
             [math.fsum(getattr(each, share) for each in of) for of in (self.foreign, self.missing)]
             for share in ("evaluation_share", "log_share")
@@ -260,7 +260,7 @@ class DriftReport(Result):
         return words[self.verdict], self.limitation()
 
     def limitation(self) -> str:
-        """Return which difference could not have been detected."""
+        """Return a sentence on differences that could not have been detected."""
         least = self.detected_from
         topic = "A further missing topic" if self.p <= ALPHA else "A missing topic"
         if least is None:
@@ -268,7 +268,7 @@ class DriftReport(Result):
         return f"{topic} of less than {least:.0%} of the log may go undetected at this size."
 
     def table(self, *, full: bool = False) -> Table:
-        """Return a row for each cluster, those that differ first."""
+        """Return one row for each cluster, significant differences first."""
         marked = sorted(
             self.clusters, key=lambda each: (each.p > ALPHA, -abs(each.excess), each.number)
         )
@@ -327,7 +327,7 @@ class DriftReport(Result):
         return [*notes, f"questions as vectors: {self.encoder}; seed {self.seed}"]
 
     def additions_table(self) -> Table:
-        """The questions to add."""
+        """Return the questions to add."""
         rows = tuple((each.text, each.asked, each.cluster) for each in self.additions)
         return Table(
             ("question to add", "asked", "cluster"), rows, title="Questions to add", width=80,
@@ -335,7 +335,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def outliers_table(self) -> Table:
-        """The evaluation questions far from every log question."""
+        """Return the evaluation questions far from all log questions."""
         rows = tuple((each.id, each.text, each.distance) for each in self.outliers)
         note = (
             f"1 - cosine to the nearest log question; above {self.far:.2f} for 1% of log questions"
@@ -347,7 +347,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def power_table(self) -> Table:
-        """How often missing topics would have been detected."""
+        """Return the power for missing topics."""
         rows = tuple((f"{each.share:.0%}", f"{each.power:.0%}") for each in self.detectable)
         return Table(
             ("topic missing, share of the log", "detected"), rows, right=frozenset({0, 1}),
@@ -355,7 +355,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return a row for each cluster, every number."""
+        """Return one row for each cluster, with all numbers."""
         names = [each.name for each in fields(QuestionCluster)]
         ends = ("evaluation_low", "evaluation_high", "log_low", "log_high")
         plain = [name for name in names if not name.endswith("interval")]
@@ -384,11 +384,11 @@ class ReweightedMeans(Result):
 
     Attributes:
         run_name: The name of the run.
-        plain: The mean of each measure with equal weights.
-        weighted: The mean of each measure with the weights.
+        plain: The unweighted mean of each measure.
+        weighted: The weighted mean of each measure.
         queries: The number of queries with a weight.
         effective_size: The effective number of queries (Kish 1965).
-        uncovered: The share of the traffic that no evaluation question is similar to.
+        uncovered: The share of traffic without similar evaluation questions.
     """
 
     run_name: str
@@ -399,7 +399,7 @@ class ReweightedMeans(Result):
     uncovered: float
 
     def table(self) -> Table:
-        """Return a row for each measure."""
+        """Return one row for each measure."""
         rows = tuple(
             (name, value, self.weighted[name], self.weighted[name] - value)
             for name, value in self.plain.items()
@@ -413,7 +413,7 @@ class ReweightedMeans(Result):
         return Table(columns, rows, title=self.run_name, notes=(note,))
 
     def summary(self) -> str:
-        """Return the first measure both ways."""
+        """Return the plain and weighted means of the first measure."""
         name = next(iter(self.plain))
         return (
             f"{self.run_name}: {name} is {self.plain[name]:.4f}, and {self.weighted[name]:.4f} "
@@ -422,7 +422,7 @@ class ReweightedMeans(Result):
 
 
 def detected_from(detectable: Sequence[Detectable]) -> float | None:
-    """The smallest share from which on every larger one is detected."""
+    """Return the smallest share such that it and all larger shares are detected."""
     least = None
     for each in reversed(detectable):
         if each.power < _POWER:
@@ -434,18 +434,18 @@ def detected_from(detectable: Sequence[Detectable]) -> float | None:
 def reweight(
     evaluation: Evaluation, weights: Mapping[str, float], uncovered: float = 0.0
 ) -> ReweightedMeans:
-    """Return plain and weighted means of an evaluation over the queries that have a weight.
+    """Return plain and weighted means of an evaluation over the queries with a weight.
 
-    The weighted mean is sum w x / sum w over the values x that count; the effective number of
-    queries is (sum w)² / sum w² (Kish 1965).
+    The weighted mean is sum w x / sum w over the defined values x; the effective number of queries
+    is (sum w)² / sum w² (Kish 1965).
 
     Args:
-        evaluation: The evaluation. Undefined values are left out.
-        weights: The weight of each query by identifier, such as `DriftReport.weights`.
-        uncovered: The share of the traffic that the weights cannot represent.
+        evaluation: The evaluation; undefined values are skipped.
+        weights: Weights by query identifier, such as `DriftReport.weights`.
+        uncovered: The share of traffic that the weights cannot represent.
 
     Raises:
-        InputError: If no query of the evaluation has a weight.
+        InputError: If none of the queries has a weight.
 
     Example:
         >>> from rankgauge.evaluation import evaluate

@@ -1,4 +1,4 @@
-"""Events of a production log: what users asked, what they were shown, and what they did."""
+"""Events of a production log: questions, results, answers, and actions of users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = {
     "label": "a person said whether the question can be answered: 1 or 0",
     "other": "anything else, kept and counted",
 }
-# Names and DuckDB types of the columns of a log, in their order.
+# Names and DuckDB types of the columns of a log, in order.
 COLUMNS = {
     "event_id": "VARCHAR",
     "kind": "VARCHAR",
@@ -45,24 +45,24 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a log: a row of its Parquet files.
+    """Event of a log, one row of its Parquet files.
 
     Attributes:
-        event_id: Its identifier in the source; without one, a hash of the event.
+        event_id: The identifier in the source, else a hash of the event.
         kind: One of `KINDS`.
-        time: When it happened, in UTC.
-        question_id: One question, asked once by one user.
-        session_id: The session, if known.
-        user_id: The user, if known.
+        time: The time of the event in UTC.
+        question_id: The identifier of a question asked once by one user.
+        session_id: The identifier of the session, if known.
+        user_id: The identifier of the user, if known.
         arm: The arm of an experiment.
         text: The text of a question or an answer.
-        documents: Identifiers, in rank order; the one document of a click or a citation.
+        documents: Identifiers of documents in rank order; a single one for a click or a citation.
         ranks: The rank of each document, from 1; empty if unknown.
         scores: The score of each document of a retrieval; empty if unknown.
-        value: Of thumbs, a preference or a label: see `KINDS`.
-        label: In the words of the source: the action of ``other``, why an answer abstains.
-        latency_ms: Milliseconds that a retrieval or an answer took.
-        attributes: Segments, such as language or version.
+        value: The value of thumbs, a preference or a label; see `KINDS`.
+        label: Text from the source: the action of ``other``, or the reason for an abstention.
+        latency_ms: Latency of a retrieval or an answer, in milliseconds.
+        attributes: Segments by name, such as language or version.
         source: File and line.
     """
 

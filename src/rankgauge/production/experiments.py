@@ -1,4 +1,4 @@
-"""A/B tests: two arms of a log compared, at any time."""
+"""A/B tests: comparison of two arms of a log, valid at any time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
 
 ALPHA = 0.05
-# A mismatch this unlikely is a fault of the assignment or of the log, not chance.
+# A mismatch below this p-value is a fault of the assignment or the log.
 MISMATCH = 0.001
-# Questions at which the confidence sequence is narrowest.
+# Number of questions at which the confidence sequence is narrowest.
 PLANNED = 5000
 _OVERLAP = 0.01
 _NORMAL = NormalDist()
@@ -31,14 +31,14 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class DayDifference:
-    """The difference of the primary metric over everything up to a day.
+    """Cumulative difference of the primary metric up to a day.
 
     Attributes:
         day: The day in UTC, ``2026-05-31``.
         difference: The value of the new arm minus that of the baseline.
-        low: Lower bound of the confidence sequence; -inf while too little is known.
+        low: Lower bound of the confidence sequence; -inf with too few data.
         high: Upper bound.
-        p: Always-valid p-value: the smallest up to this day.
+        p: Always-valid p-value, the smallest up to this day.
     """
 
     day: str
@@ -50,25 +50,26 @@ class DayDifference:
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """The difference of a metric between two arms.
+    """Difference of a metric between two arms.
 
     Attributes:
         metric: The metric.
-        baseline: Its value in the baseline arm; NaN if it is not defined.
-        new: Its value in the new arm.
+        baseline: The value in the baseline arm; NaN if undefined.
+        new: The value in the new arm.
         difference: new - baseline.
-        low: Lower bound of the 95% interval: of the confidence sequence for the primary metric,
-            else of a fixed-size interval by users; NaN if there is none.
+        low: Lower bound of the 95% interval: a confidence sequence for the primary metric, else a
+            fixed-sample interval clustered by user; NaN if unavailable.
         high: Upper bound.
-        p: Always-valid for the primary metric, else of a z test by users; NaN if there is none.
-        corrected: `p` with Holm's correction over the metrics that are not primary.
-        denominators: What the metric counts, in the baseline and in the new arm.
-        verdict: ``better``, ``worse``; ``higher``, ``lower`` where neither is better; ``cannot
-            tell``; ``withheld`` where the arms do not compare; ``not defined``.
-        needed: About how many more questions would show this difference with 80% power; None if it
-            is shown, or nothing is known.
-        worst: Of a thumbs ratio, the least difference if answers without a rating had been rated.
-        best: The largest.
+        p: p-value, always-valid for the primary metric, else from a z test clustered by user; NaN
+            if unavailable.
+        corrected: `p` with Holm's correction over the secondary metrics.
+        denominators: The denominators in the baseline and in the new arm.
+        verdict: ``better``, ``worse``; ``higher``, ``lower`` for a metric without a direction;
+            ``cannot tell``; ``withheld`` if the arms are not comparable; ``not defined``.
+        needed: Approximate number of further questions needed to detect this difference with 80%
+            power; None if it is detected or the number is unknown.
+        worst: Smallest possible difference of a thumbs ratio if all answers had been rated.
+        best: Largest possible difference.
     """
 
     metric: OnlineMetric
@@ -88,18 +89,18 @@ class ArmDifference:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult(Result):
-    """Two arms of an experiment compared. Returned by :func:`compare_arms`.
+    """Comparison of two arms of an experiment. Returned by :func:`compare_arms`.
 
     Attributes:
         where: The log.
         arms: The baseline and the new arm.
-        users: Users (else sessions, else questions) of each arm.
-        questions: Questions of each arm.
-        ratio: Intended users of the baseline to users of the new arm.
-        mismatch: p-value of "users were assigned by the intended ratio" (chi-square).
-        in_both: Users seen in both arms.
-        differences: Of each metric, the primary one first.
-        days: The primary difference by day.
+        users: Number of users (else sessions, else questions) of each arm.
+        questions: Number of questions of each arm.
+        ratio: Intended ratio of users, baseline to new arm.
+        mismatch: p-value of the chi-square test of the intended ratio.
+        in_both: Number of users in both arms.
+        differences: Differences of the metrics, primary metric first.
+        days: The cumulative primary difference by day.
         mixing: Standard deviation tau of the confidence sequence.
     """
 
@@ -118,19 +119,19 @@ class ExperimentResult(Result):
 
     @property
     def primary(self) -> ArmDifference:
-        """The difference of the primary metric, which decides."""
+        """The difference of the primary metric."""
         return self.differences[0]
 
     @property
     def mismatched(self) -> bool:
-        """Whether the sizes of the arms contradict the intended ratio (no verdict then)."""
+        """Whether the arm sizes contradict the intended ratio, so that verdicts are withheld."""
         return self.mismatch < MISMATCH
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one row for each metric, the primary one first.
+        """Return one row for each metric, primary metric first.
 
         Args:
-            full: Whether the definitions of the metrics are noted.
+            full: Whether to add the definitions of the metrics.
         """
         rows = tuple(
             (
@@ -153,7 +154,7 @@ class ExperimentResult(Result):
         )  # fmt: skip
 
     def day_table(self) -> Table:
-        """Return the confidence sequence of the primary metric, a row for each day."""
+        """Return the confidence sequence of the primary metric, one row per day."""
         rows = tuple(
             (each.day, _signed(each.difference), _interval(each.low, each.high), _p(each.p))
             for each in self.days
@@ -164,7 +165,7 @@ class ExperimentResult(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the verdict on the primary metric, or the reason without one."""
+        """Return the verdict on the primary metric, or the reason why there is none."""
         base, new = self.arms
         if self.mismatched:
             return (
@@ -182,7 +183,7 @@ class ExperimentResult(Result):
         return f"{new} is {first.verdict} than {base} by {name}: {numbers}"
 
     def plot(self) -> Plot:
-        """Return a plot of the primary difference by day with its confidence sequence."""
+        """Plot the primary difference by day with its confidence sequence."""
         from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 
         known = [each for each in self.days if math.isfinite(each.low)]
@@ -240,7 +241,7 @@ class ExperimentResult(Result):
             )
 
     def _on_primary(self, first: ArmDifference) -> Iterator[str]:
-        """When it was decided, or what more it needs."""
+        """Return the day of the decision, or the further questions needed."""
         if first.needed is not None:
             yield (
                 f"a true difference of {_signed(first.difference)} would need about "
@@ -271,13 +272,13 @@ def compare_arms(
 ) -> ExperimentResult:
     """Compare two arms of an experiment.
 
-    Users must have been assigned to arms at random. The primary metric is tested by a confidence
-    sequence over days (:func:`rankgauge.stats.confidence_sequence`): look as often as you like. The
-    other metrics have fixed-size intervals by users, and p-values with Holm's correction. Both use
-    the variance of a ratio of sums over users (:class:`rankgauge.stats.ClusterSums`).
+    Users must have been assigned to arms at random. The primary metric is tested with a confidence
+    sequence over days (:func:`rankgauge.stats.confidence_sequence`), which is valid for any number
+    of looks. The other metrics have fixed-sample intervals and p-values with Holm's correction.
+    Both use the variance of a ratio of sums over users (:class:`rankgauge.stats.ClusterSums`).
 
-    Before any verdict, users per arm are compared with the intended ratio (chi-square); below
-    p = .001 every verdict is withheld.
+    A chi-square test compares users per arm with the intended ratio; below p = .001 all verdicts
+    are withheld.
 
     Args:
         log: The log.
@@ -285,14 +286,15 @@ def compare_arms(
         primary: The metric that decides. Choose it before the experiment.
         arms: The baseline and the new arm. If None, the log must have two, and the first in
             alphabetical order is the baseline.
-        ratio: Intended users of the baseline to users of the new arm.
-        planned: Questions at which the confidence sequence is narrowest. Choose it beforehand.
+        ratio: Intended ratio of users, baseline to new arm.
+        planned: Number of questions at which the confidence sequence is narrowest; choose it
+            beforehand.
         minutes: As in :func:`online_metrics`.
         similarity: As in :func:`online_metrics`.
 
     Raises:
-        UnknownName: For an unknown metric or arm.
-        InputError: If the log has not two arms, or a metric is a quantile.
+        UnknownName: If a metric or an arm is unknown.
+        InputError: If the log does not have two arms, or a metric is a quantile.
         MissingExtra: If DuckDB is not installed.
     """
     from rankgauge.production.online import expressions
@@ -348,7 +350,7 @@ def compare_arms(
     )  # fmt: skip
 
 
-# A day, and the sums of the baseline and of the new arm up to it.
+# A day, and the cumulative sums of the baseline and of the new arm.
 _Look = tuple[str, stats.ClusterSums, stats.ClusterSums]
 
 
@@ -377,7 +379,7 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
 
 
 def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """Users and questions of each arm, and users in both."""
+    """Return users and questions of each arm, and users in both."""
     rows = {
         arm: counts
         for arm, *counts in connection.execute(
@@ -393,7 +395,7 @@ def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tup
 
 
 def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list[_Look]:
-    """The sums of both arms up to each day."""
+    """Return the cumulative sums of both arms by day."""
     y, x = f'"y {metric.name}"', f'"x {metric.name}"'
     rows = f'SELECT arm, "cluster", day, {y} AS y, {x} AS x FROM measured'
     if metric.per_session:
@@ -402,7 +404,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
             f"max({x}) AS x FROM measured WHERE session_id IS NOT NULL GROUP BY arm, session_id"
         )
     steps: dict[tuple[str, str], Sequence[float]] = {}
-    # Squares of running sums of a user, as what each day adds to them.
+    # Daily increments of the squares of a user's running sums.
     for day, arm, *sums in connection.execute(
         'WITH daily AS (SELECT arm, "cluster", day, sum(y) AS y, sum(x) AS x '
         f"FROM ({rows}) GROUP BY ALL HAVING sum(x) > 0), "
@@ -428,7 +430,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
 def _primary(
     metric: OnlineMetric, looks: Sequence[_Look], questions: int, planned: int
 ) -> tuple[ArmDifference, tuple[DayDifference, ...], float]:
-    """The primary difference, the confidence sequence by day, and its tau."""
+    """Return the primary difference, the confidence sequence by day, and its tau."""
     if not looks or not all(sums.x for sums in looks[-1][1:]):
         return _undefined(metric), (), math.nan
     pairs = [stats.difference_variance(new, base) for _, base, new in looks]
@@ -458,7 +460,7 @@ def _primary(
 def _fixed(
     metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int
 ) -> ArmDifference:
-    """The difference of a metric that does not decide, with a fixed-size interval."""
+    """Return the difference of a secondary metric with a fixed-sample interval."""
     if sums is None or not all(each.x for each in sums):
         return _undefined(metric)
     base, new = sums
@@ -482,7 +484,7 @@ def _more(questions: int, variance: float, enough: float) -> int | None:
 
 
 def _corrected(differences: Sequence[ArmDifference]) -> list[ArmDifference]:
-    """Holm's correction over the differences that do not decide."""
+    """Apply Holm's correction to the secondary differences."""
     defined = [each for each in differences if not math.isnan(each.p)]
     if not defined:
         return list(differences)
@@ -529,7 +531,7 @@ def _bounded(
     thumbs: tuple[stats.ClusterSums, ...],
     feedback: tuple[stats.ClusterSums, ...],
 ) -> ArmDifference:
-    """The difference with its bounds if all answers without a rating had been rated."""
+    """Add the bounds of a difference if all answers had been rated."""
     ends = []
     for own, rated in zip(thumbs, feedback, strict=True):
         missing = rated.x - rated.y

@@ -1,4 +1,4 @@
-"""`generate_questions`: questions that a language model writes for documents drawn at random."""
+"""`generate_questions`: questions written by a language model for randomly drawn documents."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from rankgauge.retrievers import BM25
 from rankgauge.retrievers.protocol import index_documents, search
 
 PROMPTS = ("question", "answerable")
-_LONGEST = 8_000  # characters of a document that the model sees
+_LONGEST = 8_000  # characters of a document sent to the model
 _MOST_TEXT = 300  # characters of a question
 _RUN, _GRAM, _SHARE = 6, 3, 0.5
-_TOKENS = {"question": 40, "answerable": 60}  # of a reply, to estimate the cost
+_TOKENS = {"question": 40, "answerable": 60}  # tokens of a reply, to estimate the cost
 _LAST = "The data has ended. Reply with JSON only."
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedQuestion:
-    """A question that a model proposed for a document, and whether it was accepted.
+    """Question that a model proposed for a document, and the reason if it was refused.
 
     Attributes:
         document: The document.
-        text: The question; empty if there is none.
-        refused: Why it was refused; empty if it was not.
-        missing: The code of the failed call; empty if none failed.
-        longest_run: Words of the longest run that the question shares with the document.
-        overlap: Share of the runs of three words of the question that occur in the document.
-        quote: The passage that answers it, by the model.
-        rank: The rank of the document in a search for the question; None below k.
+        text: The question, or empty.
+        refused: The reason for refusal; empty if accepted.
+        missing: The code of the failed call, or empty.
+        longest_run: Length of the longest word sequence shared with the document.
+        overlap: Share of the word trigrams of the question that occur in the document, from 0 to 1.
+        quote: The answering passage quoted by the model.
+        rank: The rank of the document in a search for the question; None if not in the top k.
     """
 
     document: str
@@ -66,25 +66,25 @@ class ProposedQuestion:
 
     @property
     def accepted(self) -> bool:
-        """Whether it passed all filters."""
+        """Whether the question passed all filters."""
         return bool(self.text) and not self.refused and not self.missing
 
 
 @dataclass(frozen=True)
 class GeneratedQuestions(Result):
-    """Questions that a model proposed, accepted or refused.
+    """Questions proposed by a model, accepted and refused.
 
     Attributes:
-        proposals: One for each document drawn, in the order of the draw.
+        proposals: The proposal for each document, in the order of the draw.
         model: The name of the model.
-        prompts: The versions of the prompts.
+        prompts: The prompt versions.
         seed: The seed of the draw.
-        collection: The number of documents of the collection.
-        k: The depth of the search for the documents.
-        retriever: What searched.
+        collection: The number of documents in the collection.
+        k: The depth of the search.
+        retriever: The name of the retriever.
         usage: Calls, tokens and cost; estimated in a dry run.
         date: The date of the questions.
-        dry_run: Whether nothing was sent.
+        dry_run: Whether no request was sent.
     """
 
     _attributes = "*"
@@ -112,9 +112,9 @@ class GeneratedQuestions(Result):
         )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write accepted questions as a question set, refused ones next to it with the reasons.
+        """Write accepted questions as a question set, and refused questions to a second file.
 
-        Questions that the files have from earlier calls stay.
+        Existing questions in the files are kept.
 
         Returns:
             The file of the refused questions, ``questions.refused.jsonl`` next to
@@ -139,7 +139,7 @@ class GeneratedQuestions(Result):
         return beside
 
     def table(self) -> Table:
-        """Return how many were accepted, refused by reason, and missing."""
+        """Return the numbers of accepted, refused (by reason) and missing questions."""
         rows: list[tuple[str, int]] = [("documents drawn", len(self.proposals))]
         notes = [f"of {many(self.collection, 'document')}, seed {self.seed}", str(self.usage)]
         title = f"{self.model}: generated questions"
@@ -165,12 +165,12 @@ class GeneratedQuestions(Result):
         return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes), width=80)
 
     def data_table(self) -> Table:
-        """Return one line for each proposal."""
+        """Return one row for each proposal."""
         columns = tuple(ProposedQuestion.__dataclass_fields__)
         return Table(columns, tuple(tuple(asdict(each).values()) for each in self.proposals))
 
     def summary(self) -> str:
-        """Return how many questions were accepted, and the statement on them."""
+        """Return the number of accepted questions and the caveat on generated questions."""
         number = len(self.questions)
         return f"{self.model}: {many(number, 'question')} of {len(self.proposals)}; {STATEMENT}"
 
@@ -190,35 +190,34 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     date: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> GeneratedQuestions:
-    """Let a language model propose a question for each of n documents drawn at random.
+    """Generate questions with a language model for n documents drawn at random.
 
-    A proposal is refused, and kept with the reason, if the model finds nothing to ask for; if it is
-    copied (a run of six words of the document, or half of its runs of three words); if it repeats a
-    known question or an earlier proposal; or if the model, asked again, does
-    not find it answerable from the document alone, or quotes no passage of it. The rank of the
-    document in a search for the question is recorded, and nothing is dropped for it: that would
-    favor the search that was used.
+    A proposal is refused, and kept with the reason, if the model returns no question; if it is
+    copied from the document (six consecutive words, or half of its word trigrams); if it repeats a
+    known question or an earlier proposal; or if the model, in a second call, does not find it
+    answerable from the document alone or quotes no passage. The rank of the document in a search
+    for the question is recorded, but not used as a filter, which would favor the retriever.
 
-    A failed call is a missing question. With a cache of the model, no call is paid twice, even if
-    the process was interrupted. Users ask different questions than a model.
+    A failed call is a missing question. With a cache, no call is repeated, even after an
+    interruption. Generated questions differ from those of users.
 
     Args:
-        collection: The documents: whatever `Collection.read` takes.
-        n: How many documents are drawn, uniformly without replacement.
+        collection: The documents: any argument of `Collection.read`.
+        n: The number of documents to draw, uniformly without replacement.
         model: The model; give it a cache.
         seed: The seed of the draw.
-        known: Questions that are not to be repeated.
-        retriever: The retriever that searches for the documents; BM25 if None.
-        k: How deep it searches.
-        prompts: Texts that replace the shipped prompts ``question`` and ``answerable``.
-        max_cost: No call is made that could exceed the remaining budget.
-        dry_run: Send nothing, and estimate calls, tokens and cost.
-        date: The date of the questions in ISO form; today (UTC) if None.
-        progress: Called with the number of finished calls and of all of this step.
+        known: Questions not to be repeated.
+        retriever: The retriever that searches for the documents; if None, BM25.
+        k: The depth of the search.
+        prompts: Texts that replace the default prompts ``question`` and ``answerable``.
+        max_cost: Budget; no call is made that could exceed the remainder.
+        dry_run: Whether to send no request and only estimate calls, tokens and cost.
+        date: The ISO date of the questions; if None, today (UTC).
+        progress: Called with the numbers of finished calls and of all calls of the current step.
 
     Raises:
-        InputError: If the collection has fewer documents with a text.
-        UnknownName: For a prompt that does not exist.
+        InputError: If the collection has fewer than n documents with text.
+        UnknownName: If a prompt name is unknown.
         ModelError: If every call failed.
     """
     integer("n", n)
@@ -238,7 +237,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         Usage(), datetime.now(UTC).date().isoformat() if date is None else date, dry_run,
     )  # fmt: skip
     if dry_run:
-        # Questions are not known: the second calls are estimated with one of usual length.
+        # The questions are unknown: second calls are estimated with a question of typical length.
         usage = model.estimate(asked, [_TOKENS["question"]] * n)
         second = [_request(texts["answerable"], each, question="x" * 60) for each in drawn]
         usage += model.estimate(second, [_TOKENS["answerable"]] * n)
@@ -269,7 +268,7 @@ def _shipped(name: str) -> str:
 
 
 def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
-    """Documents that have a text, uniformly without replacement, whatever their order."""
+    """Draw documents with text uniformly without replacement, independently of their order."""
     order = sorted(collection.documents)
     random.Random(f"generate:{seed}").shuffle(order)  # noqa: S311 - a seed, not a secret
     drawn = []
@@ -318,7 +317,7 @@ def _ask(
 def _filtered(
     drawn: Sequence[Document], replies: Sequence[Reply | ModelError], known: list[str]
 ) -> list[ProposedQuestion]:
-    """The proposals, without a second call: empty, too long, copied and repeated ones refused."""
+    """Return the proposals; refuse those that are empty, too long, copied or repeated."""
     found = []
     for document, reply in zip(drawn, replies, strict=True):
         if isinstance(reply, ModelError):
@@ -342,7 +341,7 @@ def _filtered(
 
 
 def _copied(question: str, document: str) -> tuple[int, float]:
-    """The longest common run of words, and the share of runs of three words that are common."""
+    """Return the length of the longest common word sequence and the share of common trigrams."""
     own, theirs = (_WORD.findall(text.casefold()) for text in (question, document))
     longest = SequenceMatcher(None, own, theirs, autojunk=False).find_longest_match()
     grams = [tuple(own[place : place + _GRAM]) for place in range(len(own) - _GRAM + 1)]
@@ -367,7 +366,7 @@ def _answerable(
 def _ranked(
     proposals: Sequence[ProposedQuestion], collection: Collection, retriever: Any, k: int
 ) -> list[ProposedQuestion]:
-    """The proposals with the rank of their document in a search."""
+    """Return the proposals with the rank of their document in a search."""
     asked = [Query(str(place), each.text) for place, each in enumerate(proposals) if each.accepted]
     found = list(proposals)
     if asked:

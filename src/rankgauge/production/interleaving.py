@@ -1,7 +1,7 @@
-"""Interleaving: results of two retrievers in one list, and which of them users click.
+"""Interleaving: comparison of two retrievers by clicks on a combined list of their results.
 
-`interleave` runs inside an application: it needs nothing but the standard library. What it returns
-is logged with the impression; `analyze_interleaving` reads it from there.
+`interleave` runs inside an application and needs only the standard library. Its result is logged
+with the impression and read by `analyze_interleaving`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rankgauge.stats.arrays import FloatArray
 
 Method: TypeAlias = Literal["team-draft", "probabilistic"]
-# Attributes of an impression; teams and shares are parallel to its documents.
+# Attributes of an impression; teams and shares are aligned with its documents.
 ATTRIBUTES = {
     "interleaving": "team-draft or probabilistic",
     "interleaving.a": "name of retriever A",
@@ -35,7 +35,7 @@ ATTRIBUTES = {
     "interleaving.seed": "the seed of the draw",
 }
 _NEITHER = "-"
-_DECAY = 3.0  # of probabilistic interleaving: rank r is drawn with weight 1 / r³
+_DECAY = 3.0  # for probabilistic interleaving: rank r is drawn with weight 1 / r³
 _ALPHA = 0.05
 _DRAWS = 2000
 _CELLS = 1 << 22
@@ -43,15 +43,15 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Results of two retrievers in one list.
+    """Combined list of the results of two retrievers.
 
     Attributes:
-        documents: In the order in which they are shown.
-        teams: For each document ``A`` or ``B``, the retriever that contributed it, or ``-``: where
-            one retriever has no more documents, clicks are credited to neither.
+        documents: Identifiers of the documents in display order.
+        teams: The retriever that contributed each document, ``A`` or ``B``, or ``-`` if clicks are
+            credited to neither because one retriever has no more documents.
         method: ``team-draft`` or ``probabilistic``.
-        seed: Of the draw.
-        shares: Of ``probabilistic``, the probability that A contributed each document, given that
+        seed: The seed of the draw.
+        shares: For ``probabilistic``, the probability that A contributed each document, given that
             it was drawn at this rank; NaN for team ``-``. Empty for ``team-draft``.
     """
 
@@ -62,7 +62,7 @@ class Interleaved:
     shares: tuple[float, ...] = ()
 
     def attributes(self, a: str = "A", b: str = "B") -> dict[str, str]:
-        """Return the attributes to be logged with the impression of these documents.
+        """Return the attributes to log with the impression.
 
         Args:
             a: The name of retriever A, such as ``bm25``.
@@ -88,25 +88,25 @@ def interleave(
     method: Method = "team-draft",
     k: int | None = None,
 ) -> Interleaved:
-    """Return the documents of two rankings as one list, and which ranking each is from.
+    """Interleave two rankings, recording the retriever of each document.
 
     *Team-draft* (Radlinski, Kurup, and Joachims 2008): in each round a coin decides which retriever
-    is first; each contributes its best document that is not in the list. *Probabilistic* (Hofmann,
-    Whiteson, and de Rijke 2011): at each rank a coin decides which retriever contributes, and its
-    document of rank r is drawn with a probability proportional to 1 / r³, so that every order is
-    possible and clicks can be credited by the probability of each team.
+    is first; each contributes its best document that is not yet in the list. *Probabilistic*
+    (Hofmann, Whiteson, and de Rijke 2011): at each rank a coin decides which retriever contributes,
+    and its document of rank r is drawn with a probability proportional to 1 / r³, so that every
+    order is possible and clicks can be credited by the probability of each team.
 
-    At each rank A and B are equally likely to be credited, so that clicks at random prefer neither.
-    Where one retriever has no more documents, that would not be so: the rest of the other follows
-    with team ``-``.
+    At each rank A and B are equally likely to be credited, so that random clicks favor neither.
+    When one retriever has no more documents, the rest of the other follows with team ``-``, which
+    preserves this property.
 
     Args:
-        a: Document identifiers of retriever A, best first; of duplicates the first counts.
-        b: Those of retriever B.
-        seed: The same seed and rankings give the same list. Use a new one for each impression,
-            such as the identifier of the question.
+        a: Document identifiers of retriever A, best first; only the first of duplicates counts.
+        b: Document identifiers of retriever B.
+        seed: The seed, which determines the draw. Use a new seed for each impression, such as the
+            identifier of the question.
         method: ``team-draft`` or ``probabilistic``.
-        k: Length of the list; all documents if None.
+        k: Length of the list; if None, all documents.
 
     Raises:
         InputError: If `k` is below 1.
@@ -137,7 +137,7 @@ def _team_draft(
     teams = ""
     while len(shown) < length:
         left = {side: [each for each in own if each not in shown] for side, own in sides.items()}
-        # A round is fair only if it can be completed with either retriever first.
+        # A round is unbiased only if it can be completed with either retriever first.
         last = len(shown) + 1 == length
         if not (left["A"] and left["B"]) or (
             not last and min(map(len, left.values())) == 1 and left["A"][0] == left["B"][0]
@@ -176,7 +176,7 @@ def _probabilistic(
 
 
 def _drawn(weights: Mapping[str, float], at: float) -> str:
-    """The document at this share of the sum of weights."""
+    """Return the document at this fraction of the cumulative weights."""
     left = at * math.fsum(weights.values())
     for document, weight in weights.items():
         left -= weight
@@ -188,7 +188,7 @@ def _drawn(weights: Mapping[str, float], at: float) -> str:
 def _with_rest(
     shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int
 ) -> tuple[list[str], str]:
-    """The list with the documents that are credited to neither."""
+    """Return the list followed by the documents that are credited to neither."""
     rest = [each for own in sides.values() for each in own]
     documents = list(dict.fromkeys([*shown, *rest]))[:length]
     return documents, teams + _NEITHER * (len(documents) - len(teams))
@@ -196,13 +196,13 @@ def _with_rest(
 
 @lru_cache(maxsize=1 << 16)
 def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
-    """Return the probabilities that A and that B is credited with more clicks.
+    """Return the probabilities that A is credited with more clicks, and that B is.
 
     Marginalized over the assignments of clicked documents to retrievers (Hofmann et al. 2011): the
     number of clicks for A is a sum of independent variables that are 1 with these probabilities.
 
     Args:
-        shares: For each clicked document the probability that it is from A; 1 or 0 if known.
+        shares: The probability that each clicked document is from A; 1 or 0 if known.
 
     Example:
         >>> impression_outcome((1.0, 1.0, 0.0))
@@ -210,7 +210,7 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
         >>> impression_outcome((0.75,))
         (0.75, 0.25)
     """
-    chances = [1.0]  # of 0, 1, ... clicks for A
+    chances = [1.0]  # probabilities of 0, 1, ... clicks for A
     for share in shares:
         none = [*(chance * (1 - share) for chance in chances), 0.0]
         one = [0.0, *(chance * share for chance in chances)]
@@ -223,20 +223,20 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class InterleavingResult(Result):
-    """Which of two interleaved retrievers users prefer. Returned by :func:`analyze_interleaving`.
+    """User preference between two interleaved retrievers. Returned by :func:`analyze_interleaving`.
 
-    An impression is won by the retriever with more credited clicks. Documents count once, whether
-    the result, its citation or both were clicked. Impressions of probabilistic interleaving are
-    divided between the retrievers by the probability of each outcome.
+    The retriever with more credited clicks wins an impression. A document counts once even if both
+    the result and its citation were clicked. Impressions of probabilistic interleaving are split by
+    the probability of each outcome.
 
     Attributes:
         a: The name of retriever A.
         b: The name of retriever B.
-        methods: The methods of interleaving that occur in the log.
-        impressions: Questions whose results were interleaved.
-        clicked: Those of them with a credited click; the others are not used below.
+        methods: The interleaving methods in the log.
+        impressions: The number of questions with interleaved results.
+        clicked: Impressions with a credited click; only these are used below.
         wins_a: Impressions won by A.
-        wins_b: Impressions won by B; the rest are ties.
+        wins_b: Impressions won by B; the others are ties.
         result_clicks: Credited documents whose result was clicked.
         citation_clicks: Credited documents whose citation was clicked.
         delta: (wins_a + ties / 2) / clicked - 0.5: from -0.5 to 0.5, above 0 if A is preferred
@@ -244,11 +244,11 @@ class InterleavingResult(Result):
         low: Lower bound of its 95% interval, by a bootstrap over users.
         high: Upper bound.
         users: Users with a credited click.
-        users_a: Those for whom A won more.
-        users_b: Those for whom B won more.
-        p: Of the sign test over users, two-sided.
-        unusable: Impressions whose team list does not fit their documents.
-        seed: Of the bootstrap.
+        users_a: Users for whom A won more impressions.
+        users_b: Users for whom B won more impressions.
+        p: p-value of the two-sided sign test over users.
+        unusable: Impressions with a team list that does not match the documents.
+        seed: The seed of the bootstrap.
     """
 
     a: str
@@ -272,13 +272,13 @@ class InterleavingResult(Result):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse`` (A than B), or ``cannot tell`` by the test or the interval."""
+        """``better`` or ``worse`` (A than B); ``cannot tell`` unless test and interval agree."""
         if self.p >= _ALPHA or not (self.low > 0 or self.high < 0):
             return "cannot tell"
         return "better" if self.low > 0 else "worse"
 
     def table(self) -> Table:
-        """Return wins of impressions and users of each retriever."""
+        """Return impressions and users won by each retriever."""
         ties = self.clicked - self.wins_a - self.wins_b
         users = self.users - self.users_a - self.users_b
         rows: tuple[tuple[Any, ...], ...] = (
@@ -292,7 +292,7 @@ class InterleavingResult(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return which retriever is preferred, and how sure that is."""
+        """Return the preferred retriever with interval and p-value."""
         numbers = f"Δ_AB {self.delta:+.4f} (95% CI {self.low:+.4f} to {self.high:+.4f})"
         numbers += f", p = {self.p:.4f} by the sign test over {many(self.users, 'user')}"
         if self.verdict == "cannot tell":
@@ -329,7 +329,7 @@ class InterleavingResult(Result):
         return " and ".join(self.methods)
 
     def _users_needed(self) -> int:
-        """How many more users give the sign test 80% power, if their preference is as observed."""
+        """Return the number of further users for a sign test with 80% power."""
         decided = self.users_a + self.users_b
         if self.verdict != "cannot tell" or not decided or self.users_a == self.users_b:
             return 0
@@ -407,20 +407,20 @@ def analyze_interleaving(
     b: str | None = None,
     seed: int = 0,
 ) -> InterleavingResult:
-    """Return which of two interleaved retrievers users prefer.
+    """Determine which of two interleaved retrievers users prefer.
 
-    Reads impressions with the attributes of :meth:`Interleaved.attributes` and the clicks on
-    results and citations of the same question. A click on a citation is credited to the retriever
-    that contributed the cited document. Without a user, the session is the unit, else the question.
+    The log must have impressions with :meth:`Interleaved.attributes`, and clicks on results or
+    citations of the same questions. A click on a citation is credited to the retriever that
+    contributed the cited document. The unit is the user, else the session, else the question.
 
     Args:
         log: The log.
         a: Name of retriever A, if several pairs were interleaved.
         b: Name of retriever B.
-        seed: Of the bootstrap.
+        seed: The seed of the bootstrap.
 
     Raises:
-        InputError: If the log has no such impression, or impressions of several pairs.
+        InputError: If the log has no such impressions, or impressions of several pairs.
     """
     import numpy as np
 
@@ -456,7 +456,7 @@ def analyze_interleaving(
 
 
 def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
-    """The one pair of retrievers that was interleaved."""
+    """Return the only pair of interleaved retrievers."""
     if not pairs:
         raise InputError(
             "no impression of interleaved results", where=where,
@@ -473,10 +473,10 @@ def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
 
 
 def _bootstrap(gains: FloatArray, counts: FloatArray, seed: int) -> tuple[float, float]:
-    """The 95% percentile interval of sum of gains / sum of counts / 2, users drawn with repeats."""
+    """Return the 95% percentile interval of sum of gains / sum of counts / 2, resampling users."""
     import numpy as np
 
-    # Users with equal numbers are drawn together.
+    # Users with equal numbers are resampled as groups.
     kinds, number = np.unique(np.stack([gains, counts], axis=1), axis=0, return_counts=True)
     draw = np.random.default_rng(seed)
     found: list[float] = []

@@ -1,4 +1,4 @@
-"""`EventLog`: a log of production in Parquet, read with DuckDB."""
+"""`EventLog`: a production log in Parquet files, queried with DuckDB."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 MANIFEST = "manifest.json"
-# Columns that a Parquet file must have to be a log; the others are NULL where they are missing.
+# Required columns of a Parquet file; other columns are NULL if missing.
 REQUIRED_COLUMNS = ("event_id", "kind", "time", "question_id")
 
-# As `COLUMNS`, except for times: DuckDB cannot give Python those with a time zone without pytz.
+# As `COLUMNS`, except for times: DuckDB needs pytz to return times with a time zone.
 _VIEW = COLUMNS | {"time": "TIMESTAMP"}
-# Columns of `questions`, one row a question, each with its SQL type and what it is.
+# Columns of `questions`, one row per question: SQL type and description.
 QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     "question_id": ("VARCHAR", "The question."),
     "user_id": ("VARCHAR", "The user; NULL if unknown."),
@@ -128,7 +128,7 @@ SELECT
   latency_ms, epoch(next_time) - epoch(time) AS next_question_seconds, next_text
 FROM followed
 """
-# The cosine of the sets of words of two texts, from 0 to 1; NULL where one has no words.
+# Cosine similarity of the word sets of two texts, from 0 to 1; NULL if either has no words.
 _SIMILARITY = """
 CREATE MACRO words_of(question) AS
   list_distinct(regexp_extract_all(lower(question), '[\\pL\\pN]+'));
@@ -140,14 +140,14 @@ CREATE MACRO word_similarity(one, other) AS
 
 @dataclass(frozen=True)
 class LogSummary(Result):
-    """The contents of a log.
+    """Contents of a log.
 
     Attributes:
-        where: The log.
+        where: The path of the log.
         kinds: The number of events of each kind.
         questions: The number of questions.
-        first: The time of the first event; None if there is none.
-        last: The time of the last event.
+        first: The time of the first event, or None.
+        last: The time of the last event, or None.
     """
 
     where: str
@@ -157,12 +157,12 @@ class LogSummary(Result):
     last: datetime | None
 
     def table(self) -> Table:
-        """Return one row for each kind of event that occurs."""
+        """Return one row for each kind of event in the log."""
         rows = tuple((kind, count, KINDS.get(kind, "")) for kind, count in self.kinds.items())
         return Table(("event", "number", "meaning"), rows, title=self.summary())
 
     def summary(self) -> str:
-        """Return the number of questions and the time they cover."""
+        """Return the number of questions and their period."""
         if self.first is None or self.last is None:
             return f"{self.where}: no events"
         return (
@@ -173,15 +173,15 @@ class LogSummary(Result):
 
 
 class EventLog:
-    """A log of production: events in Parquet files.
+    """A production log: events in Parquet files.
 
     Args:
-        path: A folder that `import_log` made, a Parquet file, or a pattern such as
+        path: A folder created by `import_log`, a Parquet file, or a glob pattern such as
             ``events/*.parquet``. The files have the columns of `COLUMNS`; only ``event_id``,
             ``kind``, ``time`` and ``question_id`` are required.
 
     Raises:
-        InputError: If there is no such log.
+        InputError: If the log does not exist.
         FormatError: If a file is not Parquet, or lacks a column.
         MissingExtra: If DuckDB is not installed.
 
@@ -197,7 +197,7 @@ class EventLog:
 
     @classmethod
     def of(cls, source: EventLog | str | os.PathLike[str]) -> EventLog:
-        """Return a log as it is, or the one at a path."""
+        """Return a log unchanged, or open the log at a path."""
         return source if isinstance(source, EventLog) else cls(source)
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -207,7 +207,7 @@ class EventLog:
 
     @classmethod
     def of_files(cls, path: str, files: Iterable[str]) -> EventLog:
-        """Return the log of these Parquet files, by the name `path`."""
+        """Return the log of these Parquet files, named `path`."""
         log = cls.__new__(cls)
         log.path, log.files = path, tuple(files)
         return log
@@ -216,12 +216,12 @@ class EventLog:
         return f"EventLog({self.path!r})"
 
     def connection(self, *, threads: int = 2, memory: str = "1.5GB") -> Any:
-        """Open a connection of DuckDB in memory with the views ``events`` and ``questions``.
+        """Open an in-memory DuckDB connection with the views ``events`` and ``questions``.
 
-        ``events`` has one row for each event, with the columns of `COLUMNS`; ``questions`` one row
-        for each question, with the columns of `QUESTION_COLUMNS`, and ``word_similarity(a, b)`` the
-        cosine of the words of two texts. Times are a ``TIMESTAMP`` in UTC
-        in both. Results larger than the memory go to temporary files.
+        ``events`` has one row per event with the columns `COLUMNS`, ``questions`` one row per
+        question with the columns `QUESTION_COLUMNS`. Times are ``TIMESTAMP`` in UTC. The macro
+        ``word_similarity(a, b)`` is the cosine similarity of the word sets of two texts. Results
+        larger than memory go to temporary files.
 
         Args:
             threads: The number of threads.
@@ -250,12 +250,12 @@ class EventLog:
         return connection
 
     def fingerprint(self) -> tuple[tuple[str, int, int], ...]:
-        """Return name, size and time of each file: another state of the log has another one."""
+        """Return name, size and modification time of each file, as the state of the log."""
         found = ((name, os.stat(name)) for name in _files(self.path))  # noqa: PTH116 - a pattern
         return tuple((name, each.st_size, each.st_mtime_ns) for name, each in found)
 
     def summary(self) -> LogSummary:
-        """Return how many events of each kind there are, and the time they cover."""
+        """Return the number of events by kind, and their period."""
         with self.connection() as connection:
             rows = connection.execute(
                 "SELECT kind, count(*), min(time), max(time) FROM events GROUP BY kind"
@@ -275,7 +275,7 @@ class EventLog:
         )
 
     def joins(self) -> dict[str, Any]:
-        """Return the number of events, of known questions, and clicks on what was shown."""
+        """Return counts of events, of known questions, and of clicks on impressions."""
         with self.connection() as connection:
             [(total, first, last)] = connection.execute(
                 "SELECT count(*), min(time), max(time) FROM events"
@@ -312,7 +312,7 @@ class EventLog:
         }
 
     def _events(self, connection: Any) -> str:
-        """The SELECT of all events."""
+        """Return the SELECT statement of all events."""
         if not self.files:
             return f"SELECT {_columns({})} WHERE false"
         source = f"read_parquet({_literal(self.files)}, union_by_name => true)"
@@ -341,16 +341,16 @@ def _duckdb() -> ModuleType:
 
 
 def _columns(found: Mapping[str, str]) -> str:
-    """The columns of the view of events; NULL for those that a file lacks."""
+    """Return the columns of the view of events, NULL for missing columns."""
     columns = {name: f"{name if name in found else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
     if found.get("time") == COLUMNS["time"]:
-        # In UTC, as by a cast, but without a calendar computation for each row.
+        # UTC as with a cast, but without calendar computations per row.
         columns["time"] = "make_timestamp(epoch_us(time))"
     return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 
 
 def _files(path: str) -> tuple[str, ...]:
-    """The Parquet files of a log."""
+    """Return the Parquet files of a log."""
     if os.path.isdir(path):  # noqa: PTH112 - a pattern is no Path
         return tuple(str(Path(path) / each["file"]) for each in read_manifest(path)["segments"])
     found = [path] if os.path.isfile(path) else sorted(glob.glob(path))  # noqa: PTH113, PTH207
@@ -383,5 +383,5 @@ def read_manifest(folder: str) -> dict[str, Any]:
 
 
 def _literal(names: tuple[str, ...]) -> str:
-    """A list of strings in SQL. A star in the name of a file is a pattern for DuckDB, too."""
+    """Return a list of strings in SQL; DuckDB expands stars in file names."""
     return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in names) + "]"

@@ -1,4 +1,4 @@
-"""The files of a log: manifest, segments and refused rows, written by one import at a time."""
+"""Files of a log: manifest, segments and refused rows, written by one import at a time."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from rankgauge.production.log import MANIFEST, read_manifest
 from rankgauge.production.sources import Refused
 
 REFUSED = "refused.jsonl"
-_SHOWN = 2000  # characters of a refused row that are kept
+_SHOWN = 2000  # characters kept of a refused row
 
 
 class LogFolder:
-    """The folder of a log: its manifest, segments and refused rows.
+    """Folder of a log: its manifest, segments and refused rows.
 
-    The manifest is written last, atomically: a segment that it does not name does not exist, and
-    refused rows behind the size that it names are cut off.
+    The manifest is written last and atomically. Segments that it does not list are ignored, and the
+    file of refused rows is truncated to the size that it records.
     """
 
     def __init__(self, folder: Path, written: Path, manifest: dict[str, Any]) -> None:
         self.folder, self._written, self.manifest = folder, written, manifest
         self._new: list[str] = []
-        # Hashes of the refused rows of the file, so that a second import adds none again.
+        # Hashes of the stored refused rows, so that a second import does not add them again.
         self._refused: set[int] | None = None
 
     @classmethod
@@ -39,7 +39,7 @@ class LogFolder:
     def opened(
         cls, folder: Path, settings: Mapping[str, Any], *, dry_run: bool
     ) -> Iterator[LogFolder]:
-        """Open a log for one import at a time, or a copy in memory of its manifest."""
+        """Open a log for an import, exclusively, or an in-memory copy of its manifest."""
         if folder.exists() and not folder.is_dir():
             raise InputError(
                 "this is a file, expected the folder of a log",
@@ -98,13 +98,13 @@ class LogFolder:
 
     @property
     def files(self) -> list[str]:
-        """The segments."""
+        """The paths of the segments."""
         old = [str(self.folder / each["file"]) for each in self.manifest["segments"]]
         new = {str(self.folder / name) for name in self._new}
         return [str(self._written / Path(name).name) if name in new else name for name in old]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
-        """Write the events of the table ``fresh`` as a segment, and refused rows."""
+        """Write the events of the table ``fresh`` as a segment, and the refused rows."""
         [(count,)] = connection.execute("SELECT count(*) FROM fresh").fetchall()
         segments = self.manifest["segments"]
         if count:
@@ -159,7 +159,7 @@ def _make(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep a second import out; the lock ends with the process."""
+    """Lock the log against a second import; the lock ends with the process."""
     with (folder / ".lock").open("ab") as stream:
         try:
             import fcntl

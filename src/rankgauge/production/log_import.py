@@ -1,4 +1,4 @@
-"""`import_log`: events of a log, checked, counted and written as Parquet."""
+"""`import_log`: validation of the events of a log and conversion to Parquet."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from rankgauge.rendering.tables import Table
 
 @dataclass(frozen=True)
 class Fault:
-    """Rows that were refused for one reason.
+    """Rows refused for the same reason.
 
     Attributes:
         reason: The reason.
         rows: The number of rows.
-        first: File and line of the first.
+        first: File and line of the first row.
     """
 
     reason: str
@@ -43,28 +43,28 @@ class Fault:
 
 @dataclass(frozen=True)
 class LogImport(Result):
-    """The report of an import.
+    """Report on an import.
 
     Attributes:
-        log: The log.
+        log: The path of the log.
         sources: The files and their formats.
         dry_run: Whether nothing was written.
-        rows: Rows read; blank lines and those of a bulk request do not count.
-        events: New events of each kind.
-        duplicates: Events whose identifier was known.
-        refused: Rows that are no events, by reason.
-        out_of_order: Rows with a time before that of the row above.
-        future: New events with a time after that of the import.
-        first_ranks: The number of the first rank in each application or file that has ranks.
+        rows: The number of rows read, without blank lines and bulk request lines.
+        events: The number of new events by kind.
+        duplicates: Events with a known identifier.
+        refused: Rows that are not events, by reason.
+        out_of_order: Rows with an earlier time than the previous row.
+        future: New events with a time after the import.
+        first_ranks: The number of the first rank (0 or 1) by application or file.
         total: Events in the log.
         questions: Questions in the log.
-        joined: Events in the log whose question is known.
-        orphans: Events in the log with a question that is not known.
-        orphan_clicks: Clicks among them.
-        clicks: Clicks in the log on a result.
+        joined: Events in the log with a known question.
+        orphans: Events in the log with an unknown question.
+        orphan_clicks: Clicks with an unknown question.
+        clicks: Clicks on results in the log.
         unseen_clicks: Clicks without an impression of that result for that question.
         first: The time of the first event of the log.
-        last: The time of the last.
+        last: The time of the last event of the log.
     """
 
     log: str
@@ -88,7 +88,7 @@ class LogImport(Result):
     last: datetime | None
 
     def table(self) -> Table:
-        """Return the counts of rows, of new events by kind, and of the whole log."""
+        """Return the numbers of rows, of new events by kind, and of all events of the log."""
         return self._table(full=False)
 
     def _table(self, *, full: bool) -> Table:
@@ -123,7 +123,7 @@ class LogImport(Result):
         return f"{many(sum(self.events.values()), 'event')} {done}: {self.log}"
 
     def summary(self) -> str:
-        """Return the number of new events and of the rows that were refused."""
+        """Return the numbers of new events and refused rows."""
         refused = sum(each.rows for each in self.refused)
         return (
             f"{self._heading()}; {many(self.duplicates, 'duplicate')}, "
@@ -153,7 +153,7 @@ class LogImport(Result):
         return tuple(notes)
 
     def data_table(self) -> Table:
-        """Return every count in a row."""
+        """Return one row with all counts."""
         rows = [(str(row[0]).strip(), row[1]) for row in self._table(full=True).rows]
         return Table(("what", "number"), tuple(rows))
 
@@ -168,19 +168,19 @@ class LogImport(Result):
 
 @dataclass
 class _Progress:
-    """The counts of an import so far, from which a resumed import continues."""
+    """Counts of an import so far, from which a resumed import continues."""
 
     batches: int = 0
     rows: int = 0
     events: dict[str, int] = field(default_factory=dict)
     duplicates: int = 0
-    faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: rows, first
+    faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: rows, first row
     out_of_order: int = 0
     future: int = 0
-    last_time: int | None = None  # of the last row, in microseconds
+    last_time: int | None = None  # time of the last row, in microseconds
 
     def refuse(self, source: str, refused: Sequence[Refused]) -> None:
-        """Count rows that were refused."""
+        """Count refused rows."""
         self.rows += len(refused)
         for each in refused:
             known = self.faults.setdefault(each.fault, [0, f"{source}:{each.line}"])
@@ -214,32 +214,31 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
 ) -> LogImport:
     r"""Import the events of one or more files into a log.
 
-    An event is known by its identifier, else by the hash of its content: importing a file again, or
-    one that overlaps, adds only new events. Repeating the same command resumes an interrupted
-    import. Rows that are no events are counted by reason and written to ``refused.jsonl`` in the
-    log; their text is left out if personal data is not kept.
+    Events are identified by their identifier, else by the hash of their content, so that importing
+    the same or an overlapping file adds only new events. Repeating the call resumes an interrupted
+    import. Rows that are not events are counted by reason and written to ``refused.jsonl`` in the
+    log, without text if personal data is not kept.
 
     Args:
-        source: Files of UBI, spans of OpenInference or OpenTelemetry, feedback of MLflow or
-            Langfuse, or with `mapping` any CSV, JSON lines or Parquet; packed or not.
-        log: The folder of the log; made if it does not exist.
-        format: One of ``ubi``, ``spans``, ``mlflow``, ``langfuse``, ``events``; found if None.
-        mapping: A mapping file or its content: the column of each part of an event.
-        personal: ``keep`` user identifiers, ``hash`` them with a key that stays on this machine, or
-            ``drop`` them.
+        source: UBI files, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or,
+            with `mapping`, any CSV, JSON lines or Parquet file; optionally compressed.
+        log: The folder of the log; created if it does not exist.
+        format: One of ``ubi``, ``spans``, ``mlflow``, ``langfuse``, ``events``; if None, detected.
+        mapping: A mapping file or its content: the column of each field of an event.
+        personal: ``keep`` user identifiers, ``hash`` them with a local key, or ``drop`` them.
         scrub: Whether to replace recognizable personal data in texts; see `scrub`.
-        drop_text: Whether texts of questions, answers and comments are left out.
-        timezone: The zone of times without one, such as ``Europe/Berlin``; None refuses them.
-        first_rank: Whether ranks count from 0 or 1; found for each application if None.
-        dry_run: Whether to count only, and write nothing.
-        now: The time of the import; events after it are in the future.
+        drop_text: Whether to drop the texts of questions, answers and comments.
+        timezone: The time zone of naive times, such as ``Europe/Berlin``; None refuses them.
+        first_rank: The first rank, 0 or 1; if None, detected for each application.
+        dry_run: Whether only to count and write nothing.
+        now: The time of the import; later events are counted as future events.
 
     Returns:
         The counts.
 
     Raises:
-        FormatError: If the format of a file is not known, or the mapping is wrong.
-        InputError: If a file or the log cannot be used.
+        FormatError: If the format of a file is unknown, or the mapping is invalid.
+        InputError: If a file or the log cannot be read or written.
 
     Example:
         >>> import json, pathlib, tempfile
@@ -298,7 +297,7 @@ def _check_zone(timezone: str | None) -> None:
 
 
 class _Importer:
-    """Translates the batches of sources, and writes the events that are new."""
+    """Importer that translates batches of sources and writes new events."""
 
     def __init__(
         self,
@@ -328,7 +327,7 @@ class _Importer:
             )
 
     def run(self, source: Source) -> _Progress:
-        """Import a source, from where an interrupted import was."""
+        """Import a source, resuming an interrupted import."""
         unfinished = self._store.manifest["unfinished"]
         key = f"{os.path.abspath(source.path)} {fingerprint(source.path)}"  # noqa: PTH100
         held = unfinished.get(key)
@@ -348,7 +347,7 @@ class _Importer:
         return progress
 
     def _translate(self, source: Source, batch: Batch, progress: _Progress) -> list[Refused]:
-        """Make the table ``new`` of the events of a batch, and return rows that are not events."""
+        """Create the table ``new`` from the events of a batch; return rows that are not events."""
         connection, mapping = self._connection, self._mapping
         connection.register("batch", batch.rows)
         names = None if "raw" in batch.rows.column_names else batch.rows.column_names
@@ -431,7 +430,7 @@ class _Importer:
         return [Refused(line, fault, texts.get(line, "").strip()) for line, fault in faults]
 
     def _shifts(self) -> dict[str, int]:
-        """What is added to the ranks of each group so that they count from 1."""
+        """Return the offset of the ranks of each group, so that ranks start at 1."""
         known: dict[str, int] = self._store.manifest["first_ranks"]
         given = self._first_rank
         if given is None and self._mapping is not None and self._mapping.columns:
@@ -447,7 +446,7 @@ class _Importer:
         return {name: 1 - first for name, first in known.items()}
 
     def _protect(self) -> None:
-        """Hash or drop users, replace or drop texts."""
+        """Hash or drop user identifiers, and scrub or drop texts."""
         settings = self._store.manifest["settings"]
         connection = self._connection
         if settings["personal"] == "drop":
@@ -480,7 +479,7 @@ class _Importer:
         )
 
     def _keep_new(self, progress: _Progress) -> None:
-        """Make the table ``fresh`` of events whose identifiers are not known."""
+        """Create the table ``fresh`` of events with new identifiers."""
         connection = self._connection
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE fresh AS SELECT *, md5_number(event_id) AS hash"
@@ -511,7 +510,7 @@ class _Importer:
     def report(
         self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool
     ) -> LogImport:
-        """Return the counts of an import, and of the log that it made."""
+        """Return the counts of an import and of the resulting log."""
         self._connection.close()
         totals = EventLog.of_files(log, self._store.files).joins()
         return LogImport(

@@ -1,4 +1,4 @@
-"""Mapping files: which column of a log has which part of an event."""
+"""Mapping files: the column of each field of an event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgauge.core.files import read_text
 from rankgauge.errors import FormatError
 from rankgauge.production.events import COLUMNS, KINDS
 
-# Parts of an event that a column can give.
+# Fields of an event that a column can have.
 FIELDS = tuple(name for name in COLUMNS if name not in {"source", "attributes"})
 _KEYS: Mapping[str, Any] = {
     "columns": Mapping, "kinds": Mapping, "values": Mapping, "events": list, "attributes": list,
@@ -24,17 +24,18 @@ _KEYS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class LogMapping:
-    """The mapping of columns of a log to fields of an event.
+    """Mapping of columns of a log to fields of an event.
 
     Attributes:
-        columns: The column of each field of an event; in JSON a path with dots.
-        kinds: The kind that a value of the column ``kind`` means; others become ``other``.
-        values: The number that a value of the column ``value`` means, such as ``{"good": 1}``.
-        events: If one row has several events: the kind and the columns of each. A row has an event
-            if one of its columns is not empty.
+        columns: The column of each field of an event; in JSON, a dotted path.
+        kinds: The kind of event for each value of the column ``kind``; other values become
+            ``other``.
+        values: The number for each value of the column ``value``, such as ``{"good": 1}``.
+        events: For rows with several events, the kind and the columns of each. A row has an event
+            if at least one of its columns is not empty.
         attributes: Columns that become attributes.
-        separator: Separator of documents, ranks and scores in a cell that is not a JSON list.
-        first_rank: The number of the first rank, 0 or 1; None: found in the log.
+        separator: Separator of documents, ranks and scores in cells other than JSON lists.
+        first_rank: The first rank, 0 or 1; if None, detected.
     """
 
     columns: Mapping[str, str]
@@ -50,7 +51,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
     r"""Read a mapping from a TOML or JSON file.
 
     Raises:
-        FormatError: If the file is neither, or names what no event has.
+        FormatError: If the file is neither TOML nor JSON, or has an unknown key.
 
     Example:
         >>> import pathlib, tempfile
@@ -71,7 +72,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
 
 
 def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
-    """Make a mapping from the content of a file."""
+    """Return the mapping with this content."""
     wrong = next(_faults(held), None)
     if wrong is not None:
         raise FormatError(wrong[0], path=name, fix=wrong[1])
@@ -79,7 +80,7 @@ def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
 
 
 def _faults(held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with a mapping, and the fix."""
+    """Yield the faults of a mapping, each with its fix."""
     for key, value in held.items():
         if key not in _KEYS:
             yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_KEYS)}"
@@ -116,15 +117,15 @@ def _column_faults(
         yield "there is no column for the kind", 'add kind = "..." to [columns], or [[events]]'
 
 
-# The events of this package, in any file.
+# Events with the columns of this package.
 OWN = LogMapping({name: name for name in FIELDS}, {kind: kind for kind in KINDS})
-# Names of feedback that users give, and the kinds of events that they mean.
+# Names of user feedback and the corresponding kinds of events.
 FEEDBACK = dict.fromkeys(
     ("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up",
      "user_satisfaction"),
     "thumbs",
 ) | {"answerable": "label", "preference": "preference"}  # fmt: skip
-# Exports of feedback by other tools: the keys that each row has, and their meaning.
+# Feedback exported by other tools: the keys of a row and their mapping.
 VENDORS: Mapping[str, tuple[frozenset[str], LogMapping]] = {
     "mlflow": (
         frozenset({"assessment_name", "trace_id"}),

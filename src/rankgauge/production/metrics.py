@@ -1,4 +1,4 @@
-"""Online metrics: a declaration of each, with its unit, numerator, denominator and definition."""
+"""Declarations of the online metrics: unit, numerator, denominator and definition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from rankgauge.errors import InputError, UnknownName
 
 _SHARE = (0.0, 1.0)
-# What is missing where no event of a kind was logged.
+# Descriptions of missing kinds of events.
 _MISSING = {
     "question": "no questions were logged",
     "retrieval": "no retrievals were logged",
@@ -30,21 +30,21 @@ _MISSING = {
 
 @dataclass(frozen=True)
 class OnlineMetric:
-    """A rate, mean or quantile over the questions of a log.
+    """Rate, mean or quantile over the questions of a log.
 
     Attributes:
-        name: Its name.
-        unit: What is counted: the denominator, in the plural.
-        numerator: What is counted or added up above it.
+        name: The name.
+        unit: The unit of the denominator, in the plural.
+        numerator: Description of the numerator.
         definition: The metric in a sentence.
-        better: ``higher`` or ``lower`` values are better; empty where neither is.
+        better: ``higher`` or ``lower``; empty for a metric without a direction.
         kind: ``proportion``, ``mean`` or ``quantile``.
-        needs: Kinds of events without which it is not defined; ``a|b`` for one of them.
-        y: The numerator of a question (of a session) in SQL, over the columns of ``questions``.
-        x: The denominator. A quantile is one of `y`, over questions that have it.
+        needs: Required kinds of events; ``a|b`` requires either.
+        y: SQL expression of the numerator over the columns of ``questions``.
+        x: SQL expression of the denominator. A quantile is over the non-null values of `y`.
         bounds: The lowest and highest possible value.
-        quantile: The quantile, if it is one.
-        per_session: Whether sessions are counted, with the least `y` of their questions.
+        quantile: The level of a quantile, else None.
+        per_session: Whether the unit is the session, with the smallest `y` of its questions.
     """
 
     name: str
@@ -61,7 +61,7 @@ class OnlineMetric:
     per_session: bool = False
 
     def missing(self, kinds: Iterable[str]) -> str:
-        """Return why a log with events of these kinds has no such metric; empty if it has."""
+        """Return the reason why a log with these kinds of events lacks the metric, or empty."""
         known = set(kinds)
         for need in self.needs:
             if not known.intersection(need.split("|")):
@@ -80,7 +80,7 @@ def _metric(  # noqa: PLR0917 - a row of a table
     name: str, unit: str, numerator: str, definition: str, better: Literal["higher", "lower", ""],
     needs: tuple[str, ...], y: str, x: str,
 ) -> OnlineMetric:  # fmt: skip
-    """A proportion: `y` is counted where `x` is."""
+    """Return a metric of the kind ``proportion``."""
     return OnlineMetric(
         name, unit, numerator, definition, better, "proportion", needs, f"(({x}) AND ({y}))::INT",
         f"({x})::INT",
@@ -125,7 +125,7 @@ _DECLARED = (
         "reformulation_rate", "questions", "reformulated",
         "questions followed by a similar one (word cosine of {similarity:g} or more) in the same "
         "session within {minutes:g} minutes / questions in sessions", "lower", ("question",),
-        # Words are compared only where it is asked soon enough.
+        # Words are compared only within the time limit.
         "CASE WHEN next_question_seconds <= {minutes} * 60 "
         "THEN coalesce(word_similarity(text, next_text) >= {similarity}, false) ELSE false END",
         "session_id IS NOT NULL",
@@ -200,11 +200,11 @@ METRICS = {metric.name: metric for metric in _DECLARED}
 
 
 def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
-    """Return the metrics of these names; all without names.
+    """Return the metrics with these names; if None, all metrics.
 
     Raises:
-        UnknownName: For a name that is not one of `METRICS`, with the nearest ones.
-        InputError: If there is no name.
+        UnknownName: If a name is not in `METRICS`.
+        InputError: If `names` is empty.
 
     Example:
         >>> [metric.unit for metric in metrics_of(["thumbs_ratio", "idk_rate"])]
@@ -227,12 +227,12 @@ _WRITTEN = re.compile(r"\s*(\w+)\s*([<>])\s*([-+.\deE]+)\s*")
 
 @dataclass(frozen=True)
 class Threshold:
-    """A number beyond which a metric fails.
+    """Limit beyond which a metric fails.
 
     Attributes:
         metric: The name of the metric.
-        above: Whether it fails above the number, else below.
-        number: The number.
+        above: Whether values above the limit fail; else values below it.
+        number: The limit.
     """
 
     metric: str
@@ -241,11 +241,11 @@ class Threshold:
 
     @classmethod
     def of(cls, text: str) -> Threshold:
-        """Read a threshold, such as ``"idk_rate > 0.2"``.
+        """Parse a threshold, such as ``"idk_rate > 0.2"``.
 
         Raises:
-            InputError: If it is not of this form.
-            UnknownName: For an unknown metric.
+            InputError: If the text does not have this form.
+            UnknownName: If the metric is unknown.
 
         Example:
             >>> Threshold.of("thumbs_ratio < .7")
@@ -269,13 +269,13 @@ class Threshold:
 
 @dataclass(frozen=True)
 class ThresholdCheck:
-    """The result of a threshold.
+    """Result of a threshold.
 
     Attributes:
         threshold: The threshold.
-        verdict: ``FAIL`` if the whole 95% interval is beyond the number, ``PASS`` if it is not
-            beyond it at all, ``INCONCLUSIVE`` if it includes the number or there is no interval,
-            ``NOT DEFINED`` without a value.
+        verdict: ``FAIL`` if the whole 95% interval is beyond the limit, ``PASS`` if none of it is,
+            ``INCONCLUSIVE`` if it includes the limit or is unavailable, ``NOT DEFINED`` without a
+            value.
         sentence: The verdict as a sentence.
     """
 

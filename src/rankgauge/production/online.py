@@ -137,7 +137,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 def _wanted(
     metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
 ) -> tuple[OnlineMetric, ...]:
-    """The metrics, those of thresholds, and next to a thumbs ratio the feedback rate."""
+    """Return the metrics, those of thresholds, and next to a thumbs ratio the feedback rate."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
     if "thumbs_ratio" in names and "feedback_rate" not in names:
@@ -217,7 +217,7 @@ class _Measured:
         return found
 
     def _sets(self, *, whole: bool | None) -> str:
-        """The grouping of clusters: for all questions, in groups, or both."""
+        """Return the grouping of clusters: for all questions, in groups, or both."""
         inner = '("group", "cluster")'
         both = f'("cluster"), {inner}' if self.grouped else '("cluster")'
         return both if whole is None else '("cluster")' if whole else inner
@@ -251,7 +251,7 @@ class _Measured:
         return found
 
     def _quantile(self, n: int) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        """The quantile, values on a grid, and moments of being at most the quantile."""
+        """Return the quantile, values on a grid, and moments of being at most the quantile."""
         metric = self.metrics[n]
         grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
         found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
@@ -305,7 +305,7 @@ def expressions(
 
 
 def _abstained(source: str) -> str:
-    """Whether a question was answered by an abstention, in SQL."""
+    """Return whether a question was answered by an abstention, in SQL."""
     if source == ABSTENTION_RULE:
         return "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
     return "abstained"
@@ -349,7 +349,7 @@ def _woodruff(found: _Sums, quantile: float, low: float, high: float) -> tuple[f
 
 
 def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
-    """The values; a thumbs ratio with its bounds for answers that were not rated."""
+    """Return the values; a thumbs ratio with its bounds for answers that were not rated."""
     by_name = {each.metric.name: each for each in values}
     feedback, thumbs = by_name.get("feedback_rate"), by_name.get("thumbs_ratio")
     if feedback is None or thumbs is None or not (feedback.defined and thumbs.defined):
@@ -415,7 +415,7 @@ def _abstentions(
 
 
 def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
-    """Why a metric is not defined for the whole log; empty if it is."""
+    """Return why a metric is not defined for the whole log; empty if it is."""
     if "{abstains}" in metric.y and (
         not source or (source == _EVENTS and "abstention" not in kinds)
     ):
@@ -434,7 +434,7 @@ def _condition(
 
 
 def _time(given: str | date, name: str) -> str:
-    """A time in UTC, as DuckDB writes it."""
+    """Return a time in UTC, as DuckDB writes it."""
     try:
         time = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
     except ValueError:
@@ -446,7 +446,7 @@ def _time(given: str | date, name: str) -> str:
 
 
 def _group(connection: Any, name: str | None) -> str:
-    """The value of a day, an arm or an attribute of a question in SQL."""
+    """Return the value of a day, an arm or an attribute of a question in SQL."""
     if name is None:
         return ""
     if name in _GROUPS:

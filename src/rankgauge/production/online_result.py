@@ -378,7 +378,7 @@ def _no_change(changes: Iterable[MetricChange], by: str) -> str:
 
 
 def _figure(metric: OnlineMetric, value: float) -> str:
-    """A value with the digits of its unit."""
+    """Return a value with the digits of its unit."""
     if math.isnan(value):
         return "–"
     if metric.kind == "quantile":

@@ -285,7 +285,7 @@ def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[s
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
-    """A question that is always in the set."""
+    """Return a question that is always in the set."""
     return replace(
         question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
     )

@@ -364,7 +364,7 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """The words without case, accents of Latin letters, and signs at their ends."""
+    """Return the words without case, accents of Latin letters, and signs at their ends."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(letter for letter in plain if ord(letter) not in _ACCENTS)
     return tuple(filter(None, (word.strip(_SIGNS) for word in plain.split())))
@@ -378,7 +378,7 @@ def _holes(words: Sequence[str]) -> Iterator[tuple[int, int, str, tuple[str, ...
 
 
 def _near(one: str, other: str) -> bool:
-    """Whether two words that begin with the same letter differ by one typing error."""
+    """Return whether two words that begin with the same letter differ by one typing error."""
     if not (one.isalpha() and other.isalpha()):
         return False
     short, long = sorted((one, other), key=len)

@@ -121,7 +121,7 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
 
 
 def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -> str:
-    """The format of rows."""
+    """Return the format of rows."""
     if mapped:
         return "mapped"
     for row in rows:
@@ -147,7 +147,7 @@ def _unknown(name: str) -> FormatError:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """The start of a text."""
+    """Return the start of a text."""
     found = b""
     try:
         while len(found) < _LOOK and (part := stream.read(min(_PART, _LOOK))):
@@ -180,7 +180,7 @@ def _objects(head: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_lines(stream: BinaryIO) -> bool:
-    """Whether the first line is an object; else the whole file is one."""
+    """Return whether the first line is an object; else the whole file is one."""
     start = start_of(stream).lstrip(_BOM).lstrip()
     return b"\n" not in start or start.partition(b"\n")[0].rstrip().endswith(b"}")
 
@@ -211,7 +211,7 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
 
 
 def _decoded(block: bytes, first: int) -> tuple[bytes, list[Refused]]:
-    """A block whose lines are UTF-8: others are blank in it, and refused."""
+    """Return a block whose lines are UTF-8: others are blank in it, and refused."""
     block = block.replace(b"\x00", b" ") if b"\x00" in block else block
     try:
         block.decode("utf-8")

@@ -86,7 +86,7 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None) -> Any:
 
 
 def _is_empty(row: Mapping[str, Any]) -> bool:
-    """Whether a row is an export, or a span, without anything that is an event."""
+    """Return whether a row is an export, or a span, without anything that is an event."""
     return bool(
         {"resourceSpans", "scopeSpans", "resourceLogs"} & set(row)
         or any(first_of(span, TRACE) for span in spans_of(row))
@@ -196,7 +196,7 @@ def _judged(
 
 
 def _retrieved(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
-    """The documents of a retriever; None if they were not recorded."""
+    """Return the documents of a retriever; None if they were not recorded."""
     found = documents_of(span, RETRIEVED)
     if found:
         return found
@@ -271,7 +271,7 @@ def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> 
 
 
 def _content(message: Mapping[str, Any]) -> str:
-    """The text of a message, which is in parts in the newer conventions."""
+    """Return the text of a message, which is in parts in the newer conventions."""
     if isinstance(message.get("content"), str):
         return str(message["content"])
     parts = message.get("parts")
@@ -283,7 +283,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def _milliseconds(start: Any, end: Any) -> str | None:
-    """The time between two times of a span."""
+    """Return the time between two times of a span."""
     from datetime import datetime
 
     try:
@@ -298,7 +298,7 @@ def _milliseconds(start: Any, end: Any) -> str | None:
 
 
 def _json(text: Any) -> Any:
-    """The value of a JSON text; None if it is none."""
+    """Return the value of a JSON text; None if it is none."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -311,5 +311,5 @@ def _json_object(text: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    """A value as text; None if it is empty."""
+    """Return a value as text; None if it is empty."""
     return None if value is None or value == "" else str(value)

@@ -141,7 +141,7 @@ class _Connection:
 
 
 def _translated(query: Any, parameters: Any, prefix: str, views: Sequence[str]) -> str:
-    """A query of DuckDB in Spark's dialect."""
+    """Return a query of DuckDB in Spark's dialect."""
     sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
     exp = sqlglot.exp
     tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
@@ -214,7 +214,7 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
 
 
 def _fetch(frame: Any) -> list[tuple[Any, ...]]:
-    """The rows of a small result; times are naive ones in UTC, as those of DuckDB."""
+    """Return the rows of a small result; times are naive ones in UTC, as those of DuckDB."""
     names = [f"c{n}" for n in range(len(frame.columns))]
     times = [kind == "timestamp" for _, kind in frame.dtypes]
     cells = [f"unix_micros({c})" if is_time else c for c, is_time in zip(names, times, strict=True)]
@@ -228,7 +228,7 @@ def _fetch(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def _spark_type(kind: str) -> str:
-    """The type of a column of a log."""
+    """Return the type of a column of a log."""
     sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
     text: str = sqlglot.exp.DataType.build(kind, dialect="duckdb").sql(dialect="spark")
     return text

@@ -61,12 +61,12 @@ _NOT_ANSWERABLE = ("unanswerable", "not answerable", "false", "no")
 
 
 def literal(text: str) -> str:
-    """A text in SQL."""
+    """Return a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _case(of: str, meanings: Mapping[str, str], other: str) -> str:
-    """A CASE over texts; the results are SQL."""
+    """Return a CASE over texts; the results are SQL."""
     if not meanings:
         return other
     cases = " ".join(f"WHEN {literal(word)} THEN {meaning}" for word, meaning in meanings.items())
@@ -84,7 +84,7 @@ def _items(text: str, separator: str = "") -> str:
 
 
 def _known(text: str) -> str:
-    """A text, or NULL if it is empty."""
+    """Return a text, or NULL if it is empty."""
     return f"nullif(trim({text}), '')"
 
 
@@ -97,7 +97,7 @@ def _kinds(word: str, kinds: Mapping[str, str]) -> str:
 
 
 def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
-    """A SELECT of a draft; parts that are not given are NULL."""
+    """Return a SELECT of a draft; parts that are not given are NULL."""
     columns = ", ".join(
         f"{parts.get(name, 'NULL')}::{kind} AS {name}" for name, kind in DRAFT.items()
     )
@@ -114,7 +114,7 @@ def _texts_at(row: str, paths: str) -> str:
 
 
 def _json_rows(paths: Sequence[str]) -> str:
-    """The values at some paths of the JSON objects of a batch, as ``f``, parsed once."""
+    """Return the values at some paths of the JSON objects of a batch, as ``f``, parsed once."""
     wanted = "[" + ", ".join(literal(path) for path in paths) + "]"
     bulk = r"'\s*\{\s*\"(index|create|update)\"\s*:\s*\{[^{}]*\}\s*\}\s*'".replace('\\"', '"')
     return f"""
@@ -146,7 +146,7 @@ _UBI = (
 
 
 def _pair(name: str, value: str) -> str:
-    """A map of one attribute; of none where it has no value."""
+    """Return a map of one attribute; of none where it has no value."""
     return f"CASE WHEN {value} IS NULL THEN MAP {{}} ELSE MAP {{{literal(name)}: {value}}} END"
 
 
@@ -308,7 +308,7 @@ def mapped(
 
 
 def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[str]) -> str:
-    """Whether a row has any of the columns of an event."""
+    """Return whether a row has any of the columns of an event."""
     known = (
         f"{at[column]} IS NOT NULL" if column in lists else f"{_known(at[column])} IS NOT NULL"
         for key, column in own.items()
@@ -318,7 +318,7 @@ def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[s
 
 
 def _given_attributes(columns: Collection[str] | None, text: str) -> str:
-    """The attributes that a file of events has: a column, or a JSON object."""
+    """Return the attributes that a file of events has: a column, or a JSON object."""
     if columns is None:
         return f"CASE WHEN starts_with({text}, '{{') THEN {_json_map(text)} ELSE MAP {{}} END"
     return "attributes::MAP(VARCHAR, VARCHAR)" if "attributes" in columns else "MAP {}"

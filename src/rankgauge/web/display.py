@@ -58,7 +58,7 @@ def displayed(document: Document, settings: Settings, question: str) -> Displaye
 
 
 def _address(document: Document, field: str | None) -> str | None:
-    """The address in a field, if a browser may open it: http and https only."""
+    """Return the address in a field, if a browser may open it: http and https only."""
     text = document.fields.get(field or "", "").strip()
     try:
         parts = urlsplit(text)
@@ -99,7 +99,7 @@ def _pattern(question: str) -> re.Pattern[str] | None:
 
 
 def _stem(word: str) -> str:
-    """The word without an English ending, if enough is left of it."""
+    """Return the word without an English ending, if enough is left of it."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             return word.removesuffix(ending)

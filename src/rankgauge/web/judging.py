@@ -56,7 +56,7 @@ def _choose(visit: Visit) -> Response:
 
 
 def _next_path(task: Task) -> str:
-    """The page that follows a task."""
+    """Return the page that follows a task."""
     if task.presentation.purpose == "adjudication":
         return "/disagreements"
     return "/answers" if task.presentation.mode == "answers" else "/judge"
@@ -146,7 +146,7 @@ def _page(visit: Visit, task: Task) -> Response:
 
 
 def _picked(task: Task, made: Choice | None) -> str:
-    """The value of the button that was pressed before."""
+    """Return the value of the button that was pressed before."""
     if made is None or not (made.documents or made.grades):
         return made.outcome if made else ""
     if made.grades:
@@ -161,7 +161,7 @@ def _picked(task: Task, made: Choice | None) -> str:
 
 
 def _choice_of(visit: Visit, task: Task) -> Choice:
-    """The choice of a form."""
+    """Return the choice of a form."""
     form, shown = visit.form, task.presentation
     try:
         name = str(uuid.UUID(form.get("choice", "")))
@@ -202,7 +202,7 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
 
 
 def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, ...]:
-    """The documents that were given a place, the best first."""
+    """Return the documents that were given a place, the best first."""
     placed: dict[int, str] = {}
     for number, document in enumerate(documents, 1):
         place = form.get(f"place-{number}", "")

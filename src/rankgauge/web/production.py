@@ -96,7 +96,7 @@ def _metrics(visit: Visit) -> Response:
 
 
 def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
-    """A metric over its days or weeks; None with fewer than two."""
+    """Return a metric over its days or weeks; None with fewer than two."""
     values = [each for each in found.groups if each.metric.name == name and each.defined]
     if len(values) < 2:
         return None
@@ -125,7 +125,7 @@ def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
 
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
-    """The interval; the value itself if there is none, or it has no end."""
+    """Return the interval; the value itself if there is none, or it has no end."""
     low = value.value if math.isnan(value.low) else value.low
     return low, value.high if math.isfinite(value.high) else value.value
 
@@ -149,7 +149,7 @@ def _drift(visit: Visit) -> Response:
 
 
 def _picture(visit: Visit) -> Response:
-    """The page with the picture, which allows its own script and style only."""
+    """Return the page with the picture, which allows its own script and style only."""
     page = drift_page(_drift_of(visit))
     policy = _POLICY.search(page)
     if policy is None:
@@ -164,7 +164,7 @@ def _picture(visit: Visit) -> Response:
 
 
 def _sample_of(visit: Visit, given: Any) -> QuestionSample:
-    """The questions that the form, or the address, asks for."""
+    """Return the questions that the form, or the address, asks for."""
     try:
         n, seed = (int(given.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
     except ValueError:

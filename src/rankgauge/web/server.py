@@ -85,7 +85,7 @@ def shown_host(host: str) -> str:
 
 
 def _local_secret(project: JudgingProject) -> str:
-    """A secret, to be used once, for whoever started the server: an admin."""
+    """Return a secret, to be used once, for whoever started the server: an admin."""
     name = getpass.getuser()
     mine: list[Judge] = [
         each

@@ -102,7 +102,7 @@ def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
 
 
 def is_own_origin(request: Request) -> bool:
-    """Whether a request comes from a page of this server, as far as the browser says."""
+    """Return whether a request comes from a page of this server, as far as the browser says."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
 

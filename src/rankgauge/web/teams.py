@@ -126,7 +126,7 @@ _MOST_GUIDELINE = 50_000
 
 
 def _questions(visit: Visit) -> Response:
-    """The questions that somebody wrote; leads see all of them."""
+    """Return the questions that somebody wrote; leads see all of them."""
     lead = visit.judge.role in LEADS
     found = [
         each

@@ -82,7 +82,7 @@ def _stored(request: Request, body: bytes) -> Response:
 
 
 def _application(request: Request) -> str:
-    """The application whose token a request has, if its origin is listed."""
+    """Return the application whose token a request has, if its origin is listed."""
     project: JudgingProject = request.app.state.project
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     found = None
@@ -134,7 +134,7 @@ def _vote_of(body: bytes) -> dict[str, Any]:
 
 
 def _question(project: JudgingProject, text: str) -> str:
-    """The identifier of a question of the project with this text, or the text itself."""
+    """Return the identifier of a question of the project with this text, or the text itself."""
     text = " ".join(text.split())
     if not 1 <= len(text) <= _MOST_QUESTION:
         raise InputError(

@@ -1,1 +1,1 @@
-"""Migrations of the tables of a judging project, applied by Alembic in order of revision."""
+"""Database migrations of a judging project, applied by Alembic in order of revision."""
