@@ -111,7 +111,7 @@ def test_a_judge_that_is_not_calibrated_has_numbers_and_no_verdict():
     assert (each.difference, each.low) == (with_people.difference, with_people.low)
     assert (each.verdict, found.difference("b", "TokenF1").verdict) == ("withheld", "identical")
     assert found.sentences[0].startswith(
-        "no verdict on b: the judge of Faithfulness is not calibrated: rules, uncalibrated"
+        "no verdict on b: the judge of Faithfulness is not calibrated: rules"
     )
     assert not any("highest" in text for text in found.sentences)
     assert "rankgauge answers calibrate" in render(found, "html")

@@ -137,7 +137,7 @@ def test_of_two_equal_explanations_neither_is_certain():
     run = {"q1": ["a", "b", "x"], "q2": ["a"]}
     found = reproduce(qrels, run, "nDCG@3", {"q1": 1.0, "q2": 1.0})
     assert found.sure == "likely"
-    assert "1 query distinguishes this way from the next best" in found.why
+    assert "1 query distinguishes this variant from the next best" in found.why
 
 
 def test_an_unstable_sort_is_distinguished_from_impossible_tie_orders(data):

@@ -65,7 +65,7 @@ def test_a_mean_that_is_no_plain_mean_has_no_interval():
 def test_measures_on_another_scale_are_not_plotted_with_proportions():
     ev = evaluate(QRELS, RUNS[0], ["NumRet", "RR", "DCG@5"])
     assert plot(ev).panels[0].ticks == ("RR",)
-    assert "Drawn are 1 of 3 measures." in plot(ev).caption
+    assert "1 of 3 measures are drawn." in plot(ev).caption
     assert plot(evaluate(QRELS, RUNS[0], ["NumRet"])).panels[0].ticks == ("NumRet",)
 
 
@@ -169,7 +169,7 @@ def test_the_heat_map_has_the_queries_where_runs_differ_most():
     drawn = plot(compare(many, {"a": one, "b": other}, "RR"), "heat-map")
     assert drawn.panels[0].ticks[:2] == ("q050", "q099")
     assert len(drawn.panels[0].ticks) == 40
-    assert "40 of 100 queries" in drawn.caption
+    assert "over runs is first. 40 of 100 queries are drawn" in drawn.caption
 
 
 def test_undefined_values_count_as_in_the_mean_or_are_left_out():

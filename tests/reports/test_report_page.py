@@ -137,7 +137,7 @@ def test_it_has_the_sentences_of_the_comparison(whole):
     for said in (*comparison.sentences[1:], *comparison.warnings):
         assert said in text
     (tested,) = (d for d in comparison.differences if d.corrected is not None)
-    assert f"p (holm) = {tested.corrected:.4f}" in text
+    assert f"p (Holm) = {tested.corrected:.4f}" in text
     for evaluation in comparison.evaluations:
         for value in evaluation.mean().values():
             assert f"{value:.4f}" in text

@@ -265,7 +265,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
     )
     yield CUT_BELOW_K.finding(
         f"the rankings of {full} of {many(len(run.sizes), 'query')} end at rank {deepest}; "
-        f"{', '.join(map(str, deep))} need rank {k}",
+        f"{', '.join(map(str, deep))} need{'s' if len(deep) == 1 else ''} rank {k}",
         run.source, full, len(run.sizes), "query",
         effects=found + run.effects(
             best_rankings(run.joined, deepest),

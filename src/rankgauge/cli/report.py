@@ -52,11 +52,11 @@ def report(
     plots: bool | None,
     output: str,
 ) -> None:
-    """Write what is to be said of each RUN on the judgments QRELS as one HTML file.
+    """Write an HTML report on each RUN, evaluated with the judgments QRELS.
 
-    It holds all it needs and loads nothing: tables that can be sorted, plots, the worst queries
-    with their rankings, and how everything was made. Evaluations in JSON, such as those of answers,
-    need no judgments: rankgauge report answers.json.
+    The file is self-contained: sortable tables, plots, the worst queries with their rankings, and
+    the provenance of every number. Evaluations in JSON, such as those of answers, need no
+    judgments: rankgauge report answers.json.
 
     \b
     Examples:

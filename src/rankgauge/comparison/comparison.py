@@ -202,7 +202,9 @@ class PairedComparison(Result):
         """
         every = self.design.pairs == "all"
         wanted = [d for d in self.differences if described or d.verdict is not None]
-        p = "p (hsd)" if self.design.test == "tukey-hsd" else f"p ({self.design.correction})"
+        correction = self.design.correction
+        by = correction if correction == "max-t" else correction.title()
+        p = f"p ({'HSD' if self.design.test == 'tukey-hsd' else by})"
         return Table(
             columns=(
                 "run",

@@ -538,12 +538,12 @@ def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | N
     known = judge if isinstance(judge, Mapping) else {}
     if measure.declaration.reads != "verdicts" or str(measure) in known.get("calibrated", ()):
         return None
+    stamp = known.get("stamp", "it is not known who judged")
     return Finding(
         "", "error",
-        f"the judge of {measure} is not calibrated: "
-        f"{known.get('stamp', 'it is not known who judged')}",
-        fix="compare it with labels of people (rankgauge answers calibrate) and evaluate with the "
-        "calibration",
+        f"the judge of {measure} is not calibrated: {stamp.removesuffix(', uncalibrated')}",
+        fix="compare the judge with labels of people (rankgauge answers calibrate) and evaluate "
+        "with the calibration",
     )  # fmt: skip
 
 

@@ -424,7 +424,7 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     if best.missed:
         every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
         text = (
-            f"the best way reproduces {best.matched} of {whole} values; every way reproduces "
+            f"the best variant reproduces {best.matched} of {whole} values, and every variant "
             f"{int(np.count_nonzero(every))} of them; the rest is unexplained"
         )
         return ("partly" if best.missed * 2 <= whole else "not found"), text
@@ -436,11 +436,11 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
             f"them to {many(given.digits, 'digit')}"
         )
     if len(fits) == 1:
-        return "undecided", f"all {whole} values are reproduced, also by every other way"
+        return "undecided", f"all {whole} values are reproduced, also by every other variant"
     least = min(_count_differing(best, other, given.slack) for other in fits[1:])
     text = (
         f"all {whole} values are reproduced; {many(least, 'query')} "
-        f"distinguish{'es' if least == 1 else ''} this way from the next best"
+        f"distinguish{'es' if least == 1 else ''} this variant from the next best"
     )
     return ("sure" if least >= _SURE else "likely"), text
 

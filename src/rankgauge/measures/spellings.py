@@ -107,8 +107,9 @@ _BEIR = Tool("beir", "{name}@{k}", (
     Spelling("acc", "Success"),
 ))  # fmt: skip
 
-_CONFIDENCE = "it measures how well scores predict the quality of queries, and has one value for "
-"all"
+_CONFIDENCE = (
+    "it measures how well scores predict the quality of queries, and has one value for all"
+)
 
 _MTEB = Tool("mteb", "{name}_at_{k}", (
     Spelling("ndcg", "nDCG"),

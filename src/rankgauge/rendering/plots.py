@@ -338,7 +338,7 @@ def _means(shown: _Shown) -> Plot:
     )
     caption = "Whiskers are 95% t intervals of each mean; they say nothing about a difference."
     if len(drawn) < len(measures):
-        caption += f" Drawn are {len(drawn)} of {len(measures)} measures."
+        caption += f" {len(drawn)} of {len(measures)} measures are drawn."
     return Plot("means", PLOTS["means"].title, f"Bars. {text}.", (panel,), caption)
 
 
@@ -378,7 +378,7 @@ def _differences(shown: _Shown) -> Plot:
     )
     caption = "An interval (95%) that crosses the line is compatible with no difference."
     if len(drawn) < len(shown.differences):
-        caption += f" Drawn are {len(drawn)} of {len(shown.differences)} differences."
+        caption += f" {len(drawn)} of {len(shown.differences)} differences are drawn."
     of = f" in {measures[0]}" if len(measures) == 1 else ""
     title = f"Differences from {shown.base}{of} with their intervals"
     return Plot("differences", title, f"Points with intervals. {text}.", (panel,), caption)
@@ -420,7 +420,7 @@ def _per_query(shown: _Shown) -> Plot:
         notes.append(f"{name} is {', '.join(texts)}")
     subject = drawn[0][0] if len(drawn) == 1 else "each run"
     title = f"Difference in {measure} by query, {subject} minus {shown.base}"
-    left = f" Drawn are {len(drawn)} of {len(others)} runs." if len(drawn) < len(others) else ""
+    left = f" {len(drawn)} of {len(others)} runs are drawn." if len(drawn) < len(others) else ""
     caption = f"Each query is one step, the largest gain at the left.{left}"
     return Plot("per-query", title, f"An area. {'; '.join(notes)}.", tuple(panels), caption)
 
@@ -566,13 +566,12 @@ def _heat_map(shown: _Shown) -> Plot:
         "grid", series, across="query", ticks=tuple(queries[p] for p in drawn),
         limits=_UNIT if unit else None,
     )  # fmt: skip
-    caption = "Stronger colors are higher values; queries are ordered by their mean over runs, "
-    "lowest "
-    ""
-    "first."
+    caption = (
+        "Stronger colors are higher values; the query with the lowest mean over runs is first."
+    )
     if len(drawn) < len(queries):
         which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
-        caption += f" Drawn are {len(drawn)} of {len(queries)} queries: those {which}."
+        caption += f" {len(drawn)} of {len(queries)} queries are drawn: those {which}."
     lows = ", ".join(queries[p] for p in drawn[:3])
     alt = f"A grid of {many(len(drawn), 'query')} and {many(len(series), 'run')}. Lowest: {lows}."
     return Plot("heat-map", f"{measure} by query and run", alt, (panel,), caption)

@@ -429,7 +429,7 @@ class _Report:
             found.setdefault((measure.name, rest), []).append(measure)
         for alike in found.values():
             declared = alike[0].declaration
-            text = summary(declared)
+            text = summary(declared).replace("`", "")
             text = f"{text[0].upper()}{text[1:]}."
             if declared.better == "lower":
                 text += " Lower is better."
@@ -529,8 +529,7 @@ class _Report:
             yield full
         else:
             yield tested
-            count = len(full.rows) - len(tested.rows)
-            yield Details(f"{count} more differences, not tested", (full,))
+            yield Details(f"All {len(full.rows)} differences, tested or not", (full,))
 
     def _plots(self, *kinds: str) -> Iterator[Plot]:
         if self.plots:

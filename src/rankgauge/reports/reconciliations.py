@@ -279,7 +279,7 @@ def _fit_notes(found: Reproduction) -> Iterator[str]:
         if found.best.same:
             more = len(found.best.same) - _SAME
             names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
-            yield f"the same values here, so nothing distinguishes them: {names}"
+            yield f"these variants give the same values here: {names}"
     yield (
         f"{found.tried} variants were tried: other tools, and combinations of up to three known "
         "deviations"
