@@ -1,4 +1,4 @@
-"""Offline and online metrics: whether an evaluation set still reflects users' experience."""
+"""Comparison of offline evaluations with user behavior over the same weeks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HealthVerdict: TypeAlias = Literal[
 _ALPHA = 0.05
 _WIDTH = 80
 _ROWS = 12
-# What users show, and the sign of a change that is worse.
+# Online metrics, and the sign of a change for the worse.
 _SIGNS = {"thumbs_ratio": -1, "idk_rate": 1, "reformulation_rate": 1}
 _SENTENCES: Mapping[HealthVerdict, str] = {
     "REFRESH": "metrics look good, users complain: refresh the evaluation set",
@@ -49,18 +49,18 @@ _DRIFTED = "the questions of users differ from the evaluation set: refresh it"
 
 @dataclass(frozen=True)
 class Signal:
-    """A measure or metric over time, and whether it became worse.
+    """Measure or metric over time, and whether it became worse.
 
     Attributes:
         name: The measure or online metric.
-        state: ``worse``, ``better``, ``steady`` (a change for the worse by the margin or more is
-            excluded), or ``cannot tell``.
-        change: From the first to the last evaluation; online from the first to the last day, on a
-            straight line.
+        state: ``worse``, ``better``, ``steady`` (a loss of the margin or more is excluded), or
+            ``cannot tell``.
+        change: Change from the first to the last evaluation; online, change of a straight line from
+            the first to the last day.
         low: Lower bound of its 95% interval; NaN without one.
         high: Upper bound.
-        p: Online: the p-value of the largest shift, corrected by Holm; NaN offline.
-        reason: Why it is undecided or has no interval; empty otherwise.
+        p: p-value of the largest shift of an online metric, corrected by Holm; NaN offline.
+        reason: The reason why the signal is undecided or has no interval, or empty.
     """
 
     name: str
@@ -87,12 +87,12 @@ class Signal:
 
 @dataclass(frozen=True)
 class HealthWeek:
-    """A week.
+    """Offline and online values of one week.
 
     Attributes:
-        start: Its Monday.
-        offline: The mean of the latest evaluation in it; NaN without one.
-        online: Metric to its value; NaN where it has none.
+        start: The Monday of the week.
+        offline: The mean of the latest evaluation in the week; NaN without one.
+        online: Value of each metric; NaN if undefined.
     """
 
     start: str
@@ -106,15 +106,15 @@ class ProductionHealth(Result):
 
     Attributes:
         measure: The measure of the evaluations.
-        weeks: One row a week.
-        offline: Whether the measure holds.
-        online: Whether each online metric became worse.
-        drift: Whether users ask other questions than the evaluation set has; None if unknown.
+        weeks: The values by week.
+        offline: The signal of the measure.
+        online: The signals of the online metrics.
+        drift: Whether the questions of users differ from the evaluation set; None if unknown.
         verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY`` or ``CANNOT
             TELL``.
         sentence: The verdict as a sentence.
-        margin: Online changes smaller than this do not matter.
-        offline_margin: The same of the measure.
+        margin: Smallest relevant change of an online metric.
+        offline_margin: Smallest relevant loss of the measure.
     """
 
     measure: str
@@ -128,10 +128,10 @@ class ProductionHealth(Result):
     offline_margin: float
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one row a week, the verdict above.
+        """Return one row per week, with the verdict above.
 
         Args:
-            full: All weeks, not only the latest.
+            full: Whether to list all weeks, not only the latest.
         """
         shown = self.weeks if full else self.weeks[-_ROWS:]
         names = [signal.name for signal in self.online]
@@ -146,7 +146,7 @@ class ProductionHealth(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one row a week, in plain numbers, for programs."""
+        """Return one row per week as plain numbers."""
         names = [signal.name for signal in self.online]
         return Table(
             ("week", self.measure, *names),
@@ -193,19 +193,19 @@ def production_health(
     """Compare evaluations with user behavior in the same weeks.
 
     Offline, the last evaluation is compared with the first, on the queries of both (paired t
-    interval). Online, the largest shift of each of thumbs ratio, abstentions and reformulations
-    over the days is tested (:func:`rankgauge.stats.find_change_points`, Holm); the interval of a
-    straight line says whether a change by the margin is excluded.
+    interval). Online, the largest shift over the days of thumbs ratio, abstentions and
+    reformulations is tested (:func:`rankgauge.stats.find_change_points`, Holm); the interval of a
+    straight line determines whether a change by the margin is excluded.
 
     Args:
         log: The log, or its path.
-        evaluations: When each was made, and the evaluation, or only the mean.
+        evaluations: Pairs of a time and an evaluation or its mean.
         measure: The measure of the evaluations.
-        drift: Whether drift of the questions was found; None if it is not known.
+        drift: Whether drift of the questions was found; None if unknown.
         margin: The smallest relevant change of an online metric.
         offline_margin: The smallest relevant loss of the measure.
-        since: Only questions of the log from this day or time on, in UTC.
-        until: Only questions before it.
+        since: Day or time (UTC) from which questions of the log are used.
+        until: Day or time (UTC) before which questions are used.
 
     Raises:
         InputError: If there is no evaluation, or a time has no time zone.
@@ -264,7 +264,7 @@ def production_health(
 def verdict_of(
     offline: State, online: Sequence[State], *, drift: bool | None
 ) -> tuple[HealthVerdict, str]:
-    """Return the verdict on states of a measure and of online metrics, and its words."""
+    """Return the verdict on the states of a measure and of online metrics, and its sentence."""
     complain = "worse" in online
     calm = bool(online) and not {"worse", "cannot tell"}.intersection(online)
     holds = offline in {"steady", "better"}
@@ -285,7 +285,7 @@ def verdict_of(
 
 
 def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margin: float) -> Signal:
-    """Return whether the last value is worse than the first by the margin or more."""
+    """Test whether the last value is worse than the first by the margin or more."""
     nan, name = math.nan, str(measure)
     if len(values) < 2:
         return Signal(name, "cannot tell", nan, nan, nan, reason="there is only one evaluation")
@@ -321,7 +321,7 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
 def online_signals(
     sums: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], margin: float
 ) -> tuple[Signal, ...]:
-    """Return whether metrics became worse, from their numerators and denominators by day."""
+    """Test whether metrics became worse, from numerators and denominators by day."""
     tested = {name: stats.first_change(y, x) for name, (y, x) in sums.items()}
     known = {name: p for name, p in tested.items() if not math.isnan(p)}
     corrected = dict(zip(known, stats.holm(list(known.values())), strict=True)) if known else {}

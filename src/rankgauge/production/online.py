@@ -1,4 +1,4 @@
-"""`online_metrics`: the metrics of a log with intervals, by day, segment or arm."""
+"""`online_metrics`: metrics of a log with intervals, by day, segment or arm."""
 
 from __future__ import annotations
 
@@ -58,29 +58,28 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 ) -> OnlineMetrics:
     """Compute metrics of a log, each with a 95% interval.
 
-    Events of a user (else a session) belong together: intervals are those of
-    :func:`rankgauge.stats.clustered_proportion` and :func:`~rankgauge.stats.clustered_mean`, of
-    quantiles Woodruff's (1952) by the former. A metric whose events were not logged is not defined,
-    never 0.
+    Intervals are clustered by user (else by session): :func:`rankgauge.stats.clustered_proportion`,
+    :func:`~rankgauge.stats.clustered_mean`, and Woodruff's (1952) for quantiles. A metric whose
+    events were not logged is undefined, never 0.
 
     Args:
         log: The log, or its path.
-        metrics: Names of metrics; all if omitted.
+        metrics: Names of metrics; if omitted, all.
         by: ``day``, ``week`` (its Monday), ``arm``, or an attribute of the events.
-        since: Only questions from this day or time on, in UTC.
-        until: Only questions before it.
-        where: Only questions with these values of attributes, or of ``arm``.
-        thresholds: What makes a monitor fail, such as ``"idk_rate > 0.2"``: it fails if the whole
-            interval is beyond the number.
-        minutes: Time within which a similar question is a reformulation, and without any action a
-            search is abandoned.
-        similarity: The cosine of the words of two questions from which they are similar.
-        abstention: Where abstentions are known from: ``events``, the ``rule`` on the text of
-            answers, or ``auto``: events if any was logged.
+        since: Day or time (UTC) from which questions are used.
+        until: Day or time (UTC) before which questions are used.
+        where: Values of attributes, or of ``arm``, of the questions to use.
+        thresholds: Thresholds such as ``"idk_rate > 0.2"``, which fail if the whole interval is
+            beyond the limit.
+        minutes: Time in minutes within which a similar question is a reformulation, and after which
+            a search without any action is abandoned.
+        similarity: Smallest cosine similarity of the words of similar questions, from 0 to 1.
+        abstention: Source of abstentions: ``events``, the ``rule`` on the text of answers, or
+            ``auto`` (events if any were logged).
 
     Raises:
-        UnknownName: For an unknown metric or attribute.
-        InputError: If there is no such log, or a value is not possible.
+        UnknownName: If a metric or an attribute is unknown.
+        InputError: If the log does not exist, or a value is invalid.
         MissingExtra: If DuckDB is not installed.
 
     Example:
@@ -137,7 +136,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 def _wanted(
     metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
 ) -> tuple[OnlineMetric, ...]:
-    """Return the metrics, those of thresholds, and next to a thumbs ratio the feedback rate."""
+    """Return the metrics, those of thresholds, and the feedback rate with a thumbs ratio."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
     if "thumbs_ratio" in names and "feedback_rate" not in names:
@@ -147,7 +146,7 @@ def _wanted(
 
 @dataclass(frozen=True)
 class _Sums:
-    """What a database adds up of a metric: moments and, of a quantile, its values on a grid."""
+    """Sums of a metric from the database: moments and, for a quantile, values on a grid."""
 
     moments: stats.ClusterSums = _NOTHING
     quantile: float = math.nan
@@ -156,9 +155,9 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A table of the questions with numerators and denominators, y0, x0, y1, ...
+    """Table of the questions with numerators and denominators, y0, x0, y1, ...
 
-    The view of questions is computed once, to make it.
+    The view of questions is computed only once, to create the table.
     """
 
     connection: Any
@@ -196,7 +195,7 @@ class _Measured:
         return (questions, clusters, unit or "users", *times)
 
     def sums(self) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        """Sums of each metric in each group; None for all questions."""
+        """Return the sums of each metric by group; None is the group of all questions."""
         places = list(enumerate(self.metrics))
         rates = [n for n, m in places if m.kind != "quantile" and not m.per_session]
         sessions = [n for n, m in places if m.per_session]
@@ -204,7 +203,7 @@ class _Measured:
         found = self._moments("measured", rates) if rates else {}
         if sessions:
             least = ", ".join(f"min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
-            # In all, a session counts once, whichever groups its questions are in.
+            # In the total, a session counts once even if its questions are in several groups.
             for sets in ('("group", session)', "(session)") if self.grouped else ("(session)",):
                 own = 'any_value("group")' if sets != "(session)" else "NULL::VARCHAR"
                 rows = (
@@ -217,7 +216,7 @@ class _Measured:
         return found
 
     def _sets(self, *, whole: bool | None) -> str:
-        """Return the grouping of clusters: for all questions, in groups, or both."""
+        """Return the grouping sets: all questions, groups, or both."""
         inner = '("group", "cluster")'
         both = f'("cluster"), {inner}' if self.grouped else '("cluster")'
         return both if whole is None else '("cluster")' if whole else inner
@@ -282,10 +281,10 @@ class _Measured:
 def expressions(
     connection: Any, metrics: Sequence[OnlineMetric], *, minutes: float, similarity: float
 ) -> dict[OnlineMetric, tuple[str, str]]:
-    """Return numerator and denominator in SQL of each metric whose events were logged.
+    """Return numerator and denominator in SQL of each metric with logged events.
 
     Args:
-        connection: Of an :class:`EventLog`.
+        connection: A connection of an :class:`EventLog`.
         metrics: Rates and means.
         minutes: As in :func:`online_metrics`.
         similarity: As in :func:`online_metrics`.
@@ -305,7 +304,7 @@ def expressions(
 
 
 def _abstained(source: str) -> str:
-    """Return whether a question was answered by an abstention, in SQL."""
+    """Return the SQL condition for an abstention as answer."""
     if source == ABSTENTION_RULE:
         return "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
     return "abstained"
@@ -338,18 +337,18 @@ def _value(
 
 
 def _woodruff(found: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
-    """Bounds of a quantile: the quantiles at the bounds of the share of values up to it."""
+    """Return Woodruff's bounds of a quantile."""
     if math.isnan(low):
         return math.nan, math.nan
     count, shift = found.moments.x, quantile - found.moments.ratio
     low, high = max(0.0, low + shift), min(1.0, high + shift)
-    # Beyond the largest value nothing is known.
+    # No upper bound beyond the largest value.
     top = math.inf if math.ceil(high * count) >= count else found.grid[math.ceil(high * _GRID)]
     return found.grid[math.floor(low * _GRID)], top
 
 
 def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
-    """Return the values; a thumbs ratio with its bounds for answers that were not rated."""
+    """Return the values, adding bounds for unrated answers to a thumbs ratio."""
     by_name = {each.metric.name: each for each in values}
     feedback, thumbs = by_name.get("feedback_rate"), by_name.get("thumbs_ratio")
     if feedback is None or thumbs is None or not (feedback.defined and thumbs.defined):
@@ -394,7 +393,7 @@ def _changes(
 def _abstentions(
     connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str], wanted: str
 ) -> str:
-    """Where abstentions are known from; by the rule, a table of the texts that abstain is made."""
+    """Return the source of abstentions; for the rule, create a table of abstaining texts."""
     if wanted == _EVENTS or (wanted == "auto" and "abstention" in kinds):
         return _EVENTS
     if not any("{abstains}" in metric.x + metric.y for metric in metrics):
@@ -415,7 +414,7 @@ def _abstentions(
 
 
 def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
-    """Return why a metric is not defined for the whole log; empty if it is."""
+    """Return the reason why a metric is undefined for the whole log, or empty."""
     if "{abstains}" in metric.y and (
         not source or (source == _EVENTS and "abstention" not in kinds)
     ):
@@ -434,7 +433,7 @@ def _condition(
 
 
 def _time(given: str | date, name: str) -> str:
-    """Return a time in UTC, as DuckDB writes it."""
+    """Return a time in UTC in the format of DuckDB."""
     try:
         time = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
     except ValueError:

@@ -29,27 +29,27 @@ _CODES = {"FAIL": 1, "NOT DEFINED": 4}
 _STRICT_INCONCLUSIVE = 3
 _WIDTH = 80
 _FEW = 2  # undefined metrics that a note explains
-_ROWS = 10  # groups that fit below each other
-_COLUMNS = 4  # metrics that fit side by side
+_ROWS = 10  # groups shown as rows
+_COLUMNS = 4  # metrics shown as columns
 
 
 @dataclass(frozen=True)
 class OnlineValue:
-    """A metric of a log, or of a group of its questions.
+    """Value of a metric for a log or a group of its questions.
 
     Attributes:
         metric: The metric.
         group: The day, segment or arm; None for all questions.
-        value: The value; NaN if it is not defined.
-        low: Lower bound of its 95% interval, by users (else sessions, else questions); NaN if there
-            is none.
-        high: Upper bound; infinite where a quantile has none.
-        numerator: What was counted or added up; NaN for a quantile.
-        denominator: What was counted below it.
-        clusters: Users (else sessions, else questions) with a denominator.
-        reason: Why there is no value, or no interval; empty otherwise.
-        worst: Of a thumbs ratio: the value if all answers without a rating were rated down.
-        best: The same if they were rated up.
+        value: The value; NaN if undefined.
+        low: Lower bound of its 95% interval, clustered by user (else session, else question);
+            NaN if unavailable.
+        high: Upper bound; infinite if a quantile has none.
+        numerator: The numerator; NaN for a quantile.
+        denominator: The denominator.
+        clusters: Number of users (else sessions, else questions) with a denominator.
+        reason: The reason for a missing value or interval, or empty.
+        worst: For a thumbs ratio, the value if all unrated answers were rated down.
+        best: For a thumbs ratio, the value if all unrated answers were rated up.
     """
 
     metric: OnlineMetric
@@ -70,14 +70,14 @@ class OnlineValue:
         return not math.isnan(self.value)
 
     def interval_text(self) -> str:
-        """Return the interval as text; a dash if there is none."""
+        """Return the interval as text, or a dash."""
         if math.isnan(self.low):
             return "–"
         high = "no limit" if math.isinf(self.high) else _figure(self.metric, self.high)
         return f"{_figure(self.metric, self.low)} to {high}"
 
     def basis(self) -> str:
-        """Return numerator, denominator and unit as text, or why there is no value."""
+        """Return numerator, denominator and unit as text, or the reason for a missing value."""
         if not self.defined:
             return f"not defined: {self.reason}"
         below = f"{self.denominator:,.0f} {self.metric.unit}"
@@ -89,15 +89,15 @@ class OnlineValue:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """How a metric changes over the days or weeks.
+    """Change of a metric over days or weeks.
 
     Attributes:
         metric: The metric.
-        trend: The line through its values, weighted by their denominators.
-        p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), corrected
-            by Holm for the metrics.
-        shifts: If p is at most .05: the first day or week of each new rate, that rate and the one
-            before.
+        trend: The straight line fitted to its values, weighted by their denominators.
+        p: p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), with Holm's
+            correction over the metrics.
+        shifts: If p is at most .05, the first day or week of each new rate, with the new and the
+            previous rate.
     """
 
     metric: OnlineMetric
@@ -107,7 +107,7 @@ class MetricChange:
 
     @property
     def sentence(self) -> str:
-        """The shifts as text; empty without any."""
+        """The shifts as text, or empty."""
         if not self.shifts:
             return ""
         parts = (
@@ -124,18 +124,18 @@ class OnlineMetrics(Result):
     Attributes:
         where: The log.
         metrics: The metrics, in the order of the tables.
-        overall: The value of each for all questions.
+        overall: The value of each metric for all questions.
         by: The grouping: ``day``, ``week``, ``arm``, an attribute, or None.
-        groups: The value of each metric in each group, group by group.
+        groups: The value of each metric in each group, sorted by group.
         questions: The number of questions.
         clusters: The number of users (else sessions, else questions).
         unit: The unit of `clusters`: ``users``, ``sessions``, ``single questions``, or several of
             these.
-        first: The time of the first question; None without questions.
-        last: The time of the last one.
+        first: The time of the first question, or None.
+        last: The time of the last question, or None.
         checks: The result of each threshold.
-        changes: Changes of each metric over days or weeks, if at least eight of them have a value.
-            Empty for other groupings.
+        changes: The change of each metric with values for at least eight days or weeks; empty for
+            other groupings.
         parameters: Minutes and similarity of reformulations, and the source of abstentions.
         notes: Notes on interpretation.
     """
@@ -156,10 +156,10 @@ class OnlineMetrics(Result):
     notes: tuple[str, ...]
 
     def value(self, name: str, group: str | None = None) -> OnlineValue:
-        """Return a metric of all questions, or of a group.
+        """Return the value of a metric for all questions or for a group.
 
         Raises:
-            UnknownName: If there is no such metric or group.
+            UnknownName: If the metric or group is unknown.
         """
         (metric,) = metrics_of([name])
         values = self.overall if group is None else self.groups
@@ -173,13 +173,13 @@ class OnlineMetrics(Result):
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The days, segments or arms in their order."""
+        """The days, segments or arms, in order."""
         return tuple(dict.fromkeys(str(each.group) for each in self.groups))
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Return 1 if a threshold failed, 4 if a metric is not defined, 3 if `strict` and unsure.
+        """Return the exit code, as for a gate.
 
-        0 otherwise: as for a gate.
+        1 if a threshold failed, 4 if a metric is undefined, 3 if `strict` and inconclusive, else 0.
         """
         verdicts = {check.verdict for check in self.checks}
         for verdict, code in _CODES.items():
@@ -188,7 +188,7 @@ class OnlineMetrics(Result):
         return _STRICT_INCONCLUSIVE if strict and "INCONCLUSIVE" in verdicts else 0
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one row a metric; with groups, one row a group.
+        """Return one row per metric; with groups, one row per group.
 
         Args:
             full: Show all metrics; with groups, all groups and all metrics that are defined.
@@ -248,7 +248,7 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one row for each metric and group, in plain numbers, for programs."""
+        """Return one row for each metric and group as plain numbers."""
         return Table(
             (
                 "group", "metric", "value", "low", "high", "numerator", "denominator", "clusters",
@@ -287,18 +287,18 @@ class OnlineMetrics(Result):
         }
 
     def summary(self) -> str:
-        """Return the thresholds that failed, else how much the log has."""
+        """Return the failed thresholds, else the size of the log."""
         failed = [check.sentence for check in self.checks if check.verdict == "FAIL"]
         return "; ".join(failed) if failed else self._title()
 
     def plot(self, name: str | None = None) -> Plot:
-        """Return a metric by day or week with its intervals.
+        """Plot a metric by day or week with its intervals.
 
         Args:
-            name: The metric; the first that is defined if omitted.
+            name: The metric; if omitted, the first defined metric.
 
         Raises:
-            InputError: If the metrics are not by day or week, or the metric is not defined.
+            InputError: If the metrics are not by day or week, or the metric is undefined.
         """
         from rankgauge.rendering.plots import plot_history
 
@@ -366,7 +366,7 @@ class OnlineMetrics(Result):
 
 
 def _no_change(changes: Iterable[MetricChange], by: str) -> str:
-    """That no change was found, and what could have been missed."""
+    """Return a sentence on the absence of change and the changes that could be missed."""
     tested = list(changes)
     if not tested:
         return f"too few {by}s for a trend: there are fewer than {stats.FEWEST_PERIODS}"
@@ -387,13 +387,13 @@ def _figure(metric: OnlineMetric, value: float) -> str:
 
 
 def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> ThresholdCheck:
-    """Return whether a metric is surely beyond a threshold."""
+    """Test whether the interval of a metric is beyond a threshold."""
     found = next(each for each in values if each.metric.name == threshold.metric)
     if not found.defined:
         return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {found.reason}")
     side = "above" if threshold.above else "below"
     low, high = found.low, found.high
-    if not threshold.above:  # mirrored, so that beyond is always above
+    if not threshold.above:  # mirrored, so that failing values are above the limit
         low, high = -high, -low
     limit = threshold.number if threshold.above else -threshold.number
     verdict: ThresholdVerdict = "INCONCLUSIVE"

@@ -1,4 +1,4 @@
-"""Personal data that can be recognized by its form, replaced in texts of a log."""
+"""Replacement of personal data with a recognizable format in texts of a log."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from rankgauge.core.redaction import redact
 
-# Each with what replaces it, in the order in which they are looked for. Lengths are limited, so
-# that no pattern scans a part of a text again and again.
+# Patterns with their replacements, in the order of the search. Lengths are limited to avoid #
+# quadratic time.
 _PATTERNS = (
     (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"), "[email]"),
     (re.compile(r"\b(?:https?://|www\.)[^\s<>\"']{1,2000}", re.IGNORECASE), "[url]"),
@@ -17,16 +17,16 @@ _PATTERNS = (
 )
 _NUMBER = re.compile(r"(?<![\w.])\+?\(?\d(?:[ ()./-]{0,2}\d){6,30}(?!\w)")
 _DATE = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4} ?[/-] ?\d{4}")
-_DIGITS = 8  # of a telephone, customer or card number; 7 after a plus sign
+_DIGITS = 8  # digits of a telephone, customer or card number; 7 after a plus sign
 
 
 def scrub(text: str) -> str:
-    """Replace personal data with a recognizable form: addresses, numbers, secrets.
+    """Replace personal data with a recognizable format: addresses, numbers, secrets.
 
-    E-mail addresses become ``[email]``, links ``[url]``, account numbers ``[iban]``, addresses of
-    computers ``[ip address]``, numbers of eight digits or more (telephones, cards, customers)
-    ``[number]``, and keys and passwords ``***``. Dates are kept. Names of people and places cannot
-    be recognized, and are kept, too.
+    E-mail addresses become ``[email]``, links ``[url]``, account numbers ``[iban]``, IP addresses
+    ``[ip address]``, numbers of eight digits or more (telephones, cards, customers) ``[number]``,
+    and keys and passwords ``***``. Dates are kept. Names of people and places cannot be recognized
+    and are kept.
 
     Example:
         >>> scrub("refund for jo@example.org, call +44 20 7946 0958 before 2026-03-01")

@@ -16,7 +16,7 @@ from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.rendering import Result, Table
 
-#: The parts of a question set, with their purpose.
+#: Parts of a question set and their purpose.
 PARTS = {
     "core": "frozen: stays in every version, for trends",
     "rotating": "replaced by each new sample: represents the traffic of today",
@@ -29,7 +29,7 @@ _COUNTS = ("count", "frequency", "freq")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuestion:
-    """A question of an evaluation set: a line of its file.
+    """Question of an evaluation set, one line of its file.
 
     Attributes:
         id: Its identifier.
@@ -37,17 +37,17 @@ class EvaluationQuestion:
         origin: ``log``, ``expert``, ``generated``, or another origin.
         part: ``core`` (stays in every version, for trends), ``rotating`` (replaced by each new
             sample) or ``sentinel`` (a known failure, stays in every version).
-        date: When it was added, in ISO form.
+        date: The ISO date of its addition.
         version: The version of the set.
-        frequency: How often it was asked in the log, near-duplicates included; None if unknown.
-        probability: The probability with which it was drawn; None if it was not drawn.
-        weight: How many searches of the log it represents: frequency / probability. Means with
-            these weights are weighted by traffic (Hájek 1971).
-        query_weight: How many different questions of the log it represents: 1 / probability.
-        stratum: ``head``, ``torso`` or ``tail`` of the log; empty if it was drawn without strata.
+        frequency: Number of times it was asked in the log, with near-duplicates; None if unknown.
+        probability: The inclusion probability; None if it was not drawn.
+        weight: Number of searches that it represents: frequency / probability. Means with these
+            weights are weighted by traffic (Hájek 1971).
+        query_weight: Number of distinct questions that it represents: 1 / probability.
+        stratum: ``head``, ``torso`` or ``tail`` of the log; empty without strata.
         model: The model that wrote a generated question.
         prompt: Name and version of its prompt.
-        document: The document that it was generated from.
+        document: The document from which it was generated.
     """
 
     id: str
@@ -74,7 +74,7 @@ _NAMES = tuple(part.name for part in fields(EvaluationQuestion))
 
 @dataclass(frozen=True)
 class QuestionSet(Result):
-    """The questions of an evaluation: a frozen core, a rotating part, and sentinels.
+    """Questions of an evaluation: a frozen core, a rotating part, and sentinels.
 
     Attributes:
         questions: The questions.
@@ -88,7 +88,7 @@ class QuestionSet(Result):
     questions: tuple[EvaluationQuestion, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse identifiers that occur twice, and unknown parts."""
+        """Reject duplicate identifiers and unknown parts."""
         seen: set[str] = set()
         for each in self.questions:
             what = f"id {each.id!r:.60} occurs twice" if each.id in seen else ""
@@ -104,15 +104,16 @@ class QuestionSet(Result):
     def read(cls, path: str | os.PathLike[str], *, origin: str = "expert") -> QuestionSet:
         """Read a set: JSON lines, CSV or TSV with a column ``id`` and one for the question.
 
-        Other columns are those of `EvaluationQuestion`; a column that is missing has its default.
+        Other columns are the attributes of `EvaluationQuestion`; missing columns have default
+        values.
 
         Args:
             path: The file.
-            origin: The origin of questions that name none.
+            origin: The default origin.
 
         Raises:
-            FormatError: With the first line that cannot be read.
-            InputError: If an id occurs twice.
+            FormatError: If a line cannot be read.
+            InputError: If an id is duplicated.
         """
         source = TextSource.of(path)
         found = [
@@ -126,7 +127,7 @@ class QuestionSet(Result):
         return cls(tuple(found))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the set as JSON lines, replacing the file as a whole."""
+        """Write the set as JSON lines, replacing the file atomically."""
         lines = [
             json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}})
             for each in self.questions
@@ -136,7 +137,7 @@ class QuestionSet(Result):
 
     @property
     def version(self) -> int:
-        """The version of the set, which rises with each refresh (0 if it is empty)."""
+        """The version of the set, incremented by each refresh; 0 if it is empty."""
         return max((each.version for each in self.questions), default=0)
 
     def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
@@ -153,20 +154,19 @@ class QuestionSet(Result):
     ) -> SetRefresh:
         """Return the next version of the set, and what changed.
 
-        The rotating part is replaced by the questions drawn; core and sentinels stay. A core is
-        drawn once: later draws go into the rotating part. If nothing but dates would change, the
-        set stays as it is.
+        The drawn questions replace the rotating part; core and sentinels are kept. A core is drawn
+        only once. If only dates would change, the set is returned unchanged.
 
-        Weights stay those of a sample of the new log: given the questions that stay, each of them
-        is in the set for certain and represents only its own searches (weight = frequency in the
-        new log, 0 if nobody asked it), and the questions drawn represent all others.
+        Weights are those of a sample of the new log: each kept question is in the set with
+        probability 1 and represents only its own searches (weight = frequency in the new log, 0 if
+        it was not asked), and the drawn questions represent all others.
 
         Args:
-            drawn: A sample of the log from which the questions that stay were excluded.
+            drawn: A sample of the log that excludes the kept questions.
             part: ``rotating`` or ``core``.
             sentinels: Known failures to add.
-            frequencies: How often questions that stay were asked in the log, by id; their weights
-                are left as they are without.
+            frequencies: Number of times each kept question was asked in the log, by id; if None,
+                their weights are kept.
 
         Raises:
             InputError: If the core would change.
@@ -191,7 +191,7 @@ class QuestionSet(Result):
         return SetRefresh(self, self if same else QuestionSet(tuple(after.values())))
 
     def table(self) -> Table:
-        """Return one line for each part."""
+        """Return one row for each part."""
         rows = [
             (name, len(of_part), sum(each.weight or 0.0 for each in of_part), PARTS[name])
             for name in PARTS
@@ -215,11 +215,11 @@ class QuestionSet(Result):
 
 @dataclass(frozen=True)
 class SetRefresh(Result):
-    """A question set before and after a refresh.
+    """Question set before and after a refresh.
 
     Attributes:
-        before: The set as it was.
-        after: Its next version; the set before if nothing changed.
+        before: The previous version.
+        after: The next version; equal to `before` if nothing changed.
     """
 
     before: QuestionSet
@@ -227,7 +227,7 @@ class SetRefresh(Result):
 
     @property
     def added(self) -> tuple[EvaluationQuestion, ...]:
-        """The questions that are new."""
+        """The new questions."""
         known = {each.id for each in self.before.questions}
         return tuple(each for each in self.after.questions if each.id not in known)
 
@@ -243,7 +243,7 @@ class SetRefresh(Result):
         return len(self.after.questions) - len(self.added)
 
     def table(self) -> Table:
-        """Return one line for each question that was added or retired, and the numbers."""
+        """Return one row for each added or retired question, and the totals."""
         rows = [*_first(self.added, "added"), *_first(self.retired, "retired")]
         rest = len(self.added) + len(self.retired) - len(rows)
         notes = [self.summary()]
@@ -258,7 +258,7 @@ class SetRefresh(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return how many questions were added, kept and retired."""
+        """Return the numbers of added, kept and retired questions."""
         if self.after is self.before:
             return f"nothing changed, still {self.after.summary()}"
         return (
@@ -285,7 +285,7 @@ def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[s
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
-    """Return a question that is always in the set."""
+    """Return a question with inclusion probability 1."""
     return replace(
         question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
     )
@@ -318,10 +318,10 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
 
 
 def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
-    """Return how often a question was asked by its row; 1 if the row does not say.
+    """Return the number of times a question was asked, from its row; default 1.
 
     Raises:
-        FormatError: If it is not a whole number from 0.
+        FormatError: If the value is not a non-negative integer.
     """
     given = next((row[column] for column in _COUNTS if column in row), 1)
     try:

@@ -1,8 +1,8 @@
-"""`sample_questions`: questions drawn from a log, with the probability with which each was drawn.
+"""`sample_questions`: probability samples of the questions of a log.
 
 Near-duplicates are grouped before the draw, and a group is drawn as one question with the sum of
-its frequencies. So a near-duplicate is never thrown away after the draw, which would change the
-probabilities: those recorded are exact.
+its frequencies. No near-duplicate is dropped after the draw, so that inclusion probabilities are
+exact.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WAYS = ("frequency", "uniform", "strata")
 STRATA = ("head", "torso", "tail")
 
 _TEXTS = (*QUESTIONS, "text", "user_query")
-# Signs at the ends of words that make no other question.
+# Punctuation at the ends of words that is ignored.
 _SIGNS = ".,;:!?\"'()[]{}-\N{HORIZONTAL ELLIPSIS}„“”\u2018\u2019«»¿¡\u2013\u2014"
 _ACCENTS = range(0x300, 0x370)
 _LONG, _MEDIUM, _SHORT = 5, 4, 3
@@ -43,13 +43,13 @@ _LONG, _MEDIUM, _SHORT = 5, 4, 3
 
 @dataclass(frozen=True, slots=True)
 class SampledStratum:
-    """A part of a log, and how many of its questions were drawn.
+    """Stratum of a log, and the number of questions drawn from it.
 
     Attributes:
         name: ``head``, ``torso`` or ``tail``; ``all`` without strata.
-        questions: Its different questions, near-duplicates counted as one.
-        searches: How often they were asked.
-        drawn: How many of them were drawn.
+        questions: The number of distinct questions, near-duplicates counted as one.
+        searches: The number of times they were asked.
+        drawn: The number of questions drawn.
         low: The lowest inclusion probability.
         high: The highest inclusion probability.
     """
@@ -68,13 +68,13 @@ class QuestionSample(Result):
 
     Attributes:
         source: The log.
-        by: How they were drawn: one of `WAYS`.
+        by: The sampling method, one of `WAYS`.
         seed: The seed of the draw.
         questions: The questions, in random order.
-        strata: The parts of the log that were drawn from.
-        texts: The number of different texts in the log.
-        scrubbed: In how many of them personal data was replaced.
-        known: How often each excluded question was asked, by its id; 0 if it was not.
+        strata: The strata.
+        texts: The number of distinct texts in the log.
+        scrubbed: The number of texts in which personal data was replaced.
+        known: The number of times each excluded question was asked, by id.
     """
 
     _attributes = "*"
@@ -89,7 +89,7 @@ class QuestionSample(Result):
     known: Mapping[str, int]
 
     def table(self) -> Table:
-        """Return one line for each stratum."""
+        """Return one row for each stratum."""
         rows = [
             (
                 each.name, each.questions, each.searches, each.drawn,
@@ -114,13 +114,13 @@ class QuestionSample(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one line for each question."""
+        """Return one row for each question."""
         rows = [tuple(asdict(each).values()) for each in self.questions]
         columns = tuple(EvaluationQuestion.__dataclass_fields__)
         return Table(columns, tuple(rows))
 
     def summary(self) -> str:
-        """Return how many questions were drawn, from how many."""
+        """Return the numbers of drawn and of all questions."""
         questions = sum(each.questions for each in self.strata)
         searches = sum(each.searches for each in self.strata)
         return (
@@ -147,13 +147,13 @@ def sample_questions(
     with the sum x of its frequencies. Groups of excluded questions are not drawn, but their
     frequencies are counted.
 
-    - By ``frequency`` a question is drawn with the probability min(1, n x / sum(x)), where those
-      that reach 1 are drawn for certain and left out of the sum for the others: systematic
-      sampling in random order (Madow 1949), exactly n questions with exactly these probabilities.
-    - By ``uniform`` each question is drawn with n / N.
-    - By ``strata``, from the head (the most frequent questions with a third of the searches), the
-      torso (the next third) and the tail an equal number is drawn uniformly. A stratum with fewer
-      questions leaves the rest to the others.
+    - By ``frequency`` a question is drawn with the probability min(1, n x / sum(x)), where
+    questions that reach 1 are always drawn and excluded from the sum for the others: systematic
+    sampling in random order (Madow 1949) of exactly n questions with exactly these probabilities. -
+    By ``uniform``, each question is drawn with probability n / N. - By ``strata``, from the head
+    (the most frequent questions with a third of the searches), the torso (the next third) and the
+    tail an equal number is drawn uniformly. If a stratum has fewer questions, the rest is drawn
+    from the others.
 
     With values v of drawn questions and weights w, sum(w v) / sum(w) estimates (Hájek 1971) the
     mean over searches with w = `weight` = x / probability, and the mean over different questions
@@ -165,20 +165,21 @@ def sample_questions(
         source: An `EventLog` or its path (a folder, or Parquet files); or CSV, TSV or JSON lines
             with a column ``query``, ``question`` or ``text``, and optionally ``count`` or
             ``frequency``; or a text file with a question on each line.
-        n: How many questions are drawn.
+        n: The number of questions to draw.
         by: ``frequency``, ``uniform`` or ``strata``.
-        exclude: Questions that are not drawn again, nor their near-duplicates.
+        exclude: Questions that are not drawn, including their near-duplicates.
         personal: ``scrub`` replaces personal data (`scrub`) before questions are compared;
             ``keep`` leaves texts as they are.
         seed: The seed of the draw.
-        date: The date of the questions in ISO form; today (UTC) if None.
+        date: The ISO date of the questions; if None, today (UTC).
 
     Returns:
-        Questions with identifiers made of their text (the same in each sample), in random order.
+        Questions in random order, with identifiers derived from their texts (the same in each
+        sample).
 
     Raises:
-        FormatError: With the first line that cannot be read.
-        InputError: If the log has fewer different questions than are to be drawn.
+        FormatError: If a line cannot be read.
+        InputError: If the log has fewer than n distinct questions.
 
     Example:
         >>> import tempfile, pathlib
@@ -240,7 +241,7 @@ def sample_questions(
 
 
 def question_id(text: str, prefix: str = "log") -> str:
-    """Return an identifier made of a text: the same for texts that differ in case and blanks."""
+    """Return an identifier derived from a text, ignoring case and whitespace."""
     key = " ".join(text.casefold().split())
     return f"{prefix}-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
@@ -262,7 +263,7 @@ def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, 
         rows = _rows(TextSource.of(source))
     for text, count in rows:
         counts[" ".join(text.split())] += count
-    # Sorted: the order of the log and of the database must not change the draw.
+    # Sorted, so that the draw does not depend on the order of the log or the database.
     yield from ((text, counts[text]) for text in sorted(counts) if text and counts[text])
 
 
@@ -295,11 +296,11 @@ def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """A question and its near-duplicates.
+    """Question and its near-duplicates.
 
     Attributes:
         text: The text that represents them.
-        frequency: How often they were asked in all.
+        frequency: The total number of times they were asked.
     """
 
     text: str
@@ -307,17 +308,17 @@ class QuestionGroup:
 
 
 def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> list[QuestionGroup]:
-    """Group texts that are the same question (`sample_questions` says when).
+    """Group texts that are the same question (see `sample_questions`).
 
-    Texts are taken in the order of their frequency. Each joins the first group whose text it
-    repeats or nearly repeats, or begins a group: so no group grows by a chain of similar texts.
+    In descending order of frequency, each text joins the first group whose text is a
+    near-duplicate, or starts a group, so that groups do not grow by chains of similar texts.
 
     Args:
-        counts: How often each text was asked.
-        known: Texts whose groups come first, before all others.
+        counts: The number of times each text was asked.
+        known: Texts whose groups precede all others.
 
     Returns:
-        The groups of the known texts, in their order, and then the others by falling frequency.
+        The groups of the known texts, in order, then the others by descending frequency.
 
     Example:
         >>> [g.text for g in group_questions({"opening hours": 5, "Opening huors?": 1, "wifi": 2})]
@@ -352,7 +353,7 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
             parts.append(words)
             for hole in holes:
                 near[hole].append(new)
-            # Of known texts that are the same, the first has the searches.
+            # Of equal known texts, the first receives the frequency.
             place = places.setdefault(key, new)
         else:
             places[key] = place
@@ -406,7 +407,7 @@ def _near(one: str, other: str) -> bool:
 def _strata(
     groups: Sequence[QuestionGroup], n: int, by: str
 ) -> Iterator[tuple[str, list[int], int]]:
-    """The name, the groups and the size of the sample of each stratum that is not empty."""
+    """Yield the name, groups and sample size of each non-empty stratum."""
     if by != "strata":
         yield "", list(range(len(groups))), n
         return
@@ -431,7 +432,7 @@ def _strata(
 
 
 def _certain(sizes: Mapping[int, int], n: int) -> tuple[list[int], dict[int, int]]:
-    """Those with probability 1, and the others."""
+    """Return the groups with probability 1, and the others."""
     rest = dict(sizes)
     certain: list[int] = []
     while rest and n > len(certain):
@@ -459,7 +460,7 @@ def _draw(sizes: Mapping[int, int], n: int, rng: random.Random) -> list[tuple[in
     if left:
         order = rng.sample(list(rest), len(rest))
         total = sum(rest.values())
-        # Points at start, start + total, ... on a line on which each has left * size.
+        # Points at start, start + total, ... on a line with segments of length left * size.
         point, end = rng.randrange(total), 0
         for key in order:
             end += left * rest[key]

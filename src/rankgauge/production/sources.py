@@ -1,4 +1,4 @@
-"""Files of logs, read in batches of rows: lines of JSON, CSV, and Parquet, packed or not."""
+"""Readers of log files in batches of rows: JSON lines, CSV and Parquet, optionally compressed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.spans import is_span
 from rankgauge.production.mappings import VENDORS
 
-# The formats of logs, and how a row of each is recognized.
+# Formats of logs, and the keys that identify a row of each.
 FORMATS = ("ubi", "spans", *VENDORS, "events", "mapped")
 # Bytes of text in a batch, rows of a batch of columns, and the longest line.
 BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20
@@ -37,7 +37,7 @@ _BULK = ('{"index"', '{"create"', '{"update"')
 
 @dataclass(frozen=True)
 class Refused:
-    """A row that is not an event: its location, the reason, and its content."""
+    """Row that is not an event: location, reason, and content."""
 
     line: int
     fault: str
@@ -46,11 +46,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of a source.
+    """Batch of rows of a source.
 
     Attributes:
-        rows: A table of Arrow: ``line``, and ``raw`` (a JSON object each) or the columns.
-        refused: Rows that could not even be split into columns.
+        rows: Arrow table with ``line``, and ``raw`` (JSON objects) or the columns.
+        refused: Rows that could not be parsed.
     """
 
     rows: Any
@@ -59,7 +59,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Source:
-    """A log that can be read: its name, format and layout."""
+    """Log file with its name, format and layout."""
 
     path: str
     format: str
@@ -73,7 +73,7 @@ class Source:
         return source_name(self.path)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all rows, in batches that are the same whenever the file is the same."""
+        """Yield all rows in batches that depend only on the file."""
         library("pyarrow", extra="production", of="a log of production")
         with opened_bytes(self.path) as stream:
             if self.columnar:
@@ -87,7 +87,7 @@ class Source:
 
 
 def find_format(path: str, *, format: str | None = None, mapped: bool = False) -> Source:
-    """Return how a log is read, by its first rows."""
+    """Detect the format of a log from its first rows."""
     with opened_bytes(path) as stream:
         name, start = source_name(path), start_of(stream)
         if is_columnar(start, name):
@@ -158,7 +158,7 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _objects(head: str) -> Iterator[dict[str, Any]]:
-    """The objects at the start of a file; that of a whole file which is one of them."""
+    """Yield the objects at the start of a file, or the single object of the file."""
     decoder = json.JSONDecoder()
     lines = head.splitlines()
     for line in itertools.islice(lines, 200):
@@ -170,7 +170,7 @@ def _objects(head: str) -> Iterator[dict[str, Any]]:
         if isinstance(row, dict) and not text.startswith(_BULK):
             inner = row.get("_source")
             yield inner if isinstance(inner, dict) else row
-    # A document over many lines, or its start.
+    # A multi-line document, or its start.
     try:
         row, _ = decoder.raw_decode(head[head.index("{") :])
         yield row
@@ -189,7 +189,7 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
     """Complete lines, some MB at a time, and the fault that ends the stream, if any."""
     rest: list[bytes] = []
     size, fault = 0, ""
-    # What is packed may break anywhere: as little is read at a time as is lost then.
+    # Compressed data may be damaged anywhere: small reads limit the loss.
     part_size = _PART * 16 if is_plain_file(stream) else io.DEFAULT_BUFFER_SIZE
     read = getattr(stream, "read1", stream.read)
     while not fault:
@@ -316,7 +316,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
     kinds = dict.fromkeys(source.columns, pa.string())
     for raw, fault in _blocks(stream):
         block = left + raw
-        # A quoted cell may have line breaks: a block ends outside of quotes.
+        # A quoted cell may have line breaks, so that blocks end outside quotes.
         left = b""
         if not fault and block.count(b'"') % 2 and len(block) < LONGEST:
             left = block
@@ -382,7 +382,7 @@ def _empty(columns: Iterable[str]) -> Any:
 
 
 def fingerprint(path: str) -> str:
-    """Identity of a file, by which an interrupted import resumes."""
+    """Return the identity of a file, used to resume an interrupted import."""
     import hashlib
 
     if path == "-":

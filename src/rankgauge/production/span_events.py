@@ -1,4 +1,4 @@
-"""Events of spans: OpenInference, and OpenTelemetry's conventions for generative AI."""
+"""Conversion of spans (OpenInference, and OpenTelemetry for generative AI) to events."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SEARCH = ("RETRIEVER", "RERANKER", "EMBEDDING", "TOOL")
 
 
 def draft_of_spans(rows: Any, mapping: LogMapping | None) -> Any:
-    """Return the draft of the events in rows of spans, as a table of Arrow."""
+    """Convert rows of spans to a draft of events, an Arrow table."""
     import pyarrow as pa
 
     kinds = {**FEEDBACK, **(mapping.kinds if mapping else {})}
@@ -86,7 +86,7 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None) -> Any:
 
 
 def _is_empty(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is an export, or a span, without anything that is an event."""
+    """Return whether a row is an export or a span without events."""
     return bool(
         {"resourceSpans", "scopeSpans", "resourceLogs"} & set(row)
         or any(first_of(span, TRACE) for span in spans_of(row))
@@ -108,7 +108,7 @@ def _events(
 def _events_of(
     span: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Content of a span: question and answer of a root, documents of a retriever."""
+    """Yield the events of a span: question and answer of a root, documents of a retriever."""
     start, end = first_of(span, _START), first_of(span, _END)
     shared = _shared(span, names) | {"time": _text(start)}
     key = first_of(span, SPAN)
@@ -144,7 +144,7 @@ def _events_of(
 
 
 def _shared(span: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """What all events of a span share."""
+    """Return the fields shared by all events of a span."""
     attributes = {name: str(span[name]) for name in names if span.get(name) is not None}
     model = first_of(span, _MODEL)
     if model is not None:
@@ -164,7 +164,7 @@ def _shared(span: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 def _judged(
     span: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...], time: Any
 ) -> Iterator[dict[str, Any]]:
-    """Feedback on a trace: annotations, and events of evaluation. A link names another trace."""
+    """Yield feedback on a trace, or on a linked trace: annotations and evaluation events."""
     found: dict[str, dict[str, Any]] = {}
     for key, value in span.items():
         match = _ANNOTATION.fullmatch(key)
@@ -210,7 +210,7 @@ def _retrieved(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
                 flat.setdefault(int(match[1]), {})[match[2]] = str(value)
         if flat:
             return [flat[number] for number in sorted(flat)]
-        # Nothing was found only if the output says so.
+        # An empty result must be explicit in the output.
         output = _json(span.get("output.value"))
         if isinstance(output, dict):
             output = output.get("documents")
@@ -225,7 +225,7 @@ def _retrieved(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
 
 
 def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
-    """Identifiers and scores; a document without an identifier has a hash of its text for one."""
+    """Return identifiers and scores; a document without identifier gets a hash of its text."""
     if found is None:
         return {}
     documents = [
@@ -240,7 +240,7 @@ def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
 
 
 def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> str | None:
-    """The text of the last message, of a role if given, in the names of old and new conventions."""
+    """Return the text of the last message (of a role), with old or new attribute names."""
     for key in keys:
         held = span.get(key)
         messages = _json(held) if isinstance(held, str) else held

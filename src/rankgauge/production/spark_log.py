@@ -1,4 +1,4 @@
-"""`SparkLog`: a log of production in a Spark DataFrame, analyzed by the same queries as elsewhere.
+"""`SparkLog`: a production log in a Spark DataFrame, analyzed with the same queries as files.
 
 Queries are translated from the dialect of DuckDB by sqlglot, so that each metric is defined once.
 """
@@ -24,9 +24,9 @@ _WORD = r"[\pL\pN]+"  # as in the macro of a log
 class SparkLog(EventLog):
     """Events in a Spark DataFrame, for `online_metrics` and `compare_arms`.
 
-    Their queries run on Spark and give the same numbers as over a log in files: counts and the
-    intervals made of them are equal, sums of fractions (``click_mrr``) but for rounding. Only
-    sums come to this machine. Events at the same time may be taken in another order.
+    The queries run on Spark and give the same numbers as for a log in files: counts and their
+    intervals are equal, sums of fractions (``click_mrr``) are equal up to rounding. Only sums are
+    collected. The order of simultaneous events may differ.
 
     Args:
         events: A DataFrame with the columns of `COLUMNS`; only ``event_id``, ``kind``, ``time``
@@ -42,7 +42,7 @@ class SparkLog(EventLog):
         >>> print(online_metrics(log, by="week"))  # doctest: +SKIP
     """
 
-    def __init__(self, events: Any, name: str = "Spark") -> None:  # another source than files
+    def __init__(self, events: Any, name: str = "Spark") -> None:  # not from files
         library("pyspark", extra="spark", of="a log on Spark")
         library("sqlglot", extra="sql", of="a log on Spark")
         self.path, self.files = name, ()
@@ -69,7 +69,7 @@ class SparkLog(EventLog):
 
 
 class _Connection:
-    """What the analyses of a log use of a connection of DuckDB."""
+    """Subset of the interface of a DuckDB connection used by the analyses of a log."""
 
     def __init__(self, events: Any) -> None:
         self._session = events.sparkSession
@@ -100,7 +100,7 @@ class _Connection:
             )
             self._create(tree.this.this.name, self._session.createDataFrame([], columns))
         else:
-            # Each statement that reads it would compute it again.
+            # Cached, because each statement that reads it would recompute it.
             frame = self._query(tree.expression, parameters).persist()
             self._kept.append(frame)
             self._create(tree.this.name, frame)
@@ -162,7 +162,7 @@ def _translated(query: Any, parameters: Any, prefix: str, views: Sequence[str]) 
 
 
 def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for each function
-    """A function that sqlglot translates otherwise than the analyses need; None for all else."""
+    """Return the replacement of a function that sqlglot mistranslates, else None."""
 
     def call(name: str, *arguments: Any) -> Any:
         return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])

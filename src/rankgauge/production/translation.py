@@ -1,7 +1,7 @@
-"""Rows of a source as events, in SQL: one statement for a format, one for all.
+"""SQL that converts rows of a source to events: one statement per format, one for all.
 
-A format is translated to a *draft*: the parts of an event as text, with the number of the row and
-the reason for which it cannot be an event. `EVENTS` reads times, numbers and kinds of any draft.
+Each format is converted to a *draft*: the fields of an event as text, with the row number and the
+reason why the row is not an event. `events` parses times, numbers and kinds of any draft.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rankgauge.errors import FormatError
 from rankgauge.production.events import COLUMNS
 from rankgauge.production.mappings import LogMapping
 
-# Columns of a draft, with their types.
+# Columns of a draft and their types.
 DRAFT = {
     "line": "BIGINT",
     "part": "INTEGER",
@@ -74,7 +74,7 @@ def _case(of: str, meanings: Mapping[str, str], other: str) -> str:
 
 
 def _items(text: str, separator: str = "") -> str:
-    """A list of texts: from a JSON list, from a text with a separator, or of the text alone."""
+    """Return a list of texts from a JSON list, a separated text, or a single text."""
     several = f"string_split({text}, {literal(separator)})" if separator else f"[{text}]"
     return (
         f"CASE WHEN nullif(trim({text}), '') IS NULL THEN NULL"
@@ -97,7 +97,7 @@ def _kinds(word: str, kinds: Mapping[str, str]) -> str:
 
 
 def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
-    """Return a SELECT of a draft; parts that are not given are NULL."""
+    """Return the SELECT of a draft, NULL for missing fields."""
     columns = ", ".join(
         f"{parts.get(name, 'NULL')}::{kind} AS {name}" for name, kind in DRAFT.items()
     )
@@ -105,7 +105,7 @@ def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
 
 
 def _texts_at(row: str, paths: str) -> str:
-    """The values of a JSON object at paths; for a null DuckDB before 1.2 has the text null."""
+    """Return JSON values at paths; DuckDB before 1.2 returns the text null for a null."""
     import duckdb
 
     found = f"json_extract_string({row}, {paths})"
@@ -151,7 +151,7 @@ def _pair(name: str, value: str) -> str:
 
 
 def ubi(mapping: LogMapping | None) -> list[str]:
-    """Return the statements that make the table ``draft`` of a batch of UBI."""
+    """Return the statements that create the table ``draft`` from a batch of UBI."""
     at = {path: f"f[{number}]" for number, path in enumerate(_UBI, 1)}
     meant = ACTIONS | dict(mapping.kinds if mapping else {})
     extra = tuple(mapping.attributes) if mapping else ()
@@ -222,12 +222,12 @@ def ubi(mapping: LogMapping | None) -> list[str]:
 def mapped(
     mapping: LogMapping, columns: Collection[str] | None, lists: Collection[str], where: str
 ) -> list[str]:
-    """Return the statements that make the table ``draft`` by a mapping.
+    """Return the statements that create the table ``draft`` with a mapping.
 
     Args:
-        mapping: Which column has which field.
+        mapping: The column of each field.
         columns: The columns of the batch; None for JSON.
-        lists: Columns that have lists.
+        lists: Columns with lists.
         where: The name of the source, for errors.
     """
     named = dict.fromkeys(
@@ -299,7 +299,7 @@ def mapped(
         parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object' END"
         presences.append(_presence(own, at, lists))
         drafts.append(_draft(parts, source, presences[-1]))
-    # A row without any of the events is refused, not lost.
+    # A row without events is refused, not lost.
     reason = f"CASE WHEN {valid} THEN 'none of the events' ELSE 'not a JSON object' END"
     parts = {"line": "line", "part": "0", "fault": reason}
     drafts.append(_draft(parts, source, f"NOT coalesce({' OR '.join(presences)}, false)"))
@@ -333,7 +333,7 @@ def _quoted(name: str) -> str:
 
 
 _ZONED = r"':\d{2}([.]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
-# ISO 8601 allows times without seconds and with a comma, which versions of DuckDB refuse.
+# ISO 8601 allows times without seconds and with a comma, which some versions of DuckDB reject.
 _TIME = (
     r"regexp_replace(replace(time, ',', '.'),"
     r" '^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)([^:\d].*)?$', '\1:00\2')"
@@ -349,8 +349,8 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
 
     Args:
         source: The name of the file.
-        shifts: What is added to the ranks of each group.
-        timezone: The zone of times without one; None to refuse them.
+        shifts: The offset of the ranks of each group.
+        timezone: The time zone of naive times; None refuses them.
     """
     local = (
         "NULL"
@@ -435,7 +435,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
 
 
 def stored() -> str:
-    """Return the columns of an event as they are written."""
+    """Return the columns of an event as stored."""
     return ", ".join(
         f"{name} AT TIME ZONE 'UTC' AS {name}" if name == "time" else f"{name}::{kind} AS {name}"
         for name, kind in COLUMNS.items()
