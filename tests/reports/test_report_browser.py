@@ -106,6 +106,15 @@ def test_no_page_scrolls_sideways_or_requests_anything(opened, report):
     assert [url for url in opened.requested if not url.startswith("data:")] == [report.as_uri()]
 
 
+def test_titles_of_wide_tables_are_read_without_scrolling(opened):
+    open_everything(opened)
+    beyond = opened.evaluate(
+        "[...document.querySelectorAll('caption')]"
+        ".filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.innerText)"
+    )
+    assert beyond == []
+
+
 def test_axe_finds_nothing(opened):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     open_everything(opened)

@@ -171,7 +171,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
         notes.append(f"of {len(finding.missed)} missed documents: {message}")
     if finding.unjudged and UNJUDGED.name not in finding.causes:
         few = ", ".join(finding.unjudged[:_SHOWN])
-        notes.append(f"without a judgment in the first {found.k}: {few}")
+        notes.append(f"unjudged in the first {found.k}: {few}")
     if finding.primary:
         first = f"primary cause: {finding.primary}; suggested fix: {_FIX_OF[finding.primary]}"
         if finding.terms and any(name in finding.causes for name in _OF_TERMS):
@@ -190,6 +190,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
             f"{finding.found} of {finding.relevant} relevant in the first {found.k}"
         ),
         notes=tuple(notes),
+        right=frozenset({1, 2} if rows else ()),
     )
 
 
@@ -240,6 +241,7 @@ def _thresholds(found: Diagnosis) -> Table:
             for row in found.sweep.thresholds
         ),
         title=f"a threshold on the score, in the first {found.k}",
+        right=frozenset({0, 1}),
         best=frozenset(
             (place, 4) for place, row in enumerate(found.sweep.thresholds) if row == best
         ),
