@@ -285,7 +285,7 @@ def _context_utilization(judged: JudgedAnswer) -> Score:
 
 
 def _citation_precision(judged: JudgedAnswer) -> Score:
-    """Return a citation to nothing counts against."""
+    """Return the share of citations that support their sentence; unknown contexts count as 0."""
     citations = judged.record.citations
     if not citations:
         raise _Undefined("the answer cites nothing")

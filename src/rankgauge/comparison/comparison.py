@@ -104,7 +104,7 @@ class PairedComparison(Result):
         return ()
 
     def _unsettled(self, measure: Measure) -> bool:  # noqa: ARG002 - of a subclass
-        """Whether a run may be better than its numbers."""
+        """Return whether a run may be better than its numbers."""
         return False
 
     @property
@@ -597,7 +597,7 @@ def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:
 
 
 def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
-    """The queries that are judged and in every run."""
+    """Return the queries that are judged and in every run."""
     having = [set(run.queries) for run in runs]
     common = [q for q in truth.query_index if all(q in queries for queries in having)]
     if not common:

@@ -117,7 +117,7 @@ def _near(  # noqa: PLR0917 - what a sentence is made of
     best: str,
     indistinct: Callable[[str], Iterable[str]] | None,
 ) -> tuple[list[str], str]:
-    """The runs that are not distinguishable from the best one, and by which test."""
+    """Return the runs that are not distinguishable from the best one, and by which test."""
     verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
     unsure = {name for name in rest if verdicts.get(frozenset((best, name))) not in _SURE}
     untested = {name for name in unsure if frozenset((best, name)) not in verdicts}
@@ -159,7 +159,7 @@ def difference_sentence(d: Difference) -> str:
 
 
 def _doubt(d: Difference) -> str:
-    """Why a difference is not significant, although p-value or interval alone suggest it."""
+    """Return why a difference is not significant, although p-value or interval alone suggest it."""
     if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
         return "cannot tell"
     if d.corrected < ALPHA:

@@ -388,7 +388,7 @@ def _hsd(
 
 
 def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
-    """The evaluations sorted by their values, so that draws do not depend on their order."""
+    """Return the evaluations sorted by their values, so that draws do not depend on their order."""
     table = np.nan_to_num(np.stack([_column(e, measure) for e in evaluations]), nan=-1.0)
     sums = np.sort(table, axis=0).sum(axis=0)  # distinguish runs with the same values
     keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
@@ -396,7 +396,7 @@ def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
 
 
 def _oriented(moved: FloatArray) -> FloatArray:
-    """The differences or their negatives: the same for either baseline."""
+    """Return the differences or their negatives: the same for either baseline."""
     return max(moved, -moved, key=lambda one: np.sort(one).tolist())
 
 
@@ -440,7 +440,7 @@ class _Work:
         return np.sort(paired_differences(self.named[run], self.named[base], measure))
 
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
-        """The p-value of each comparison by itself (of all runs together for Tukey HSD)."""
+        """Return the p-value of each comparison by itself (of all runs together for Tukey HSD)."""
         design = self.design
         if design.test in {"t", "wilcoxon"}:
             alone = stats.t_test if design.test == "t" else stats.wilcoxon
@@ -623,7 +623,7 @@ def _verdict(measure: Measure, sample: DifferenceSample, corrected: float) -> Ve
 
 
 def unit_of(moved: FloatArray) -> float | None:
-    """The one size that all differences other than 0 have; None if there are several.
+    """Return the one size that all differences other than 0 have; None if there are several.
 
     Args:
         moved: The differences, sorted; of many, the extremes on both sides of 0 are enough.

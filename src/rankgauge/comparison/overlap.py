@@ -68,11 +68,11 @@ class Overlap(Result):
         freeze(self.ext, self.low, self.residual, self.common)
 
     def mean(self) -> float:
-        """The mean of `ext` over the queries; NaN if there is none that is defined."""
+        """Return the mean of `ext` over the queries; NaN if there is none that is defined."""
         return mean_known(self.ext.tolist())
 
     def value(self, query_id: Id) -> float:
-        """The extrapolated RBO of one query; NaN if neither run returned anything.
+        """Return the extrapolated RBO of one query; NaN if neither run returned anything.
 
         Raises:
             InputError: If neither run has the query.
@@ -220,7 +220,7 @@ class CommonDocuments:
         return (alike == shown_a) & (alike == shown_b)
 
     def upto(self, depth: int) -> CommonDocuments:
-        """The same for the first ranks only."""
+        """Return the same for the first ranks only."""
         kept = (self.rank_a <= depth) & (self.rank_b <= depth)
         return CommonDocuments(
             length_a=np.minimum(self.length_a, depth),
@@ -283,7 +283,7 @@ def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Valu
 
 
 def mean_known(values: Sequence[float]) -> float:
-    """The mean of the values that are not NaN."""
+    """Return the mean of the values that are not NaN."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
@@ -306,7 +306,7 @@ def _persistence(p: Any) -> float:
 
 
 def _numbers(run: Run, number_of: dict[bytes, int]) -> IntArray:
-    """The number of each query of a run among the selected ones; -1 if not selected."""
+    """Return the number of each query of a run among the selected ones; -1 if not selected."""
     return np.array([number_of.get(query, -1) for query in run.query_index], dtype=np.int64)
 
 

@@ -222,7 +222,7 @@ class RunDiff(Result):
         return f"{self.run_a} → {self.run_b} by {self.measure}"
 
     def first_names(self) -> tuple[str, str]:
-        """The heads of the ranks of the first relevant documents."""
+        """Return the heads of the ranks of the first relevant documents."""
         return f"first relevant in {self.run_a}", f"first relevant in {self.run_b}"
 
     def _data(self) -> dict[str, Any]:
@@ -450,7 +450,7 @@ def _ranks(run: Run, query: bytes) -> dict[bytes, int] | None:
 
 
 def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentDiff, ...]:
-    """The relevant documents that the other ranking does not show."""
+    """Return the relevant documents that the other ranking does not show."""
     return tuple(
         at
         for at in ranking
@@ -461,7 +461,7 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
 
 
 def _names(sources: Sequence[Any]) -> list[str]:
-    """The names of both runs, distinguished if they share a name."""
+    """Return the names of both runs, distinguished if they share a name."""
     names = [name_of(source) for source in sources]
     if len({*names}) < len(names) and not any(isinstance(source, Run) for source in sources):
         names = [os.fsdecode(source) for source in sources]
@@ -573,7 +573,7 @@ def _shares(found: RunDiff) -> Iterator[str]:
 
 
 def _share(amounts: Values, rows: Sequence[int]) -> float:
-    """The share of these rows in all positive amounts."""
+    """Return the share of these rows in all positive amounts."""
     total = math.fsum(amount for amount in amounts.tolist() if amount > 0)
     part = math.fsum(amount for amount in amounts[list(rows)].tolist() if amount > 0)
     return part / total if total else math.nan

@@ -52,7 +52,7 @@ class Chunker(Protocol):
     """
 
     def __call__(self, text: str, /) -> Sequence[Chunk]:
-        """The chunks of a text."""
+        """Return the chunks of a text."""
         ...
 
 
@@ -77,7 +77,7 @@ class FixedChunker:
         self.settings: Mapping[str, Any] = {"type": "fixed", "size": size, "overlap": overlap}
 
     def __call__(self, text: str) -> list[Chunk]:
-        """The chunks of a text."""
+        """Return the chunks of a text."""
         if not text.strip():
             return []
         step = self._size - self._overlap
@@ -102,7 +102,7 @@ class _ChonkieChunker:
         self.settings = _settings(kind, tokenizer, **options)
 
     def __call__(self, text: str) -> list[Chunk]:
-        """The chunks of a text."""
+        """Return the chunks of a text."""
         return _chunks(self._inner, text)
 
 
@@ -203,7 +203,7 @@ class RecursiveChunker(_ChonkieChunker):
 def chunk_documents(
     documents: Iterable[Document], chunker: Chunker, *, titles: bool = True
 ) -> Iterable[Document]:
-    """The chunks of documents as documents, one after the other on demand.
+    """Return the chunks of documents as documents, one after the other on demand.
 
     The third chunk of document ``d7`` has the id ``d7#0003`` and the fields ``{"document": "d7",
     "start": 812, "end": 1204}``, in characters of the text (without the title), in addition to
@@ -274,7 +274,7 @@ def _chonkie() -> Any:
 
 
 def _chonkie_pieces(cut: Cut) -> Any:
-    """A tokenizer that returns its input.
+    """Return a tokenizer that returns its input.
 
     Those of chonkie drop a blank between chunks of words, so that offsets no longer fit. Tokens are
     the pieces themselves: no vocabulary that grows, nothing that threads share. (Some

@@ -77,7 +77,7 @@ _PLAIN = frozenset({str, int, float, bool, type(None), _FrozenDict, _FrozenList}
 
 
 def _frozen(value: Any) -> Any:
-    """A deep read-only copy of dicts, lists and sets; other values unchanged."""
+    """Return a deep read-only copy of dicts, lists and sets; other values unchanged."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -360,7 +360,7 @@ def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
 
 
 def _is_data(given: Any) -> bool:
-    """Whether this is texts, and not a dataset of another library."""
+    """Return whether this is texts, and not a dataset of another library."""
     if isinstance(given, str | os.PathLike) or given is None:
         return False
     return isinstance(given, Mapping) and not type(given).__module__.startswith("datasets")

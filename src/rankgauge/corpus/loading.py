@@ -94,7 +94,7 @@ class RowReader:
                 add_fault(error, faults)
 
     def at(self, offset: int) -> TextRow | None:
-        """The text at this place, from 0."""
+        """Return the text at this place, from 0."""
         return None if self._row is None else self._text(self._row(offset), offset)
 
     def stamp(self) -> object:
@@ -107,7 +107,7 @@ class RowReader:
 
 
 def file_set(path: Path) -> FileSet | None:
-    """The folder or archive at a path; None for a plain file."""
+    """Return the folder or archive at a path; None for a plain file."""
     if path.is_dir():
         return files_in_folder(path)
     if not path.is_file():
@@ -121,7 +121,7 @@ def file_set(path: Path) -> FileSet | None:
 def load_folder(
     files: FileSet, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
 ) -> Loaded:
-    """The parts of a collection in one folder or archive."""
+    """Return the parts of a collection in one folder or archive."""
     documents, notes = documents_in(files, faults)
     asked = queries_in(files)
     if asked is None and not documents:
@@ -152,7 +152,7 @@ def load_folder(
 
 
 def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
-    """The judgments of the splits that were not chosen, by name."""
+    """Return the judgments of the splits that were not chosen, by name."""
     chosen = judgments_named(files, split)
     return {
         name: Qrels(read_judgments(files.source(file)))
@@ -172,7 +172,7 @@ _JUDGED = ("qrels", "default", "relevant_docs")
 
 
 def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """A collection of ir_datasets, by its id or as an object.
+    """Return a collection of ir_datasets, by its id or as an object.
 
     Raises:
         MissingExtra: If ir_datasets is not installed.
@@ -291,7 +291,7 @@ def _judgments(data: Any) -> Qrels:
 
 
 def rows_reader(data: Any, name: str) -> RowReader:
-    """A reader of a dataset of Hugging Face, or of any sequence of mappings.
+    """Return a reader of a dataset of Hugging Face, or of any sequence of mappings.
 
     Raises:
         InputError: If it is neither.
@@ -316,7 +316,7 @@ def rows_reader(data: Any, name: str) -> RowReader:
 
 
 def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """A retrieval task of MTEB, by its name (and ``/subset``) or as an object.
+    """Return a retrieval task of MTEB, by its name (and ``/subset``) or as an object.
 
     Raises:
         MissingExtra: If mteb is not installed.

@@ -68,7 +68,7 @@ def folded(text: str) -> Iterator[str]:
 
 
 def plain_words(text: str) -> str:
-    """The words of a text in lower case, separated by single blanks."""
+    """Return the words of a text in lower case, separated by single blanks."""
     return " ".join(text.casefold().translate(_BLANKED).split())
 
 

@@ -282,7 +282,7 @@ class _Units:
         ) if span.end > span.start else first
 
     def _tokens(self, span: Span) -> tuple[list[int], list[int]]:
-        """Where the tokens of its document start, and where they end."""
+        """Return where the tokens of its document start, and where they end."""
         text = (self._texts or {}).get(span.document)
         text = text.text if isinstance(text, Document) else text
         if not isinstance(text, str) or span.end > len(text):

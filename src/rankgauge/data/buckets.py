@@ -99,7 +99,7 @@ class Buckets:
             yield self._read(chosen)
 
     def _read(self, chosen: npt.NDArray[np.bool_] | IntArray) -> Positioned:
-        """The rows of some segments, grouped by query."""
+        """Return the rows of some segments, grouped by query."""
         heads, positions, lengths, values, names, docs = zip(
             *map(self._segment, self._segments[chosen].tolist()), strict=True
         )
@@ -150,7 +150,7 @@ def most_bytes(memory: int) -> int:
 
 
 def temporary_file(owner: object) -> BinaryIO:
-    """A file without a name, which is gone with its owner, or when the process ends."""
+    """Return a file without a name, which is gone with its owner, or when the process ends."""
     try:
         file = cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - its owner's
     except OSError as error:
@@ -196,7 +196,7 @@ def _bytes_of(segments: IntArray) -> IntArray:
 
 
 def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memoryview]]:
-    """The segments of a piece, one for each bucket that it has rows of, and their bytes."""
+    """Return the segments of a piece, one for each bucket that it has rows of, and their bytes."""
     table = piece.table
     hashes = table.queries.hashes() * _MIX
     hashes ^= hashes >> np.uint64(29)

@@ -168,7 +168,7 @@ class _Ranks(NamedTuple):
 def _ranks_of(
     rankings: list[Mapping[str, float]], pools: list[tuple[str, ...]], ties: Ties
 ) -> _Ranks | None:
-    """The ranks of judged documents, by the compiled core if it can."""
+    """Return the ranks of judged documents, by the compiled core if it can."""
     if native.core is not None:
         found = native.core.join_dicts(rankings, pools, ties == "trec")
         if found is not None:
@@ -180,7 +180,7 @@ def _ranks_of(
 def _ranks(
     rankings: Sequence[Mapping[str, float]], pools: Sequence[tuple[str, ...]], ties: Ties
 ) -> _Ranks | None:
-    """The ranks of judged documents; None where something about a ranking is not simple."""
+    """Return the ranks of judged documents; None where something about a ranking is not simple."""
     # For each judgment its document's score; for each that is there, how many are lower.
     scores: list[float | None] = []
     lower: list[int] = []
@@ -301,7 +301,7 @@ def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
 
 
 def _all_plain(ranking: Mapping[str, float]) -> bool:
-    """Whether all its keys are text and of no class of their own.
+    """Return whether all its keys are text and of no class of their own.
 
     Such a class may define its own hash: then a dict does not find its members by their text.
     """

@@ -155,7 +155,7 @@ def way_of(
 
 
 def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
-    """Whether all are whole numbers without leading zeros: then none can mean another."""
+    """Return whether all are whole numbers without leading zeros: then none can mean another."""
     return all(
         all(map(bytes.isdigit, ids)) and not any(value.startswith(b"0") for value in ids)
         for ids in (ours, theirs)
@@ -190,7 +190,7 @@ def _tail(ids: Collection[bytes]) -> str:
 
 
 def _common(one: bytes, other: bytes) -> bytes:
-    """The beginning that two ids share."""
+    """Return the beginning that two ids share."""
     pairs = zip(one, other, strict=False)
     return one[: next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))]
 
@@ -226,7 +226,7 @@ def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def _rest(longer: bytes, shorter: bytes) -> str:
-    """The characters that one id has before and after the other, quoted."""
+    """Return the characters that one id has before and after the other, quoted."""
     before, found, behind = longer.rpartition(shorter)
     parts = [f"'{_text(part)}'" for part in (before, behind) if found and part]
     return " and ".join(parts)
@@ -237,7 +237,7 @@ def _text(value: bytes) -> str:
 
 
 def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
-    """The ids of the judgments by what makes them equal."""
+    """Return the ids of the judgments by what makes them equal."""
     known: dict[str, list[bytes]] = {}
     for value in theirs:
         text = _text(value)
@@ -249,7 +249,7 @@ def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
 
 
 def _candidates(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[bytes]:
-    """The ids of the judgments that an id can match."""
+    """Return the ids of the judgments that an id can match."""
     text = _text(value)
     turned = way.turn(text)
     if way.both:
@@ -295,7 +295,7 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
 
 
 def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:
-    """A column with other names for some of its ids."""
+    """Return a column with other names for some of its ids."""
     ours = np.unique(Ids.of(list(names)).hashes())
     rows = np.flatnonzero(np.isin(ids.hashes(), ours))
     old = ids.take(rows).tolist()
@@ -306,7 +306,7 @@ def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:
 
 
 def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -> PairTable:
-    """A table of a run with the ids of the judgments; of equal documents the best."""
+    """Return a table of a run with the ids of the judgments; of equal documents the best."""
     if docs is not None:
         names = docs.names
         table = replace(

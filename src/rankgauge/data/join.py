@@ -116,14 +116,14 @@ class Joined:
             yield places, self._block(queries[places])
 
     def by_rows(self, numbered: Qrels) -> Joined:
-        """The same with the rows of judgments in the place of grades.
+        """Return the same with the rows of judgments in the place of grades.
 
         For special judgments: the positions of their entries.
         """
         return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
     def reordered(self, ties: str) -> Joined:
-        """The same with equal scores in the order of their grades."""
+        """Return the same with equal scores in the order of their grades."""
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         rank = by_grade(numbers, (self.tie_first, self.tie_last), self.grade, ties)
         order = np.lexsort((rank, numbers))
@@ -225,18 +225,18 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
 
 
 def numbered(qrels: Qrels) -> Qrels:
-    """The judgments with the numbers of their rows for grades."""
+    """Return the judgments with the numbers of their rows for grades."""
     table = qrels.table
     return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
 
 
 def match(qrels: Qrels, run: Run) -> tuple[IntArray, IntArray]:
-    """The rows of a run that are judged, and the rows of their judgments."""
+    """Return the rows of a run that are judged, and the rows of their judgments."""
     return _match(qrels, run.table, _judged_numbers(qrels, run))
 
 
 def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
-    """The number in the judgments of each query of the run, -1 for unknown ones."""
+    """Return the number in the judgments of each query of the run, -1 for unknown ones."""
     known = qrels.query_index
     return np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
 

@@ -54,17 +54,17 @@ def _discounts_of(b: float | None) -> _Discounts:
 
 
 def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
-    """The discount 1 / log2(rank + 1) of each rank; 0 for padding."""
+    """Return the discount 1 / log2(rank + 1) of each rank; 0 for padding."""
     return _of_ranks(ranks, _discounts_of(b).upto)
 
 
 def discount_table(ranks: int) -> FloatArray:
-    """The discounts of the ranks 0, 1 ... up to this one, or further."""
+    """Return the discounts of the ranks 0, 1 ... up to this one, or further."""
     return _discounts_of(None).upto(ranks)
 
 
 def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
-    """The entry of each rank; that of 0 for padding."""
+    """Return the entry of each rank; that of 0 for padding."""
     ranked = np.where(ranks < UNRANKED, ranks, 0)
     result: FloatArray = table(int(ranked.max(initial=0)))[ranked]
     return result
@@ -183,7 +183,7 @@ class JudgedRun(Cached):
         return self.once(("share", k), lambda: self.within(k).astype(np.float64))
 
     def least(self, rel: Level) -> float | FloatArray:
-        """The least grade that is relevant: one for all queries, or (Q, 1) one for each."""
+        """Return the least grade that is relevant: one for all queries, or (Q, 1) one for each."""
         if isinstance(rel, str):
             return best_grade(self.ideal[:, :1])
         return rel
@@ -261,7 +261,7 @@ class JudgedRun(Cached):
         return above, last - above
 
     def averaged(self) -> Averaged:
-        """The same run averaged over all orders of equal scores."""
+        """Return the same run averaged over all orders of equal scores."""
         return self.once("averaged", lambda: Averaged(**self.__getstate__()))
 
     @staticmethod
@@ -385,7 +385,7 @@ def _sums(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _group_bound(groups: IntArray, rank: IntArray) -> IntArray:
-    """The rank at which each group of equal neighbors starts, read from the left."""
+    """Return the rank at which each group of equal neighbors starts, read from the left."""
     starts = np.ones(groups.shape, dtype=bool)
     starts[:, 1:] = groups[:, 1:] != groups[:, :-1]
     columns = np.where(starts, np.arange(groups.shape[1]), 0)

@@ -35,7 +35,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         return tuple(self.table.queries.shown())
 
     def number_of(self, query: bytes) -> int | None:
-        """The number of a query, if there is one."""
+        """Return the number of a query, if there is one."""
         return self.query_index.get(query)
 
     def __len__(self) -> int:

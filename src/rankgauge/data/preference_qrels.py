@@ -163,7 +163,7 @@ class PreferenceQrels(SpecialQrels):
         return tuple(found)
 
     def _group(self, part: IntArray, subgroup: IntArray, first: int) -> _Group:
-        """A group, from its entries."""
+        """Return a group, from its entries."""
         row, grade = self.row[part], self.grade[part]
         ends = np.append(np.flatnonzero(np.diff(subgroup)) + 1, len(part))
         if len(ends) == 1:
@@ -349,7 +349,7 @@ def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
 
 
 def _with(group: _Group, there: int, most: int) -> tuple[_Group, int]:
-    """A group with the first so many of its documents that are not relevant."""
+    """Return a group with the first so many of its documents that are not relevant."""
     relevant = group.grade > 0
     chosen = np.flatnonzero(relevant | (np.cumsum(~relevant) <= most))
     over = None if group.over is None else group.over[chosen[:, None], chosen[None, :]]
@@ -378,13 +378,13 @@ def _paired(ranked: _Ranked) -> tuple[float, ...]:
 
 
 def _single(ranked: _Ranked) -> tuple[float, ...]:
-    """The same where no pair was judged in two groups."""
+    """Return the same where no pair was judged in two groups."""
     counts = [_counted(*ranked.ordered(group)) for group in ranked.groups] or [(0,) * 5]
     return tuple(map(float, counts[0]))
 
 
 def _shares(kept: IntArray, lost: IntArray) -> float:
-    """The sum of kept / (kept + lost), exactly rounded: it depends on no order."""
+    """Return the sum of kept / (kept + lost), exactly rounded: it depends on no order."""
     return math.fsum((kept / (kept + lost)).tolist())
 
 

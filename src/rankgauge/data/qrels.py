@@ -272,7 +272,7 @@ def write_qrels(qrels: Any, path: Source) -> None:
 
 
 def judged_number(qrels: Qrels, query: Any) -> int:
-    """The number of a query among the judgments; an id that is shown escaped is found, too.
+    """Return the number of a query among the judgments; an id that is shown escaped is found, too.
 
     Raises:
         MismatchError: If it is not judged.

@@ -29,7 +29,7 @@ _T = TypeVar("_T", bound=np.generic)
 def by_grade(
     query: IntArray, group: tuple[IntArray, IntArray], grade: FloatArray, ties: str
 ) -> IntArray:
-    """The ranks of judged documents where grades decide inside groups of equal scores.
+    """Return the ranks of judged documents where grades decide inside groups of equal scores.
 
     The higher grade comes first, documents without a judgment come last; by ``worst`` all of it the
     other way round. Ids do not matter: documents of the same grade are equal to every measure.
@@ -53,7 +53,7 @@ def by_grade(
 
 
 def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
-    """The same run with the documents of each query in the order of their ranks.
+    """Return the same run with the documents of each query in the order of their ranks.
 
     An evaluation does not need it, since it ranks only judged documents. Use it to print rankings
     or to create other runs.
@@ -103,7 +103,7 @@ def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
 
 
 def query_of(table: PairTable, rows: IntArray) -> IntArray:
-    """The number of each row's query."""
+    """Return the number of each row's query."""
     return np.searchsorted(table.offsets, rows, side="right") - 1
 
 
@@ -156,7 +156,7 @@ def _ranks_in_ties(
 def _first_place(
     scores: FloatArray, start: IntArray, stop: IntArray, wanted: FloatArray
 ) -> IntArray:
-    """Where each of these scores is first in its part of the scores, which descend there."""
+    """Return where each of these scores is first in its part of the scores, which descend there."""
     low, high = start.copy(), stop.copy()
     for _ in range(int((stop - start).max()).bit_length()):
         middle = (low + high) >> 1
@@ -174,7 +174,7 @@ def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
-    """Where each group of equal scores of one query starts, and after the last its end."""
+    """Return where each group of equal scores of one query starts, and after the last its end."""
     starts = np.ones(len(scores) + 1, dtype=bool)
     np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
     starts[offsets] = True
@@ -231,7 +231,7 @@ def _descending(table: PairTable, queries: IntArray) -> FloatArray:
 
 
 def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
-    """The rows of each query by score descending, equal scores in any order.
+    """Return the rows of each query by score descending, equal scores in any order.
 
     None if they are in that order already.
     """
@@ -280,7 +280,7 @@ def padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.
 def gather(
     values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float
 ) -> npt.NDArray[_T]:
-    """The cells of a block; `pad` if there is none."""
+    """Return the cells of a block; `pad` if there is none."""
     if not len(values):
         return np.full(rows.shape, pad, dtype=values.dtype)
     cells = values[rows]

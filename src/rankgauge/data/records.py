@@ -105,7 +105,7 @@ class Records:
 
 
 def _queries(read: RecordRows) -> tuple[Ids, bool]:
-    """The query ids, numbered if no record has one."""
+    """Return the query ids, numbered if no record has one."""
     without = [row for row in read.rows if row.id is None]
     if len(without) == len(read.rows):
         return Ids.of([str(number) for number in range(1, len(read.rows) + 1)]), True
@@ -129,7 +129,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
 
 
 def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
-    """The run, and for how many queries scores and order disagree."""
+    """Return the run, and for how many queries scores and order disagree."""
     docs = _packed(read.rows, lambda row: row.docs, "document id")
     # A plain list is a ranking: the first document gets the highest score.
     scores = _numbers(
@@ -182,7 +182,7 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
 
 
 def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
-    """The relevant documents of each record, in the order given."""
+    """Return the relevant documents of each record, in the order given."""
     ids = iter(_packed(rows, lambda row: row.relevant or [], "document id").tolist())
     sets = []
     for row in rows:
@@ -232,7 +232,7 @@ def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qre
 
 
 def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], what: str) -> Ids:
-    """The ids of all records in one column; an error names the record."""
+    """Return the ids of all records in one column; an error names the record."""
     columns = [cells(row) for row in rows]
     return Ids.of(_chained(columns), what, _blame(rows, columns))
 

@@ -111,7 +111,7 @@ class Run(Pairs):
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, scores: Any, *, name: str = "run") -> Self:
-        """A run from three columns of equal length (lists or NumPy arrays).
+        """Return a run from three columns of equal length (lists or NumPy arrays).
 
         Example:
             >>> Run.from_columns([1, 1], [7, 9], [0.5, 2.0])["1"]
@@ -136,7 +136,7 @@ class Run(Pairs):
         return self.table.repeats()
 
     def without_repeats(self, policy: Duplicates) -> PairTable:
-        """The table with each document once in a ranking.
+        """Return the table with each document once in a ranking.
 
         Raises:
             InputError: By the policy ``error``, if one occurs more than once.
@@ -289,7 +289,7 @@ def joined_run(parts: Sequence[Run]) -> Run:
 
 
 def readable_again(source: Any) -> Any:
-    """The path of a file, which can be read as often as needed; else the run."""
+    """Return the path of a file, which can be read as often as needed; else the run."""
     path = source.path if isinstance(source, InFormat) else source
     if isinstance(path, str | os.PathLike) and os.path.isfile(path):  # noqa: PTH113 - may be "-"
         return source

@@ -121,7 +121,7 @@ class SampledRun:
     pool_judged: BoolArray
 
     def least(self, rel: Level) -> float | FloatArray:
-        """The least grade that is relevant; see :meth:`JudgedRun.least`."""
+        """Return the least grade that is relevant; see :meth:`JudgedRun.least`."""
         if isinstance(rel, str):
             return best_grade(np.where(self.pool_judged, self.pool, 0.0))
         return rel

@@ -92,7 +92,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
-        """The judgments of rows, by query (as they came); documents by id ascending."""
+        """Return the judgments of rows, by query (as they came); documents by id ascending."""
         codes = {name: labels.ascending() for name, labels in rows.labels.items()}
         codes["document"] = doc = rows.docs.ascending()
         cls._refuse_repeated(rows, query, codes)
@@ -261,7 +261,7 @@ class SpecialQrels(Mapping[str, Any]):
 
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
-    """A level of a nested mapping."""
+    """Return a level of a nested mapping."""
     of_kind(wanted, found, Mapping, f"write {layout}", where=f"judgments, {where}")
     level: Mapping[Any, Any] = found
     return level

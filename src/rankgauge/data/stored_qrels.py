@@ -101,7 +101,7 @@ class StoredQrels:
         return tuple(self.queries.shown())
 
     def numbers_of(self, queries: Ids) -> IntArray:
-        """The number of each of these queries, -1 for those that are not judged."""
+        """Return the number of each of these queries, -1 for those that are not judged."""
         found = np.full(len(queries), -1, dtype=np.int64)
         hashes = queries.hashes()
         places = np.searchsorted(self._hashes, hashes)
@@ -118,7 +118,7 @@ class StoredQrels:
         return found
 
     def part(self, numbers: IntArray) -> Qrels:
-        """The judgments of these queries, in this order."""
+        """Return the judgments of these queries, in this order."""
         starts, widths = (start[numbers] for start in self._starts)
         rows, width = (count[numbers].astype(np.int64) for count in self._counts)
         by_place = np.argsort(starts, kind="stable")
@@ -141,7 +141,7 @@ class StoredQrels:
         return Qrels(table.with_notes(source=self.source))
 
     def _read(self, file: BinaryIO, starts: IntArray, counts: IntArray, item: int) -> bytes:
-        """The items of some ranges, ascending; adjacent ones are read at once."""
+        """Return the items of some ranges, ascending; adjacent ones are read at once."""
         if not len(starts):
             return b""
         ends = np.cumsum(counts)
@@ -201,7 +201,7 @@ class _Outline(Qrels):
 
 
 def _highest(table: PairTable) -> FloatArray:
-    """The highest number of each query."""
+    """Return the highest number of each query."""
     sizes = np.diff(table.offsets)
     found = np.full(len(sizes), -np.inf)
     filled = sizes > 0

@@ -26,7 +26,7 @@ _T = TypeVar("_T", bound=Qrels | Run)
 
 
 def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "error") -> Run:
-    """The first k documents of each query of a run.
+    """Return the first k documents of each query of a run.
 
     Args:
         run: Anything that :meth:`Run.of` takes.
@@ -146,7 +146,7 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
 
 
 def only(source: _T, queries: Iterable[Any]) -> _T:
-    """The same, except for a source that has none of them: then nothing is left."""
+    """Return the same, except for a source that has none of them: then nothing is left."""
     given = list(queries)
     ids = {id_bytes(query, "query id") for query in given}
     # An id that is displayed escaped is found by that text, too.
@@ -175,7 +175,7 @@ def given_ids(queries: Any) -> list[Any]:
 
 
 def of_queries(table: PairTable, numbers: IntArray) -> PairTable:
-    """The rows of these queries, in this order of queries."""
+    """Return the rows of these queries, in this order of queries."""
     sizes = np.diff(table.offsets)[numbers]
     rows = ranges_of(table.offsets[numbers], sizes)
     return replace(

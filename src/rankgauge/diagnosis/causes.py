@@ -474,7 +474,7 @@ class Examiner:
 
 
 def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]:
-    """The causes of a query, the primary one first."""
+    """Return the causes of a query, the primary one first."""
     best = [doc for doc in missed if doc.grade == missed[0].grade]
     of_docs = Counter(name for doc in best for name in doc.causes)
     lesser = {name for doc in missed for name in doc.causes if of_docs[name] < _HALF * len(best)}
@@ -501,7 +501,7 @@ def _few(items: Sequence[str]) -> str:
 
 
 def shares(diagnoses: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
-    """The missed documents that have a cause, by query."""
+    """Return the missed documents that have a cause, by query."""
     found = {
         finding.query_id: frozenset(doc.doc_id for doc in finding.missed if name in doc.causes)
         for finding in diagnoses

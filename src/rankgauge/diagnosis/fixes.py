@@ -199,7 +199,7 @@ class Advice:
             )
 
     def _alone(self, gain: PotentialGain, name: str) -> str:
-        """The gain of a reranker alone, lest it be taken for one of hybrid search."""
+        """Return the gain of a reranker alone, lest it be taken for one of hybrid search."""
         own = [other for other in self.gains if other.fix == "reranking"]
         if not own or not gain.what.endswith(BOTH):
             return ""

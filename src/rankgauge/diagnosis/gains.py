@@ -288,7 +288,7 @@ class Simulation:
         return PotentialGain(fix, what, kind, self._means(change))
 
     def _means(self, change: _Change) -> dict[str, float]:
-        """The means after a change; queries that it leaves as they are keep their values."""
+        """Return the means after a change; queries that it leaves as they are keep their values."""
         changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
         moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
         if not moved:
@@ -321,7 +321,7 @@ def _count(found: _Docs) -> int:
 
 
 def field_values(item: Document | Query | None) -> dict[str, set[str]]:
-    """The fields that have plain values, or several; those of ``metadata`` among them."""
+    """Return the fields that have plain values, or several; those of ``metadata`` among them."""
     found: dict[str, set[str]] = {}
     for fields in () if item is None else (item.fields, item.fields.get("metadata")):
         for name, value in fields.items() if isinstance(fields, Mapping) else ():

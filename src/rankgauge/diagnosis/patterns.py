@@ -172,7 +172,7 @@ def _pairs(counts: NDArray[np.float64]) -> list[tuple[int, int]]:
 
 
 def _in_no_order(top: int, counts: Sequence[float]) -> bool:
-    """Whether relevant documents are anywhere in the first ranks, but rarer after them."""
+    """Return whether relevant documents are anywhere in the first ranks, but rarer after them."""
     near, distance, variance, after = counts
     if near < _ENOUGH_RELEVANT:
         return False
@@ -182,7 +182,7 @@ def _in_no_order(top: int, counts: Sequence[float]) -> bool:
 
 
 def _cut(queries: Sequence[RankedQuery], depth: int) -> int:
-    """The rank at which nearly all rankings end, if it is less than `depth`."""
+    """Return the rank at which nearly all rankings end, if it is less than `depth`."""
     lengths = [len(query.docs) for query in queries if query.docs]
     last = max(lengths, default=0)
     ending = lengths.count(last)

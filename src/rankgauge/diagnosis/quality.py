@@ -54,7 +54,7 @@ class Band:
     excellent: float
 
     def level(self, mean: float) -> Level | None:
-        """The band of a mean, lower bounds inclusive; None for NaN."""
+        """Return the band of a mean, lower bounds inclusive; None for NaN."""
         if math.isnan(mean):
             return None
         bounds = (self.acceptable, self.good, self.excellent)

@@ -53,7 +53,7 @@ _FARTHEST = 5.0
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text, in order: folded, without accents.
+    """Return the words of a text, in order: folded, without accents.
 
     Example:
         >>> words("The café's 2 DVDs")
@@ -74,7 +74,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def terms(text: str) -> frozenset[str]:
-    """The terms of a text: its words without function words and English endings.
+    """Return the terms of a text: its words without function words and English endings.
 
     Example:
         >>> sorted(terms("How do I renew the libraries' DVDs?"))
@@ -166,7 +166,7 @@ class Texts:
         self._shingles = cache(self._shingles_of)
 
     def _words(self, doc: str) -> tuple[str, ...]:
-        """The words of title and text; none for an unknown document."""
+        """Return the words of title and text; none for an unknown document."""
         found = self.collection.documents.get(doc)
         return () if found is None else words(found.whole)
 
@@ -174,7 +174,7 @@ class Texts:
         return _terms(self.words(doc), _stemmer())
 
     def _shingles_of(self, doc: str) -> frozenset[tuple[str, ...]]:
-        """The runs of five words; all words where there are fewer."""
+        """Return the runs of five words; all words where there are fewer."""
         found = self.words(doc)
         size = min(_SHINGLE, len(found))
         places = range(len(found) - size + 1) if size else ()

@@ -215,7 +215,7 @@ def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
 
 
 def selected_ids(queries: Queries) -> list[Any] | None:
-    """The ids of the queries to average; None if a policy decides."""
+    """Return the ids of the queries to average; None if a policy decides."""
     if isinstance(queries, os.PathLike):
         return list(read_ids(queries))
     return None if isinstance(queries, str) else list(queries)
@@ -232,7 +232,7 @@ _cached_policies = lru_cache(maxsize=64)(Policies)
 
 
 def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
-    """The bytes of memory that files may take."""
+    """Return the bytes of memory that files may take."""
     limit = memory_size(memory)
     if profile is not None or run is None:
         what = "with a profile" if run is not None else "for records"
@@ -290,7 +290,7 @@ def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
 
 
 def _special_qrels(reads: str) -> type[SpecialQrels]:
-    """The class of judgments that measures read, loaded only where one asks for them."""
+    """Return the class of judgments that measures read, loaded only where one asks for them."""
     from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
 
     kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
@@ -392,7 +392,7 @@ def _blocks_of(run: Any) -> Iterator[Any]:
 
 
 def _is_block(item: Any) -> bool:
-    """Whether it is a run of some queries; otherwise it is one row of a run."""
+    """Return whether it is a run of some queries; otherwise it is one row of a run."""
     if isinstance(item, Run):
         return True
     if isinstance(item, Mapping):

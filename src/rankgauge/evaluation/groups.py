@@ -146,7 +146,7 @@ def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iter
 
 
 def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float, float]:
-    """The effective size, and the interval of the mean."""
+    """Return the effective size, and the interval of the mean."""
     from rankgauge import stats
 
     used = len(values) if weights is None else int(np.count_nonzero(weights))

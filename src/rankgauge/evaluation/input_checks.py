@@ -162,7 +162,7 @@ class InputChecks:
             yield found
 
     def _looks_shifted(self) -> bool:
-        """Whether more of a few documents are judged if ids were one higher or lower."""
+        """Return whether more of a few documents are judged if ids were one higher or lower."""
         first = {query: number for number, (query, _) in reversed([*enumerate(self.pairs)])}
         pairs = [
             pair
@@ -334,11 +334,11 @@ class InputChecks:
         )
 
     def _copy_command(self) -> str:
-        """The command that fixes ids."""
+        """Return the command that fixes ids."""
         return f"{self._command('--fix fixed')} writes a copy with matching ids"
 
     def _command(self, options: str = "") -> str:
-        """The command for a detailed check, with the known paths."""
+        """Return the command for a detailed check, with the known paths."""
         return " ".join(filter(None, ["rankgauge check", *self._paths, options]))
 
 
@@ -481,7 +481,7 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
 
 
 def _more(then: int, now: int) -> bool:
-    """Whether the number of matches is unlikely by chance."""
+    """Return whether the number of matches is unlikely by chance."""
     return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
 
 

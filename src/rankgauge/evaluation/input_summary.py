@@ -148,7 +148,7 @@ def merge_summaries(parts: list[InputSummary]) -> InputSummary:
 
 
 def _taken(parts: list[Ends], order: IntArray) -> Ends:
-    """The rows of all parts in this order; the parts are forgotten first."""
+    """Return the rows of all parts in this order; the parts are forgotten first."""
     whole: Ends = np.concatenate(parts)
     parts.clear()
     return whole[order]
@@ -178,7 +178,7 @@ def _ends(joined: Joined) -> Ends:
 
 
 def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:
-    """The first documents of the first judged queries, as given."""
+    """Return the first documents of the first judged queries, as given."""
     queries = joined.in_run[:RANKINGS]
     starts, sizes = table.offsets[queries], np.minimum(np.diff(table.offsets)[queries], DOCUMENTS)
     docs = table.docs.take(ranges_of(starts, sizes)).tolist()

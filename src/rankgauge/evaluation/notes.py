@@ -98,7 +98,7 @@ def origin_note(source: str) -> Iterator[Finding]:
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:
-    """The ranks of the first relevant documents, which a mean of RR hides."""
+    """Return the ranks of the first relevant documents, which a mean of RR hides."""
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
     # Documents that were not retrieved (NaN) come last.
     places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)

@@ -133,7 +133,7 @@ def make_context(
 
 
 def _part_of(context: Context, stored: StoredQrels, numbers: IntArray) -> Context:
-    """The context of some queries (ascending), whose judgments are read."""
+    """Return the context of some queries (ascending), whose judgments are read."""
     part = stored.part(numbers)
     return context._replace(
         qrels=part, graded=part, wanted=context.wanted[numbers], notes=(), stored=None
@@ -284,7 +284,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
 
 
 def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[Measured, int]:
-    """The values of the wanted queries, and how many of these ties could change."""
+    """Return the values of the wanted queries, and how many of these ties could change."""
     plan = context.plan
     condensed = context.policies.unjudged == "removed" and plan.all_condensed
     tied = joined.numbers[:0]
@@ -514,7 +514,7 @@ def _notes(
 
 
 def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
-    """The mean share of judged documents at each depth; empty if nothing was retrieved."""
+    """Return the mean share of judged documents at each depth; empty if nothing was retrieved."""
     known = measured.judged
     nothing = np.isnan(known[:, 0])
     if nothing.all():
@@ -602,13 +602,13 @@ def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
 
 
 def _groups(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
-    """The group of each query, with lone surrogates escaped: no file could hold them."""
+    """Return the group of each query, with lone surrogates escaped: no file could hold them."""
     groups = _per_query(given, query_ids, "group")
     return tuple(str(group).encode("utf-8", "backslashreplace").decode() for group in groups)
 
 
 def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
-    """The weight of each query."""
+    """Return the weight of each query."""
     weights = []
     for query, weight in zip(query_ids, _per_query(given, query_ids, "weight"), strict=True):
         try:

@@ -123,7 +123,7 @@ class Plan:
 
 
 def _sole(special: Sequence[Measure]) -> str:
-    """The kind of special judgments that these measures read; empty without any."""
+    """Return the kind of special judgments that these measures read; empty without any."""
     kinds: dict[str, Measure] = {}
     for measure in special:
         kinds.setdefault(measure.declaration.reads, measure)
@@ -138,17 +138,17 @@ def _sole(special: Sequence[Measure]) -> str:
 
 
 def _level(measure: Measure) -> float | None:
-    """The relevance level of a binary measure."""
+    """Return the relevance level of a binary measure."""
     return measure.level if measure.declaration.reads in {"binary", *SPECIAL} else None
 
 
 def _condenses(measure: Measure) -> bool:
-    """Whether it can do without the documents that have no judgment."""
+    """Return whether it can do without the documents that have no judgment."""
     return "judged_only" in measure.declaration.words
 
 
 def _reads_judged(measure: Measure) -> bool:
-    """Whether it distinguishes documents judged not relevant from unjudged ones."""
+    """Return whether it distinguishes documents judged not relevant from unjudged ones."""
     gain = dict(measure.params).get("gain")
     gains_for_nothing = isinstance(gain, tuple) and dict(gain).get(0.0, 0.0) > 0
     return measure.declaration.reads == "judged" or gains_for_nothing

@@ -97,7 +97,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
 def _refuse_contradictions(
     found: Profile, cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> None:
-    """A policy that is not the default must agree with the profile."""
+    """Reject a non-default policy that contradicts the profile."""
     usual = Policies()
     given = cases[0].policies
     chosen = [
@@ -121,7 +121,7 @@ def _refuse_contradictions(
 def _groups(
     cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> Iterable[tuple[int, ...]]:
-    """The places of measures that can be evaluated together."""
+    """Return the places of measures that can be evaluated together."""
     found: dict[Any, list[int]] = {}
     for place, (case, steps) in enumerate(zip(cases, taken, strict=True)):
         shared = tuple(step for step in steps if step.of != "measure")
@@ -283,7 +283,7 @@ def _of_all(found: Finding) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The names; of many, the first few and the number."""
+    """Return the names; of many, the first few and the number."""
     if len(names) <= 2 * SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"

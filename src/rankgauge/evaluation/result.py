@@ -219,7 +219,7 @@ class Evaluation(Result):
         return tuple(found for found in self.findings if found.fix)
 
     def mean(self) -> dict[str, float]:
-        """The mean of each measure over the queries, by its name.
+        """Return the mean of each measure over the queries, by its name.
 
         It is arithmetic, or as the measure declares: geometric (GMAP) or a sum (counts). Undefined
         values count as 0, or are excluded if the policy or the measure is ``skip``. With weights,
@@ -228,7 +228,7 @@ class Evaluation(Result):
         return self._means(None)
 
     def by_group(self) -> dict[str, dict[str, float]]:
-        """The mean of each measure in each group, by group and measure.
+        """Return the mean of each measure in each group, by group and measure.
 
         Raises:
             InputError: If the evaluation was made without groups.
@@ -243,7 +243,7 @@ class Evaluation(Result):
         return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
 
     def _means(self, rows: IntArray | None) -> dict[str, float]:
-        """The means over these queries; over all without."""
+        """Return the means over these queries; over all without."""
         if self.left_out is None:
             return dict(self._columns_mean(rows, range(len(self.measures))))
         means: dict[str, float] = {}

@@ -37,7 +37,7 @@ def estimate(
 
 
 def generator_of(query: bytes, seed: int) -> np.random.Generator:
-    """The random numbers of a query, independent of the other queries and their order."""
+    """Return the random numbers of a query, independent of the other queries and their order."""
     digest = blake2b(query, digest_size=16).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 

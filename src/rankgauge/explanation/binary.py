@@ -23,14 +23,14 @@ _SMOOTHED = 0.00001
 
 
 def level(words: Any) -> str:
-    """The relevance level, where it is not the usual one."""
+    """Return the relevance level, where it is not the usual one."""
     if math.isinf(words["rel"]):
         return " (the best grade, but none is above 0)"
     return "" if words["rel"] == 1 else f" (grade {number(words['rel'])} or more)"
 
 
 def _count(query: RankedQuery, words: Any, k: int | None) -> tuple[int, tuple[Step, ...]]:
-    """The relevant documents in the first k, and these documents with a running count."""
+    """Return the relevant documents in the first k, and these documents with a running count."""
     found, rows = 0, []
     for one in query.within(k):
         hit = one.reaches(words["rel"])
@@ -46,7 +46,7 @@ def _share(part: float, whole: float) -> float:
 def _fraction(
     heads: tuple[str, ...], rows: tuple[Step, ...], text: str, part: tuple[str, int, int]
 ) -> Calculation:
-    """A number of documents divided by another."""
+    """Return a number of documents divided by another."""
     name, above, below = part
     value = _share(above, below)
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"
@@ -275,7 +275,7 @@ def _wanted(recall: float, whole: int, words: Any) -> int:
 
 
 def _highest(rows: tuple[Step, ...], wanted: int) -> tuple[float, str]:
-    """The highest precision from the rank where this many are found on, and its rank."""
+    """Return the highest precision from the rank where this many are found on, and its rank."""
     best, text, found = 0.0, "0: fewer were found", 0
     for row in rows:
         found += row.counts

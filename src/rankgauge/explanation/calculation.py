@@ -47,7 +47,7 @@ class RankedDocument(NamedTuple):
         return self.grade is not None and self.grade >= 0
 
     def reaches(self, rel: float) -> bool:
-        """Whether it is relevant at this level."""
+        """Return whether it is relevant at this level."""
         return self.grade is not None and self.grade >= rel
 
 
@@ -72,7 +72,7 @@ class RankedQuery:
         return sum(grade >= rel for _, grade in self.judgments)
 
     def within(self, k: int | None) -> tuple[RankedDocument, ...]:
-        """The first k documents."""
+        """Return the first k documents."""
         return self.documents[:k]
 
     def missed(self) -> tuple[tuple[str, float], ...]:
@@ -81,7 +81,7 @@ class RankedQuery:
         return tuple((name, g) for name, g in self.judgments if g > 0 and name not in found)
 
     def judged_only(self) -> RankedQuery:
-        """The same without unjudged documents, ranked again."""
+        """Return the same without unjudged documents, ranked again."""
         return replace(self, documents=ranked([one for one in self.documents if one.judged]))
 
 
@@ -188,7 +188,7 @@ def number(value: float) -> str:
 
 
 def summed(terms: Iterable[str]) -> str:
-    """A sum as it is written: all terms, or the first and the last of many."""
+    """Return a sum as it is written: all terms, or the first and the last of many."""
     written: Sequence[str] = list(terms)
     if not written:
         return "0"
@@ -199,5 +199,5 @@ def summed(terms: Iterable[str]) -> str:
 
 
 def bracketed(terms: Sequence[str]) -> str:
-    """A sum that is divided or multiplied as a whole."""
+    """Return a sum that is divided or multiplied as a whole."""
     return f"({summed(terms)})" if len(terms) > 1 else summed(terms)

@@ -131,6 +131,6 @@ def words_of(measure: Measure, query: RankedQuery) -> dict[str, Any]:
 
 
 def level_of(measure: Measure, query: RankedQuery) -> float:
-    """The grade from which a document counts: the relevance level, or any grade above 0."""
+    """Return the grade from which a document counts: the relevance level, or any grade above 0."""
     level = words_of(measure, query).get("rel")
     return float(level) if isinstance(level, int | float) else ANY_GRADE

@@ -121,7 +121,7 @@ class Explanation(Result):
         return self.calculation.steps
 
     def agrees(self) -> bool:
-        """Whether the calculation and `evaluate` agree up to rounding."""
+        """Return whether the calculation and `evaluate` agree up to rounding."""
         return alike(self.value, self.kernel)
 
     def table(self) -> Table:
@@ -211,7 +211,7 @@ def explain(
 
 
 def explained(case: Case, query: Id | None = None, source: Any = None) -> Explanation:
-    """A query of a case calculated step by step; of a source only its ranking is kept."""
+    """Return a query of a case calculated step by step; of a source only its ranking is kept."""
     source = case.run if source is None else source
     evaluation, hits = _evaluated(case, source, count=query is None)
     if not evaluation.query_ids:
@@ -249,12 +249,12 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
 
 
 def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
-    """The documents of a query that the measure reads: all, or the judged ones."""
+    """Return the documents of a query that the measure reads: all, or the judged ones."""
     return ranking.judged_only() if dict(measure.params).get("judged_only") else ranking
 
 
 def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
-    """The step-by-step calculation of a query, if available."""
+    """Return the step-by-step calculation of a query, if available."""
     seen = seen_by(measure, query)
     words = words_of(measure, seen)
     deep = measure.name in _WALKED and words["k"] > user_models.FAR
@@ -267,7 +267,7 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
 
 
 def alike(value: float, other: float) -> bool:
-    """Whether two values are equal up to rounding; undefined ones are."""
+    """Return whether two values are equal up to rounding; undefined ones are."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
     return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
@@ -285,14 +285,14 @@ def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calcul
 
 
 def _over_orders(case: Case, ranking: RankedQuery) -> bool:
-    """Whether the value is a mean over several orders of one ranking: then none shows it."""
+    """Return whether the value is a mean over several orders of one ranking: then none shows it."""
     if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
         return False
     return any(x.tied for x in ranking.documents)
 
 
 def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dict[str, float]]:
-    """The values; with `count`, also the number of counted documents of each query."""
+    """Return the values; with `count`, also the number of counted documents of each query."""
     if not count:
         return evaluated(case, source=source), {}
     k = dict(case.measure.params).get("k")
@@ -309,7 +309,7 @@ def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dic
 
 
 def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
-    """A query that shows how the measure works, and why it was chosen."""
+    """Return a query that shows how the measure works, and why it was chosen."""
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
     low, high = measure.declaration.bounds

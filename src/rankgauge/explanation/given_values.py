@@ -105,7 +105,7 @@ class GivenValues:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -129,7 +129,7 @@ def _decimals(value: Any) -> int:
 
 
 def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
-    """The values of the measure that was asked for."""
+    """Return the values of the measure that was asked for."""
     names = list(dict.fromkeys(row.measure for row in rows))
     fitting = [name for name in names if not name or _names(name, measure)]
     notes: list[str] = []
@@ -190,7 +190,7 @@ def _refuse_words(row: _Row, source: str) -> None:
 
 
 def _names(name: str, measure: Measure) -> bool:
-    """Whether a name means the measure."""
+    """Return whether a name means the measure."""
     if name in {str(measure), measure.trec_name()}:
         return True
     try:

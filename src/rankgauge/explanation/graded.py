@@ -48,7 +48,7 @@ def _divisor(rank: int, words: Any) -> tuple[float, str]:
 
 
 def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
-    """The documents with their gains, DCG, and its terms as they are written."""
+    """Return the documents with their gains, DCG, and its terms as they are written."""
     total, rows, terms = 0.0, [], []
     for one in query.within(words["k"]):
         gain = relevant_gain(one.grade, words)
@@ -81,7 +81,7 @@ def _dcg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _sum(left: str, rows: Iterable[Step], total: float) -> tuple[str, ...]:
-    """The second line of a sum: its terms as numbers."""
+    """Return the second line of a sum: its terms as numbers."""
     terms = [number(float(row.terms[2] or 0)) for row in rows if row.counts]
     if not terms:
         return ()
@@ -121,7 +121,7 @@ def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
-    """The best order of documents: gain, grade and id of each."""
+    """Return the best order of documents: gain, grade and id of each."""
     return sorted(((relevant_gain(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
 
 
@@ -163,7 +163,7 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _added(terms: Sequence[str], total: float) -> str:
-    """A sum with its result, unless it has one term."""
+    """Return a sum with its result, unless it has one term."""
     return f"{summed(terms)} = {number(total)}" if len(terms) > 1 else number(total)
 
 
@@ -190,7 +190,7 @@ def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, fl
 
 
 def _read(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
-    """The documents in reading order of ERR, ERR, and its terms as text."""
+    """Return the documents in reading order of ERR, ERR, and its terms as text."""
     documents = query.within(words["k"])
     cascade = _cascade((one.grade for one in documents), words["top"])
     rows = tuple(

@@ -156,13 +156,13 @@ class Reconciliation(Result):
         )  # fmt: skip
 
     def left_over(self) -> str:
-        """The kind of remainder: rounding of the given number, or unexplained."""
+        """Return the kind of remainder: rounding of the given number, or unexplained."""
         digits = self.target.digits
         slack = self.target.slack if digits is None else 10.0**-digits
         return "rounding" if abs(self.rest) <= slack else _LEFT
 
     def title(self) -> str:
-        """The two numbers in one line."""
+        """Return the two numbers in one line."""
         return (
             f"{self.measure} of {self.run_name}: {number(self.ours)} here, {number(self.theirs)} "
             f"by {self.target.name}"
@@ -258,7 +258,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
 def reconciled(
     case: Case, deviations: Sequence[Deviation], target: Target, *, query: Id | None = None
 ) -> Reconciliation:
-    """The steps from a case to the same with deviations, and on to the given number."""
+    """Return the steps from a case to the same with deviations, and on to the given number."""
     first = evaluated(case)
     ours = first.mean()[str(case.measure)]
     start = before = counted(first)

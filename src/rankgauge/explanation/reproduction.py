@@ -120,7 +120,7 @@ class Reproduction(Result):
         return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
     def title(self) -> str:
-        """The given numbers in one line."""
+        """Return the given numbers in one line."""
         what = many(len(self.given.values), "value") if self.given.values else "one mean"
         return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
 
@@ -268,7 +268,7 @@ class _Trials:
         self._last: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int64))
 
     def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
-        """A way, by its values and the queries that are averaged."""
+        """Add a way, by its values and the queries that are averaged."""
         mean = measure.mean(values[kept])
         if self.given.values:
             have = ~np.isnan(self.values)
@@ -283,13 +283,13 @@ class _Trials:
         )
 
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
-        """Where values agree with the given ones, to their digits."""
+        """Return where values agree with the given ones, to their digits."""
         with np.errstate(invalid="ignore"):
             found: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
         return found & kept
 
     def laid_out(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
-        """The values of an evaluation as they count, and which queries it averages."""
+        """Return the values of an evaluation as they count, and which queries it averages."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
         found = counted_values(evaluation, column)
@@ -300,7 +300,7 @@ class _Trials:
         return values, kept
 
     def places(self, evaluation: Evaluation) -> IntArray:
-        """The row of each query of an evaluation, -1 without one."""
+        """Return the row of each query of an evaluation, -1 without one."""
         ids, places = self._last
         if evaluation.query_ids != ids:
             ids = evaluation.query_ids
@@ -348,7 +348,7 @@ def _try_all(case: Case, given: GivenValues) -> _Trials:
 def _add(
     trials: _Trials, way: tuple[Combination, Measure], evaluation: Evaluation, column: int
 ) -> None:
-    """A way, and the same with other queries averaged."""
+    """Add a way, and the same with other queries averaged."""
     both, measure = way
     values, kept = trials.laid_out(evaluation, column)
     trials.add(both, measure, values, kept)

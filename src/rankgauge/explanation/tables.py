@@ -35,7 +35,7 @@ def tables_of(
     title: str,
     full: bool = True,
 ) -> tuple[Table, ...]:
-    """The ranking with what each document contributes; the ideal ranking, if there is one.
+    """Return the ranking with what each document contributes; the ideal ranking, if there is one.
 
     Args:
         measure: The measure.
@@ -50,7 +50,7 @@ def tables_of(
 
 
 def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
-    """The rows that are shown: the first ranks, and below what counts."""
+    """Return the rows that are shown: the first ranks, and below what counts."""
     most = _MOST if head else _HEAD
     return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
 
@@ -157,10 +157,10 @@ def _four(value: float, *, whole: bool) -> str:
 
 
 def score_of(score: float) -> str:
-    """A score with enough digits to distinguish it from its neighbors."""
+    """Return a score with enough digits to distinguish it from its neighbors."""
     return f"{score:.10g}"
 
 
 def grade_of(grade: float | None) -> str:
-    """A grade, or the mark of a document that has none."""
+    """Return a grade, or the mark of a document that has none."""
     return UNJUDGED if grade is None else number(grade)

@@ -102,7 +102,7 @@ def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
 def _divided(
     name: str, plain: Calculation, asked: tuple[RankedQuery, Any], total: float
 ) -> tuple[float, str]:
-    """The sum made the value of the measure, and how that is written."""
+    """Return the sum made the value of the measure, and how that is written."""
     query, words = asked
     if name == "DCG":
         return total, "sum"
@@ -122,7 +122,7 @@ def _divided(
 
 
 def orders_of(query: RankedQuery) -> str:
-    """The number of orders of its equal scores, as text."""
+    """Return the number of orders of its equal scores, as text."""
     sizes = {one.first: one.last - one.first + 1 for one in query.documents}
     logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
     if logarithm > _WRITTEN:

@@ -88,7 +88,7 @@ class Archive:
         return self.members[0] if len(self.members) == 1 else None
 
     def several(self) -> FormatError:
-        """The error for an archive of which one file must be named."""
+        """Return the error for an archive of which one file must be named."""
         if "[Content_Types].xml" in self.members:
             return FormatError(
                 "this is a file of Excel or Word", path=self.name, fix="save the table as CSV"

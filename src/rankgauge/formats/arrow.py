@@ -53,7 +53,7 @@ _MINUS = ord("-")
 
 
 def packed(column: Any) -> Ids | None:
-    """The ids of a column of text, bytes or whole numbers, out of its buffers.
+    """Return the ids of a column of text, bytes or whole numbers, out of its buffers.
 
     Example:
         >>> import numpy as np
@@ -117,7 +117,7 @@ def _of_polars(column: Any, kind: str) -> Ids | None:
 
 
 def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | None:
-    """The ids of a column that says for each row which entry of a short list it is."""
+    """Return the ids of a column that says for each row which entry of a short list it is."""
     if not len(codes) or int(codes.min()) < 0:
         return None
     ids = packed(entries)
@@ -130,7 +130,7 @@ def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | None:
 
 
 def _of_arrow(column: Any) -> Ids | None:
-    """An array of pyarrow, whole or in chunks."""
+    """Return an array of pyarrow, whole or in chunks."""
     parts = []
     for chunk in getattr(column, "chunks", [column]):
         part = _of_chunk(chunk) if len(chunk) else None
@@ -214,20 +214,20 @@ def _is_utf8(chunk: Any) -> bool:
 
 
 def _spared(data: _Bytes) -> _Bytes:
-    """A copy with the spare bytes that ids need at the end."""
+    """Return a copy with the spare bytes that ids need at the end."""
     copy = np.zeros(len(data) + _SPARE, dtype=np.uint8)
     copy[:-_SPARE] = data
     return copy
 
 
 def _sound(data: _Bytes, starts: IntArray, lengths: IntArray) -> Ids | None:
-    """The ids of a fixed-width column if they are valid: none empty, none with a NUL."""
+    """Return the ids of a fixed-width column if they are valid: none empty, none with a NUL."""
     sound = len(lengths) and int(lengths.min()) > 0 and data[:-_SPARE].all()
     return Ids(data, starts, lengths) if sound else None
 
 
 def _of_array(values: npt.NDArray[Any]) -> Ids | None:
-    """An array of NumPy: whole numbers, or text that it keeps side by side."""
+    """Return an array of NumPy: whole numbers, or text that it keeps side by side."""
     if values.ndim != 1 or not values.size or not values.dtype.itemsize:
         return None
     if values.dtype.kind in "iu":
@@ -260,7 +260,7 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
 
 
 def _lengths(texts: npt.NDArray[Any]) -> IntArray:
-    """The characters of each text, except for NULs at the end where the width is fixed."""
+    """Return the characters of each text, except for NULs at the end where the width is fixed."""
     found: IntArray = getattr(np, "strings", np.char).str_len(texts)
     return found.astype(np.int64)
 

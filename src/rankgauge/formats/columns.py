@@ -120,13 +120,13 @@ def columns_of(names: Iterable[Any], layout: Layout) -> Columns | None:
 
 
 def column_word(name: Any) -> str:
-    """A name as it is compared: without case, quotes and blanks around it."""
+    """Return a name as it is compared: without case, quotes and blanks around it."""
     plain = str(name).strip().strip("'\"").strip().lower()
     return plain.replace("-", "_").replace(" ", "_")
 
 
 def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
-    """The problem of columns that do not belong to this input, and the fix."""
+    """Return the problem of columns that do not belong to this input, and the fix."""
     names = list(names)
     got = [repr(str(name)) for name in names]
     shown = ", ".join(got[:_SHOWN]) + (f" and {len(got) - _SHOWN} more" if got[_SHOWN:] else "")

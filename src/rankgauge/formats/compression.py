@@ -74,7 +74,7 @@ class _Counted(io.RawIOBase):
 def exploded(
     name: str, sizes: tuple[int, int], program: str, *, claimed: bool = False
 ) -> FormatError:
-    """The error for packed bytes that become far too many."""
+    """Return the error for packed bytes that become far too many."""
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
         f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
@@ -83,7 +83,7 @@ def exploded(
 
 
 def too_many(packed: int, plain: int) -> bool:
-    """Whether the output is too large to be text compressed to this size."""
+    """Return whether the output is too large to be text compressed to this size."""
     return plain > max(_HARMLESS, _RATIO * packed)
 
 
@@ -131,7 +131,7 @@ class _Members:
         self._one = self._new()
 
     def part(self, size: int) -> bytes:
-        """The next bytes, at most this many; none at the end."""
+        """Return the next bytes, at most this many; none at the end."""
         while True:
             data = b""
             if self._one.eof:
@@ -153,7 +153,7 @@ class _Members:
                 return part
 
     def _rest(self, left: bytes) -> bytes:
-        """The bytes after a member; xz may pad with zeros."""
+        """Return the bytes after a member; xz may pad with zeros."""
         filled = self._packing.name == "xz"
         while not left or (filled and not left.strip(b"\0")):
             left = self._read(_TAKEN)
@@ -254,7 +254,7 @@ def _library(module: str, packing: Packing, name: str) -> Any:
 
 
 def packed(raw: BinaryIO, packing: Packing, name: str) -> AbstractContextManager[BinaryIO]:
-    """A stream whose bytes are compressed into another, which stays open.
+    """Return a stream whose bytes are compressed into another, which stays open.
 
     Equal input gives equal output: the header has no time and no name.
     """

@@ -20,7 +20,7 @@ FETCHED = "check the network, or put the file where ir_datasets looks for it"
 
 
 def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
-    """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``."""
+    """Return the judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``."""
     prefix, _, name = source.partition(":")
     if layout is RUN:
         raise InputError(
@@ -63,7 +63,7 @@ def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
 
 
 def ir_dataset(name: str, split: str | None) -> Any:
-    """A dataset of ir_datasets."""
+    """Return a dataset of ir_datasets."""
     no_split(name, split)
     datasets = library("ir_datasets", extra="ir-datasets", of=COLLECTION)
     return got_from(
@@ -82,13 +82,13 @@ def no_split(name: str, split: str | None) -> None:
 
 
 def ir_judgments(data: Any) -> PairTable:
-    """The judgments of a dataset of ir_datasets."""
+    """Return the judgments of a dataset of ir_datasets."""
     rows = ((one.query_id, one.doc_id, one.relevance) for one in data.qrels_iter())
     return from_rows(rows, JUDGMENTS)
 
 
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:
-    """The judgments of a repository of Hugging Face with these configurations.
+    """Return the judgments of a repository of Hugging Face with these configurations.
 
     They are a configuration of it, or a repository next to it with ``-qrels`` in its name.
     """
@@ -104,7 +104,7 @@ def hub_judgments(name: str, configs: Sequence[str]) -> Any:
 
 
 def splits_in(data: Any) -> tuple[str, ...]:
-    """The splits of a DatasetDict; none of a dataset, or of a plain mapping of judgments."""
+    """Return the splits of a DatasetDict; none of a dataset, or of a plain mapping of judgments."""
     return (
         tuple(data)
         if type(data).__module__.startswith("datasets") and isinstance(data, Mapping)
@@ -131,7 +131,7 @@ def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | No
 
 
 def judged_rows(data: Any) -> PairTable:
-    """The judgments in a dataset of Hugging Face."""
+    """Return the judgments in a dataset of Hugging Face."""
     names = [
         next((name for name in wanted if name in data.column_names), None)
         for wanted in (

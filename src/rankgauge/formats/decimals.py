@@ -47,7 +47,7 @@ _MARGIN = 2.0**-40
 
 
 def words_of(data: Bytes) -> Words:
-    """A 64-bit word starting at every byte; the last seven bytes begin none."""
+    """Return a 64-bit word starting at every byte; the last seven bytes begin none."""
     return np.ndarray((len(data) - 7,), dtype="<u8", buffer=data.data, strides=(1,))
 
 
@@ -104,7 +104,7 @@ def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure
 
 
 def _long_number(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
-    """The same for more digits: those before and after the point are parsed separately."""
+    """Return the same for more digits: those before and after the point are parsed separately."""
     ends, digits, places = token
     if isinstance(places, int):
         # All have the same number of decimals.
@@ -121,7 +121,7 @@ def _long_number(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools
 
 
 def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
-    """The whole number of this many digits that end in these places; there may be none."""
+    """Return the whole number of this many digits that end in these places; there may be none."""
     ends, digits = part
     number = None
     for place, scale in enumerate(_UNITS):
@@ -138,7 +138,7 @@ def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
 
 
 def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
-    """The values of the last so many of eight digits, each in its byte; 0 in the others.
+    """Return the values of the last so many of eight digits, each in its byte; 0 in the others.
 
     Where one is not a digit, False is written.
     """
@@ -159,7 +159,7 @@ def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
 def _places(
     data: Bytes, words: Words, begins: Ints, ends: Ints
 ) -> tuple[Ints | int, Floats | float]:
-    """The number of digits after the point of each number, and that power of ten.
+    """Return the number of digits after the point of each number, and that power of ten.
 
     A single one if all have the same, as in most files. Without a point it is `_NONE`.
     """
@@ -243,7 +243,7 @@ def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:
 
 
 def _product(one: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """A product, and what rounding took from it."""
+    """Return a product, and what rounding took from it."""
     product = one * other
     one_high, one_low = _halves(one)
     other_high, other_low = _halves(other)
@@ -259,7 +259,7 @@ def _product(one: Floats, other: Floats) -> tuple[Floats, Floats]:
 
 
 def _halves(value: Floats) -> tuple[Floats, Floats]:
-    """A float as the sum of two with half of its digits each."""
+    """Return a float as the sum of two with half of its digits each."""
     high = value * _SPLITTER
     high -= high - value
     return high, value - high

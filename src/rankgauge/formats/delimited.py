@@ -81,7 +81,7 @@ tsv_pieces = partial(_pieces, usual="\t")
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
-    """Whether a row has as many cells as the header; other rows are blank or refused."""
+    """Return whether a row has as many cells as the header; other rows are blank or refused."""
     if len(row) == len(header):
         return True
     if not "".join(row).strip():
@@ -142,7 +142,7 @@ def _delimiter(header: str, layout: Layout, usual: str) -> str:
 
 
 def _header(header: list[str], rows: Rows) -> tuple[Columns, tuple[int, int, int]]:
-    """The chosen columns and their places."""
+    """Return the chosen columns and their places."""
     columns = columns_of(header, rows.layout)
     if columns is None:
         what, fix = wrong_columns(header, rows.layout)
@@ -257,7 +257,7 @@ def named_cells(
 
 
 def decoded_line(line: bytes, name: str, number: int) -> str:
-    """The text of a line."""
+    """Return the text of a line."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -268,7 +268,7 @@ def decoded_line(line: bytes, name: str, number: int) -> str:
 
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
-    """The error for a row whose cells cannot be separated."""
+    """Return the error for a row whose cells cannot be separated."""
     what, fix = f"the cells cannot be separated: {error}", _QUOTES
     if "unexpected end" in str(error):
         what = "a quote that opens in this row is not closed: its cell contains all lines below"

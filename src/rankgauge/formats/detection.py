@@ -22,7 +22,7 @@ _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\
 
 
 def guess_format(first: bytes, layout: Layout) -> str:
-    """The format of judgments or of a run that begins with this line."""
+    """Return the format of judgments or of a run that begins with this line."""
     # QueryDetails at only where the line may be one of the old formats: they are slow to load.
     fields = first.split(None, 3)
     if layout is not RUN and (
@@ -50,12 +50,12 @@ def has_header(first: bytes, layout: Layout) -> bool:
 
 
 def is_header(line: bytes, layout: Layout) -> bool:
-    """Whether this is the header of a table."""
+    """Return whether this is the header of a table."""
     return any(_has_columns(line.split(by), layout) for by in (b"\t", b",", b";", b"|"))
 
 
 def first_object(first: bytes) -> Any:
-    """The value of a first line of JSON; None if it is not JSON by itself."""
+    """Return the value of a first line of JSON; None if it is not JSON by itself."""
     import json
 
     try:
@@ -83,7 +83,7 @@ def _is_row(first: bytes, layout: Layout) -> bool:
 
 
 def is_doubtful(first: bytes) -> bool:
-    """Whether the line may belong to another kind of file: cheap, sometimes wrong."""
+    """Return whether the line may belong to another kind of file: cheap, sometimes wrong."""
     if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
         return True
     return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])

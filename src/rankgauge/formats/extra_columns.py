@@ -91,7 +91,7 @@ def row_place(rows: WideRows, *places: int) -> str:
 
 
 def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
-    """The columns of rows."""
+    """Return the columns of rows."""
     name = JUDGMENTS.name
     if isinstance(source, InFormat):
         source, form = source.path, form or source.format
@@ -157,7 +157,7 @@ def _number(cell: bytes) -> Any:
 
 
 def _names(names: Iterable[Any], wide: Wide) -> dict[str, Any] | None:
-    """The name of each column by its content; None if one is missing."""
+    """Return the name of each column by its content; None if one is missing."""
     given = list(names)
     own = columns_of(given, JUDGMENTS)
     if own is None:
@@ -196,7 +196,7 @@ def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
 
 
 def _library_rows(source: str) -> Iterator[Any]:
-    """The judgments of a dataset of ir_datasets, with all of their columns."""
+    """Return the judgments of a dataset of ir_datasets, with all of their columns."""
     from rankgauge.formats.datasets import FETCHED, got_from, ir_dataset
 
     data = ir_dataset(source.removeprefix(_LIBRARY), None)
@@ -397,7 +397,7 @@ def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
 
 
 def subtopic_advice(path: str, lines: Sequence[int]) -> str:
-    """The fix for repeated pairs that may be judgments by subtopic; else empty."""
+    """Return the fix for repeated pairs that may be judgments by subtopic; else empty."""
     found = _seconds(path, lines)
     if len(set(found)) < len(lines):
         return ""

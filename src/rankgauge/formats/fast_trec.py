@@ -279,7 +279,7 @@ def _first_line(data: _Bytes, start: int, stop: int) -> bytes:
 
 
 def _next_line(data: _Bytes, at: int) -> int:
-    """Where the line after this place begins; there is one."""
+    """Return where the line after this place begins; there is one."""
     while True:
         found = data[at : at + _LOOK].tobytes().find(b"\n")
         if found >= 0:
@@ -288,7 +288,7 @@ def _next_line(data: _Bytes, at: int) -> int:
 
 
 def _last_line(data: _Bytes, start: int, end: int) -> int:
-    """Where the last line that ends before this place does so; `start` if none does."""
+    """Return where the last line that ends before this place does so; `start` if none does."""
     for at in range(end, start, -_LOOK):
         first = max(at - _LOOK, start)
         found = data[first:at].tobytes().rfind(b"\n")
@@ -450,7 +450,7 @@ class _Rows:
             setattr(self, name, new)
 
     def _numbered(self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray]) -> IntArray:
-        """The number of each row's query."""
+        """Return the number of each row's query."""
         starts, lengths = spans
         heads = _heads(words, starts, lengths)
         codes = self.queries.of(Ids(near.view(), starts[heads], lengths[heads]))
@@ -500,11 +500,11 @@ class Numbering:
         self._known = Ids.of([])
 
     def ids(self, count: int) -> Ids:
-        """The first ids."""
+        """Return the first ids."""
         return Ids.of(list(itertools.islice(self._number_of, count)))
 
     def of(self, ids: Ids) -> IntArray:
-        """The number of each of these ids; a new one for each unseen id."""
+        """Return the number of each of these ids; a new one for each unseen id."""
         if len(ids) <= _FEW:
             return self._one_by_one(ids)
         codes, sure = self._by_hash(ids)
@@ -569,7 +569,7 @@ class _Scratch:
         self._blank = self._flags = np.zeros(0, dtype=bool)
 
     def grid(self, text: _Bytes, width: int) -> _Grid | None:
-        """The fields of these lines; None where a line has another number of them."""
+        """Return the fields of these lines; None where a line has another number of them."""
         if AROUND + len(text) > len(self._blank):
             self._blank = np.empty(AROUND + len(text), dtype=bool)
             self._flags = np.empty(len(text), dtype=bool)
@@ -596,7 +596,7 @@ class _Scratch:
 
 
 def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
-    """The fields of lines with more than one blank between, before or after them."""
+    """Return the fields of lines with more than one blank between, before or after them."""
     here, before = blank[AROUND:], blank[AROUND - 1 : -1]
     starts = np.flatnonzero(~here & before)
     if not len(starts) or len(starts) % width:
@@ -619,7 +619,7 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
 
 
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
-    """The parsed numbers; None if one of them is not a number or not finite."""
+    """Return the parsed numbers; None if one of them is not a number or not finite."""
     values, sure = decimals(data, words, starts, ends)
     if sure.all():
         return values

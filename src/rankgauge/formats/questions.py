@@ -77,9 +77,9 @@ def read_questions(
 
 
 def may_be_questions(source: TextSource) -> bool:
-    """Whether the columns of a file are a question and its relevant documents.
+    """Return whether the columns of a file are a question and its relevant documents.
 
-    A column ``query`` holds ids as often as texts: it is one of questions if a text has a blank.
+    A column ``query`` may hold ids or texts; it holds questions if a value contains a space.
     """
     names = _names(source)
     asked = _column(names, QUESTIONS)

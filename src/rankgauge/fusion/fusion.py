@@ -68,7 +68,7 @@ class Fusion:
 
     @classmethod
     def of(cls, method: str, runs: Sequence[str], given: Mapping[str, Any]) -> Fusion:
-        """A method with all parameters it reads: those given, else their defaults.
+        """Return a method with all parameters it reads: those given, else their defaults.
 
         Args:
             method: The name of the method, in any spelling of case and joints.
@@ -104,7 +104,7 @@ class Fusion:
         )
 
     def settings(self) -> dict[str, Any]:
-        """The parameters that are read, as plain values."""
+        """Return the parameters that are read, as plain values."""
         words = ("method", "norm", "weights", "k", "phi")
         values = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
         return values | ({} if self.weights is None else {"weights": list(self.weights)})
@@ -244,7 +244,7 @@ def fuse_files(
 
 
 def find_method(method: Any) -> str:
-    """The name of a method, from any spelling of case and joints."""
+    """Return the name of a method, from any spelling of case and joints."""
     return _spelled(method, "fusion method", METHODS)
 
 
@@ -255,7 +255,7 @@ def rank_runs(runs: Any, ties: Order) -> list[Run]:
 
 
 def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
-    """The run fused from aligned runs, by score descending, then id descending."""
+    """Return the run fused from aligned runs, by score descending, then id descending."""
     weights = np.ones(len(aligned.tables)) if how.weights is None else np.array(how.weights)
     chosen = np.flatnonzero(weights > 0)
     columns: list[FloatArray] = []
@@ -354,7 +354,7 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
 
 
 def _normalized(table: PairTable, norm: str) -> FloatArray:
-    """The scores of a run that is in rank order, normalized within each query."""
+    """Return the scores of a run that is in rank order, normalized within each query."""
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(

@@ -330,7 +330,7 @@ def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
 
 
 def _fixed(truth: Qrels, train: Any) -> _Split:
-    """The queries given, and all others that are judged."""
+    """Return the queries given, and all others that are judged."""
     given = {id_bytes(query, "query id") for query in given_ids(train)}
     judged = list(truth.query_index)
     chosen = [query for query in judged if query in given]
@@ -377,14 +377,14 @@ class _Search:
         return fuse_aligned(aligned, how, name=how.method, runs=[run.name for run in self.runs])
 
     def best(self, queries: Iterable[bytes]) -> int:
-        """The first of the best candidates on these queries."""
+        """Return the first of the best candidates on these queries."""
         lower = self.measure.declaration.better == "lower"
         means = [self.mean(number, queries) for number in range(len(self.candidates))]
         worth = [-math.inf if math.isnan(m) else -m if lower else m for m in means]
         return worth.index(max(worth))
 
     def mean(self, candidate: int, queries: Iterable[bytes]) -> float:
-        """The mean of a candidate over these queries, in the order of the judgments."""
+        """Return the mean of a candidate over these queries, in the order of the judgments."""
         rows = sorted(self.rows[query] for query in queries)
         return self.measure.mean(self.values[rows, candidate].tolist(), None, skip_undefined=False)
 
@@ -399,7 +399,7 @@ class _Search:
         )
 
     def run(self, folds: Sequence[Fold]) -> tuple[Run, str]:
-        """The run of all folds, and a sentence about queries that are not judged."""
+        """Return the run of all folds, and a sentence about queries that are not judged."""
         parts = [(fold.chosen, fold.test) for fold in folds]
         known = dict.fromkeys(query for run in self.runs for query in run.query_ids)
         used = {query for fold in folds for query in (*fold.train, *fold.test)}
@@ -429,7 +429,7 @@ class _Search:
         return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), text
 
     def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
-        """A run by the measure, over these queries in the order of the judgments."""
+        """Return a run by the measure, over these queries in the order of the judgments."""
         chosen = sorted(queries, key=self.rows.__getitem__)
         return evaluate(self.truth, run, self.measure, ties=self.ties, queries=chosen)
 

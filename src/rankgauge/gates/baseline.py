@@ -1,4 +1,4 @@
-"""Baselines of a gate: values and first documents of each query, in a file that can be reviewed."""
+"""Baselines of a gate: values and top documents per query, in a reviewable file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FirstDocuments(NamedTuple):
 
     @classmethod
     def of(cls, run: Run, top: int = 10) -> FirstDocuments:
-        """Take so many documents of each query."""
+        """Return this many documents of each query."""
         best = ranked(run, depth=top)
         docs, parts = best.table.docs.shown(), pairwise(best.table.offsets.tolist())
         documents = {q: tuple(docs[a:b]) for q, (a, b) in zip(best.query_ids, parts, strict=True)}
@@ -78,7 +78,7 @@ class Noise:
         differences, which is too small with few runs, or if only a few queries vary.
 
         Raises:
-            InputError: For fewer than two runs, or runs of different queries.
+            InputError: If there are fewer than two runs, or runs of different queries.
         """
         if len(evaluations) < 2:
             raise InputError(
@@ -142,7 +142,7 @@ class Baseline:
 
     Attributes:
         run_name: The name of the run.
-        version: Of rankgauge that made it.
+        version: The version of rankgauge that created it.
         depth: Length of its longest ranking; None if the rankings are unknown.
         measures: Measure to fingerprint of its definition.
         queries: Query to values, first documents and fingerprint of the judgments, sorted.
@@ -168,7 +168,7 @@ class Baseline:
     def from_run(
         cls, qrels: Any, run: Any, rules: Any = None, *, noise: Iterable[Any] = (), top: int = 10
     ) -> Baseline:
-        """Make the baseline of a run.
+        """Create the baseline of a run.
 
         Args:
             qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -201,12 +201,12 @@ class Baseline:
         noise: Iterable[Evaluation] = (),
         max_failed: float = MAX_FAILED,
     ) -> Baseline:
-        """Create a baseline from values only: judgments and rankings are then not compared.
+        """Create a baseline from values only, without judgments and rankings.
 
         Args:
-            evaluation: The values, of any measures.
+            evaluation: The values of any measures.
             noise: Evaluations of repeated runs of the same system, two or more.
-            max_failed: Share of the queries that may have no ranking.
+            max_failed: Largest share of queries without a ranking, from 0 to 1.
 
         Raises:
             InputError: As :meth:`from_run`; or if queries do not all count the same in the means.
@@ -264,7 +264,7 @@ class Baseline:
         return [query for query, seen in self.queries.items() if seen.top == ()]
 
     def failure(self, evaluation: Evaluation, max_failed: float) -> str:
-        """Return how many queries have no ranking if more than allowed; else empty."""
+        """Return a message if more queries than allowed have no ranking, else empty."""
         empty, queries = self.empty(), len(self.queries)
         number = len(empty)
         if self.depth is None:
@@ -336,7 +336,7 @@ class Baseline:
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, completely or not at all.
+        """Write the file atomically.
 
         Raises:
             InputError: If it cannot be written.
@@ -350,7 +350,7 @@ class Baseline:
 
         Raises:
             FormatError: If it is damaged, edited by hand, or contains merge conflict markers.
-            InputError: If there is no such file, or a newer version of rankgauge wrote it.
+            InputError: If the file does not exist, or a newer version of rankgauge wrote it.
         """
         name = str(path)
         text = read_text(
@@ -397,7 +397,7 @@ def _finished(
 
 
 def input_faults(evaluation: Evaluation) -> list[Finding]:
-    """Findings that explain the values of a run; the rules limit empty rankings."""
+    """Return findings that explain the values of a run, including too many empty rankings."""
     return [found for found in explaining(evaluation.findings) if found.code != "P104"]
 
 

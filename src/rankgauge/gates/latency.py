@@ -25,7 +25,7 @@ _SHARES = {"p50": 0.5, "p95": 0.95}
 
 
 def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) -> list[GateCheck]:
-    """One check for each limited quantile, by the ratio new to baseline.
+    """Check the ratio new to baseline of each limited quantile.
 
     Queries are drawn with replacement, both systems together (paired bootstrap, 10,000 draws, from
     a seed that the data give). PASS if the one-sided 95% upper bound of the ratio is below the
@@ -40,7 +40,7 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
             Measured in the same job, in turns. None if nothing was measured.
 
     Raises:
-        InputError: If a latency is no number above 0, or latencies are given without a limit.
+        InputError: If a latency is not a positive number, or latencies are given without a limit.
         MismatchError: If the two do not have the same queries.
     """
     if pair is None:
@@ -102,7 +102,7 @@ def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
 
 
 def _drawn(times: FloatArray, share: float) -> FloatArray:
-    """Ratios of the quantile, new to baseline, queries drawn with replacement."""
+    """Return bootstrap ratios of the quantile, new to baseline."""
     queries = times.shape[1]
     rng = np.random.Generator(np.random.PCG64(stats.seed_of(times)))
     ratios = np.empty(_DRAWS)

@@ -42,7 +42,7 @@ _RENEW = "--update-baseline"
 # ---- the decision, from gains
 
 
-# Why a value is lost, and what to gate besides.
+# Reasons for lost values, and the measure to gate in addition.
 _LOST = {
     "query": "nothing relevant was found), which no mean shows; gate R@k or Success@k as well",
     "question": 'nothing to judge, as in "I don\'t know"), which no mean shows; gate Completeness',
@@ -76,9 +76,9 @@ def decide(
     bound has that level, so that it is below 0 exactly if the p-value is below that.
 
     Args:
-        gains: For each measure one number a query: new minus baseline, above 0 if better.
-        margins: For each measure the loss that is accepted.
-        lowest: For each measure the lowest gain that is possible, such as -1 for nDCG.
+        gains: The gain of each query (new minus baseline, positive if better) by measure.
+        margins: The accepted loss of each measure.
+        lowest: The lowest possible gain of each measure, such as -1 for nDCG.
 
     Example:
         >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [-1.0])
@@ -114,7 +114,7 @@ def decide(
 
 
 def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
-    """Return about how many queries would decide, if mean and spread stay as they are.
+    """Return the approximate number of queries for a decision, given the mean and spread.
 
     The fewest for which one of the bounds is expected to be beyond its limit with 80% power:
     (t + 0.84) * sd / sqrt(n) is at most the distance of the mean gain to 0 (for FAIL), or to minus
@@ -135,7 +135,7 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
 
 
 def testable_margin(bounds: Bounds, queries: int) -> float | None:
-    """Return the margin that a run without a loss passes with 80% power; None if none can be.
+    """Return the margin that a run without a loss passes with 80% power, or None.
 
     Example:
         >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
@@ -219,7 +219,7 @@ class Reference:
 
 
 def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    """Return why these two cannot be compared; empty if they can."""
+    """Return the reason why two baselines cannot be compared, or empty."""
     mine, theirs = set(new.queries), set(stored.queries)
     both, unit = mine & theirs, new.unit
     if rules.queries == "same" and mine != theirs:
@@ -423,7 +423,7 @@ def _check_margin(gated: GatedMeasure, mean: float) -> None:
 
 
 def _lost_values(measure: Measure, new: Baseline, reference: Reference) -> int:
-    """How many queries had a value and have none now: no mean shows their loss."""
+    """Return the number of queries that lost their value, which no mean shows."""
     if measure.declaration.undefined != "skip":
         return 0
     name, stored = str(measure), reference.stored.queries
@@ -498,7 +498,7 @@ def _sentence(
 
 
 def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
-    """What is known where it is too little for a verdict."""
+    """Return the evidence for an inconclusive measure."""
     unit = reference.stored.unit
     if not decision.changed:
         these, unseen = _these(n.queries, unit), _unseen(n.queries, unit)
@@ -560,5 +560,5 @@ def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
 
 
 def _digits(margin: float) -> int:
-    """Decimals that show two figures of a margin, at least three."""
+    """Return the decimals that show two significant figures of a margin, at least three."""
     return max(3, 1 - math.floor(math.log10(margin)))

@@ -157,7 +157,7 @@ def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
 
 
 def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator[GateCheck]:
-    """What makes a run not comparable with anything."""
+    """Yield the faults that make a run not comparable."""
     failure = new.failure(evaluation, rules.max_failed)
     if failure:
         why = f"{failure}: the run is broken or incomplete, and "
@@ -211,7 +211,7 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
 
 
 def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
-    """Return a margin that the baseline's own jitter passes or breaks decides nothing."""
+    """Reject a margin within the jitter of the baseline."""
     if noise is None:
         return
     for gated in rules.measures:
@@ -228,7 +228,7 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
-    """Verdicts of a judge that was never compared with people cannot decide a release."""
+    """Reject verdicts of a judge without calibration."""
     for measure in () if allowed else evaluation.measures:
         found = calibration_finding(evaluation, measure)
         if found is not None:

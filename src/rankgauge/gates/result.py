@@ -1,4 +1,4 @@
-"""The result of a gate: a verdict, and the checks that it follows from."""
+"""Result of a gate: the verdict and its checks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 9
 
 @dataclass(frozen=True)
 class QueryLoss:
-    """A query with a loss.
+    """Query with a loss.
 
     Attributes:
         query: The query.
@@ -48,7 +48,7 @@ class QueryLoss:
 
 @dataclass(frozen=True)
 class GateNumbers:
-    """A run compared with a baseline by one measure.
+    """Comparison of a run with a baseline by one measure.
 
     Gains are positive if the run is better, even if lower values are better.
 
@@ -60,7 +60,7 @@ class GateNumbers:
         lower: One-sided 95% bound: the true gain is above it.
         upper: One-sided bound of `upper_level`: the true gain is below it.
         upper_level: 99%, or more if several measures are gated (Holm).
-        margin: The loss that is accepted.
+        margin: The accepted loss.
         p_worse: One-sided p-value of "there is no loss", corrected by Holm.
         queries: Number of compared queries.
         wins: Queries in which the run is better.
@@ -70,7 +70,7 @@ class GateNumbers:
             million.
         testable_margin: The smallest margin that a run without a true loss passes with 80% power,
             given the number of queries and the spread of their differences; None if there is none.
-        losers: The queries that lost most, the worst first.
+        losers: The queries with the largest losses, worst first.
     """
 
     measure: Measure
@@ -93,14 +93,14 @@ class GateNumbers:
 
 @dataclass(frozen=True)
 class GateCheck:
-    """One check of a gate.
+    """Check of a gate.
 
     Attributes:
         kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor`` or ``latency``.
-        name: What was checked: a measure, a query, a quantile.
+        name: The checked measure, query or quantile.
         verdict: ``PASS``, ``IDENTICAL``, ``FAIL``, ``INCONCLUSIVE`` or ``NOT COMPARABLE``.
         sentence: The verdict as a sentence.
-        note: More for a reviewer; may be empty.
+        note: Details for a reviewer; may be empty.
         numbers: The numbers of the verdict, if a measure was compared with a baseline.
         value: The mean that was compared with a floor.
     """
@@ -155,7 +155,7 @@ class GateResult(Result):
         return "\n".join(map(for_terminal, lines))
 
     def limits(self) -> list[str]:
-        """Sentences on margins that are too small for the number of queries."""
+        """Return sentences on margins that are too small for the number of queries."""
         return [
             f"{check.name}: {many(n.queries, self.unit)} can test a margin of "
             f"{shown_margin(n.testable_margin, n.margin)} or more (80% power); with your margin of "
@@ -204,7 +204,7 @@ class GateResult(Result):
                 return f"Release the run, and make it the baseline: {update}"
 
     def table(self) -> Table:
-        """Return a row for each check, with the reasons below."""
+        """Return one row for each check, with the reasons below."""
         return Table(
             columns=(
                 "check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L",

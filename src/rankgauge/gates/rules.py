@@ -27,11 +27,11 @@ _TABLES = ("gate", "bands")
 
 @dataclass(frozen=True)
 class GatedMeasure:
-    """A measure that may not lose more than its margin.
+    """Measure that may not lose more than its margin.
 
     Attributes:
         measure: The measure.
-        margin: The loss of its mean that is accepted, in the units of the measure.
+        margin: The accepted loss of its mean, in the units of the measure.
         floor: The lowest accepted mean (the highest, if lower is better); None for no floor.
     """
 
@@ -46,7 +46,7 @@ class Contract:
 
     Attributes:
         query: The query.
-        must_rank_at_most: Document to the lowest rank that it may have.
+        must_rank_at_most: The largest accepted rank, by document.
         must_include: Documents that must be in the first `k`.
         forbidden: Documents that must not be in the first `k`.
         k: The cut-off of the last two; 10 if not given.
@@ -101,8 +101,8 @@ class GateRules:
 
         Raises:
             FormatError: If the file is not valid TOML.
-            InputError: If there is no such file or table, or a value is not valid.
-            UnknownName: For an unknown key or measure, with the nearest ones.
+            InputError: If the file or table does not exist, or a value is invalid.
+            UnknownName: If a key or measure is unknown.
         """
         if isinstance(source, GateRules):
             return source
@@ -118,7 +118,7 @@ class GateRules:
 
     @classmethod
     def find(cls, folder: str | os.PathLike[str] = ".") -> GateRules:
-        """Read the rules in the ``pyproject.toml`` of a folder; the defaults if it has none.
+        """Read the rules in the ``pyproject.toml`` of a folder, or return the defaults.
 
         Raises:
             UnknownName: If ``[tool.rankgauge]`` has an unknown table, such as ``gates``.
@@ -157,7 +157,7 @@ def _inner(whole: Mapping[str, Any], path: Path) -> Any:
     place = _Place(str(path), ("tool", "rankgauge"))
     tables = _mapping(ours, place, "[tool.rankgauge.gate]")
     for name in tables:
-        # With rules under another name the gate would go by the defaults without a word.
+        # With misnamed rules, the gate would silently use the defaults.
         if name not in _TABLES:
             raise UnknownName.of("table of [tool.rankgauge]", name, _TABLES, where=str(place))
     return tables.get("gate")
@@ -224,7 +224,7 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
 
 
 def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place: _Place) -> Any:
-    """One of the choices, the first by default."""
+    """Return one of the choices, by default the first."""
     value = table.get(key, choices[0])
     if value not in choices:
         raise _impossible(value, place.at(key), f"choose one of: {', '.join(choices)}")

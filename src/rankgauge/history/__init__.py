@@ -1,4 +1,4 @@
-"""Evaluations over time: a store that keeps them, compares any two, and follows a measure."""
+"""Evaluations over time: a store that saves and compares them and tracks measures."""
 
 from rankgauge.history.comparison import HistoryComparison
 from rankgauge.history.entries import HistoryEntries, HistoryEntry

@@ -1,4 +1,4 @@
-"""Two saved evaluations, query by query: what changed, and whether they may be compared at all."""
+"""Comparison of two saved evaluations, query by query, if they are comparable."""
 
 from __future__ import annotations
 
@@ -31,15 +31,14 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, repr=False)
 class HistoryComparison(Result):
-    """Two saved evaluations side by side. Returned by :meth:`History.compare`.
+    """Comparison of two saved evaluations. Returned by :meth:`History.compare`.
 
     Attributes:
-        before: The first, the baseline of the differences.
-        after: The second.
-        differences: One for each measure, over the queries that both have; the first is tested, the
+        before: The first evaluation, the baseline of the differences.
+        after: The second evaluation.
+        differences: Differences of the measures over the shared queries; the first is tested, the
             others are described.
-        differs: Why the two are not comparable, one sentence each; empty unless the comparison was
-            forced.
+        differs: Reasons why the two are not comparable; empty unless the comparison was forced.
         notes: Notes on interpretation.
     """
 
@@ -64,7 +63,7 @@ class HistoryComparison(Result):
                 return f"{pair}: difference {spread}: cannot tell"
 
     def table(self) -> Table:
-        """Return a row for each measure, with the sentences below."""
+        """Return one row for each measure, with the sentences below."""
         return Table(
             columns=(
                 "measure", str(self.before.id), str(self.after.id), "Δ",
@@ -92,7 +91,7 @@ class HistoryComparison(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return a row for each measure, in plain numbers, for programs."""
+        """Return one row for each measure as plain numbers."""
         ids, differs = (self.before.id, self.after.id), "; ".join(self.differs)
         return Table(
             columns=(
@@ -122,7 +121,7 @@ def _signed(found: Difference) -> str:
 
 
 def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
-    """Yield why two evaluations cannot be compared: other judgments, policies or weights."""
+    """Yield differences that make two evaluations incomparable: judgments, policies, weights."""
     if before.qrels and after.qrels and before.qrels != after.qrels:
         yield (
             f"other judgments ({before.qrels[:8]} in {before.id}, {after.qrels[:8]} in {after.id})"
@@ -188,7 +187,7 @@ def compare_saved(
 def _measure_pairs(
     before: HistoryEntry, after: HistoryEntry, wanted: Iterable[str | Measure] | None
 ) -> Iterator[tuple[Measure, Measure]]:
-    """The measures of each side that are compared."""
+    """Yield the pairs of measures to compare."""
     if wanted is None:
         shared = [name for name in before.means if name in after.means]
         if not shared:

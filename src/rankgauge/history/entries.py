@@ -1,4 +1,4 @@
-"""A saved evaluation: its metadata, and its values per query, packed."""
+"""Saved evaluations: metadata, and packed values per query."""
 
 from __future__ import annotations
 
@@ -37,31 +37,30 @@ OWN = "own"  # the fields of a subclass, such as the bounds of answers
 
 @dataclass(frozen=True, repr=False)
 class HistoryEntry(Result):
-    """The metadata of a saved evaluation, without its values per query.
+    """Metadata of a saved evaluation, without its values per query.
 
     Attributes:
         id: Its number in the store.
-        time: When it was made, in UTC; the order of evaluations is that of their numbers.
+        time: The time of the evaluation in UTC; evaluations are ordered by number, not time.
         run: The name of the run.
-        label: A word for people, such as ``release 2.1``; may be empty.
+        label: A free text, such as ``release 2.1``; may be empty.
         settings: Other saved values: latency, the name of a model, ...
         run_settings: The settings of the run.
         means: The mean of each measure, by its name.
-        policies: As of the :class:`Evaluation`, like counts, coverage and notes.
+        policies: The policies of the :class:`Evaluation`.
         counts: Numbers of queries.
         coverage: The mean share of judged documents at each cut-off: Judged@k.
         notes: Notes on interpretation.
-        qrels: The fingerprint of the judgments (see :func:`fingerprint`); None if they were not at
-            hand.
-        ranking: The fingerprint of the run; None if it was not at hand.
-        query_set: A hash of the ids of the queries, in their order.
-        queries: How many queries were evaluated.
+        qrels: The fingerprint of the judgments (see :func:`fingerprint`); None if not given.
+        ranking: The fingerprint of the run; None if not given.
+        query_set: A hash of the query ids, in order.
+        queries: The number of queries.
         weighted: Whether means are weighted by query.
-        versions: Of rankgauge, Python and NumPy.
-        commit: The git commit it was made at; None outside a checkout.
-        dirty: Whether files were changed since that commit.
-        profile: The profile of another tool that it was evaluated with, if any.
-        findings: As of an `Evaluation`; `notes` are their texts.
+        versions: The versions of rankgauge, Python and NumPy.
+        commit: The git commit; None outside a checkout.
+        dirty: Whether files had changed since that commit.
+        profile: The profile of another tool used for the evaluation, if any.
+        findings: The findings of the `Evaluation`; `notes` are their texts.
     """
 
     id: int
@@ -92,7 +91,7 @@ class HistoryEntry(Result):
 
     @property
     def name(self) -> str:
-        """Its name in sentences: its number, its run and its label."""
+        """The name in sentences: number, run and label."""
         return f"{self.id} ({self.run}{', ' + self.label if self.label else ''})"
 
     @property
@@ -101,13 +100,13 @@ class HistoryEntry(Result):
         return "" if self.commit is None else self.commit[:8] + ("*" if self.dirty else "")
 
     def table(self) -> Table:
-        """Return a row for each measure: its mean."""
+        """Return one row for each measure, with its mean."""
         return Table(
             ("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes
         )
 
     def summary(self) -> str:
-        """Return its name and the means, in one sentence."""
+        """Return the name and the means as a sentence."""
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.means.items())
         return f"{self.name}: {means} over {many(self.queries, 'query')}"
 
@@ -121,17 +120,17 @@ class HistoryEntry(Result):
 
 
 class HistoryEntries(Result, tuple[HistoryEntry, ...]):
-    """Saved evaluations in the order in which they were saved. Made by :meth:`History.entries`."""
+    """Saved evaluations, in the order of saving. Returned by :meth:`History.entries`."""
 
     __slots__ = ()
 
     def table(self) -> Table:
-        """One line an evaluation."""
+        """Return one row for each evaluation."""
         rows = tuple((one.id, f"{one.time:%Y-%m-%d}", one.run, one.label) for one in self)
         return Table(("id", "date", "run", "label"), rows)
 
     def summary(self) -> str:
-        """Return their number, and the latest."""
+        """Return the number of evaluations and the latest evaluation."""
         if not self:
             return "no evaluation is saved"
         return f"{many(len(self), 'saved evaluation')}, the latest {self[-1].summary()}"
@@ -269,7 +268,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def read_entry(number: int, time: str, head: str) -> HistoryEntry:
-    """What is known of an evaluation, from what was kept."""
+    """Return the metadata of a stored evaluation."""
     try:
         known = json.loads(head)
         known["policies"] = Policies(**known["policies"])

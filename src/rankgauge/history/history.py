@@ -80,11 +80,11 @@ SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations",
 
 
 class History(Store):
-    """A store of evaluations, to list and compare them and to follow measures over time.
+    """Store of evaluations, to list and compare them and to track measures over time.
 
     It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
-    first evaluation is added. Saved evaluations never change, and are loaded exactly, to the last
-    bit. Needs the extra ``history`` (SQLAlchemy and Alembic).
+    first evaluation is added. Saved evaluations never change and are loaded bit for bit. Needs the
+    extra ``history`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -104,17 +104,17 @@ class History(Store):
     def __init__(
         self, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE
     ) -> None:
-        """Open a store; a new one is created by the first evaluation that is added, not here.
+        """Open a store, which is created when the first evaluation is added.
 
         Args:
-            where: The path of a file, or a URL: ``postgresql://user:password@host/database``. If
-                left out, what the variable ``RANKGAUGE_HISTORY`` says, else
-                ``.rankgauge/history.db`` in the current folder.
-            wait: Seconds to wait while another program writes.
+            where: A path, or ``postgresql://user:password@host/database``. If omitted, the value of
+                the environment variable ``RANKGAUGE_HISTORY``, else ``.rankgauge/history.db`` in
+                the current folder.
+            wait: Seconds to wait for a lock of another program.
 
         Raises:
-            MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
-            InputError: If the URL cannot be understood.
+            MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
+            InputError: If the URL is invalid.
         """
         place = where if where is not None else os.environ.get(_VARIABLE) or _PLACE
         super().__init__(place, SCHEMA, wait=wait, missing=_FIRST)
@@ -140,21 +140,21 @@ class History(Store):
 
         Args:
             evaluation: An evaluation from any source.
-            qrels: The judgments it was made with: anything that :meth:`Qrels.of` takes, or records.
-                Their fingerprint is saved; evaluations with different fingerprints are not
-                comparable. Without judgments, this is not checked.
-            run: The run, whose fingerprint is saved, too.
-            label: A word for people, such as ``release 2.1``.
+            qrels: The judgments: anything that :meth:`Qrels.of` takes, or records. Their
+                fingerprint is saved; evaluations with different fingerprints are not comparable.
+                Without judgments, this is not checked.
+            run: The run, whose fingerprint is saved.
+            label: A free text, such as ``release 2.1``.
             settings: Other values to save: text, finite numbers, lists and mappings of them.
-            time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
-                UTC), or either as ISO text. It is shown; the order is that of adding.
+            time: The time of the evaluation, default now: a datetime (UTC if naive), a date
+                (midnight UTC), or either as ISO text. It does not change the order of evaluations.
 
         Returns:
-            Its metadata, with its number in the store.
+            The metadata, with the number in the store.
 
         Raises:
             MismatchError: If a query of the evaluation is not in the judgments.
-            InputError: If it cannot be saved, or the store cannot be written.
+            InputError: If the evaluation cannot be saved or the store cannot be written.
         """
         if not isinstance(evaluation, Evaluation):
             raise InputError(
@@ -202,7 +202,7 @@ class History(Store):
         return read_entry(number, moment, packed.head)
 
     def delete(self, which: int | HistoryEntry) -> HistoryEntry:
-        """Remove an evaluation for good and return its metadata; its number is not used again.
+        """Delete an evaluation and return its metadata; its number is not reused.
 
         Raises:
             InputError: If there is none of this number.
@@ -224,14 +224,14 @@ class History(Store):
     def entries(
         self, *, run: str | None = None, measure: str | Measure | None = None
     ) -> HistoryEntries:
-        """Return the metadata of all evaluations, in the order in which they were added.
+        """Return the metadata of all evaluations, in the order of addition.
 
         Args:
-            run: Only those of the run of this name.
-            measure: Only those that have this measure.
+            run: The name of the run of the evaluations to return; if None, all runs.
+            measure: A measure of the evaluations to return; if None, any.
 
         Raises:
-            InputError: If there is no store yet, or it cannot be read.
+            InputError: If the store does not exist or cannot be read.
         """
         with self._database.reading() as connection:
             found = HistoryEntries(self._entries(connection, run))
@@ -253,10 +253,10 @@ class History(Store):
         """Return an evaluation, exactly as it was added.
 
         Args:
-            which: Its number or its metadata.
+            which: The number or the metadata of the evaluation.
 
         Raises:
-            InputError: If there is none of this number, or it is damaged.
+            InputError: If the evaluation does not exist or is damaged.
         """
         with self._database.reading() as connection:
             return self._load(connection, self._entry(connection, which))
@@ -272,16 +272,16 @@ class History(Store):
         """Compare two evaluations on the queries they share.
 
         Args:
-            before: The first.
-            after: The second, compared with the first.
-            measures: What is compared; the first is tested, the others are described. If left out
-                all that both have, nDCG@10 first if it is among them.
-            anyway: Compare even if judgments, policies, or definitions differ; the result then
-                reports the differences.
+            before: The first evaluation.
+            after: The second evaluation, compared with the first.
+            measures: The measures to compare; the first is tested, the others are described. If
+                omitted, all shared measures, nDCG@10 first if available.
+            anyway: Whether to compare even if judgments, policies, or definitions differ; the
+                result then reports the differences.
 
         Raises:
             MismatchError: If judgments, policies or definitions differ.
-            InputError: If they share fewer than two queries, or no measure.
+            InputError: If the evaluations share fewer than two queries or no measure.
         """
         wanted = [measures] if isinstance(measures, str | Measure) else measures
         if wanted is not None:
@@ -296,15 +296,15 @@ class History(Store):
         return compare_saved(pair[0], pair[1], wanted, anyway=anyway)
 
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
-        """Follow a measure over time, in the order in which evaluations were added.
+        """Track a measure over time, in the order of addition.
 
         A break is a change of judgments, policies, or queries: nothing is compared across it. The
         latest evaluation is compared with the first and the best since the last break, query by
-        query (paired t interval), so that a decline in many small steps is seen, too.
+        query (paired t interval), so that a decline in many small steps is also detected.
 
         Args:
             measure: The measure.
-            run: Only evaluations of the run of this name.
+            run: The name of the run; if None, all runs.
 
         Raises:
             InputError: If no evaluation has the measure.
@@ -414,7 +414,7 @@ class History(Store):
                     raise self._broken(error) from None
 
     def _broken(self, error: ValueError) -> RankgaugeError:
-        """What cannot be read back; a name this version does not know speaks for itself."""
+        """Return the error for an evaluation that cannot be read."""
         return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
 
     def _without(
@@ -436,7 +436,7 @@ class History(Store):
 
 
 def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | None, str | None]:
-    """Of the judgments and of the run, if they are at hand."""
+    """Return the fingerprints of the judgments and of the run, if given."""
     of_run = None if run is None else fingerprint(Run.of(run))
     if qrels is None:
         return None, of_run

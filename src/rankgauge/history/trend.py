@@ -1,4 +1,4 @@
-"""Saved evaluations in their order: a measure with its interval, breaks, and a decline."""
+"""Trend of a measure over saved evaluations: intervals, breaks, and declines."""
 
 from __future__ import annotations
 
@@ -31,18 +31,17 @@ _OTHER_RUN = "another run"
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One evaluation in a trend.
+    """Evaluation in a trend.
 
     Attributes:
         entry: The evaluation.
         mean: The mean of the measure.
-        low: Lower end of its 95% interval over queries (t); NaN if there is none: a single
-            query, weights, or a mean that is neither arithmetic nor a sum.
-        high: Upper end.
-        change: The difference to the evaluation before of the run of this name; None for the first,
-            and across a break.
-        breaks: Why it is not compared with the evaluation before, such as another run; empty where
-            it is.
+        low: Lower bound of its 95% t interval over queries; NaN for a single query, weights, or a
+            mean that is neither arithmetic nor a sum.
+        high: Upper bound.
+        change: The difference from the previous evaluation of the same run; None for the first, and
+            across a break.
+        breaks: Reasons why it is not compared with the previous evaluation, or empty.
     """
 
     entry: HistoryEntry
@@ -59,8 +58,8 @@ class Trend(Result):
 
     Attributes:
         measure: The measure.
-        points: The evaluations that have it, run by run, each in the order of saving.
-        warnings: A decline of the latest evaluation, in sentences.
+        points: The evaluations with the measure, by run, in the order of saving.
+        warnings: Sentences on a decline of the latest evaluation.
         notes: Notes on interpretation.
     """
 
@@ -71,31 +70,31 @@ class Trend(Result):
 
     @property
     def dates(self) -> tuple[datetime, ...]:
-        """When each evaluation was made."""
+        """The time of each evaluation."""
         return tuple(point.entry.time for point in self.points)
 
     @property
     def means(self) -> tuple[float, ...]:
-        """The mean of each."""
+        """The mean of each evaluation."""
         return tuple(point.mean for point in self.points)
 
     @property
     def lows(self) -> tuple[float, ...]:
-        """The lower end of each interval; NaN if there is none."""
+        """The lower bound of each interval; NaN if undefined."""
         return tuple(point.low for point in self.points)
 
     @property
     def highs(self) -> tuple[float, ...]:
-        """The upper end of each interval; NaN if there is none."""
+        """The upper bound of each interval; NaN if undefined."""
         return tuple(point.high for point in self.points)
 
     @property
     def breaks(self) -> tuple[int, ...]:
-        """The places of points that cannot be compared with the one before."""
+        """The positions of points that cannot be compared with the previous point."""
         return tuple(place for place, point in enumerate(self.points) if point.breaks)
 
     def table(self, last: int | None = None) -> Table:
-        """Return a row for each evaluation, with a plot of the intervals, in order of time.
+        """Return one row for each evaluation, with a plot of the intervals, in order.
 
         Args:
             last: Number of latest evaluations to show; default: all. The notes are about all.
@@ -139,7 +138,7 @@ class Trend(Result):
         )
 
     def plot(self, last: int | None = None) -> Plot:
-        """Return the means and their intervals over time; the line is broken where the trend is.
+        """Plot the means and their intervals over time, with gaps at breaks.
 
         Points are spaced by date if dates ascend, otherwise evenly.
 
@@ -174,7 +173,7 @@ class Trend(Result):
         return ("", "", *empty, "", message.center(_PLOT, "─"), why)
 
     def data_table(self) -> Table:
-        """One line an evaluation, in plain numbers, for programs."""
+        """Return one row for each evaluation as plain numbers."""
         return Table(
             columns=(
                 "id", "time", "run", "label", "commit", "measure", "queries", "mean", "low", "high",
@@ -303,7 +302,7 @@ def _breaks(
 
 
 def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
-    """Of the mean over queries; of a sum, that of the mean times the number of queries."""
+    """Return the interval of the mean over queries, or of the sum."""
     values = measure.counted(
         evaluation.per_query[:, evaluation.measures.index(measure)],
         skip_undefined=evaluation.policies.undefined == "skip",

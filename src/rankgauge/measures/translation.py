@@ -247,7 +247,7 @@ def _is_declared(name: str) -> bool:
 
 
 def is_offered(spelling: Spelling) -> bool:
-    """Whether its measure is declared, or it says why there is none.
+    """Return whether the measure is declared, or the reason for its absence is given.
 
     Example:
         >>> is_offered(Spelling("mrr", "RR"))

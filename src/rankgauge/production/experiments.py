@@ -241,7 +241,7 @@ class ExperimentResult(Result):
             )
 
     def _on_primary(self, first: ArmDifference) -> Iterator[str]:
-        """Return the day of the decision, or the further questions needed."""
+        """Yield the day of the decision, or the further questions needed."""
         if first.needed is not None:
             yield (
                 f"a true difference of {_signed(first.difference)} would need about "

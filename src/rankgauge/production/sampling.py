@@ -147,13 +147,13 @@ def sample_questions(
     with the sum x of its frequencies. Groups of excluded questions are not drawn, but their
     frequencies are counted.
 
-    - By ``frequency`` a question is drawn with the probability min(1, n x / sum(x)), where
-    questions that reach 1 are always drawn and excluded from the sum for the others: systematic
-    sampling in random order (Madow 1949) of exactly n questions with exactly these probabilities. -
-    By ``uniform``, each question is drawn with probability n / N. - By ``strata``, from the head
-    (the most frequent questions with a third of the searches), the torso (the next third) and the
-    tail an equal number is drawn uniformly. If a stratum has fewer questions, the rest is drawn
-    from the others.
+    - By ``frequency``, a question is drawn with probability min(1, n x / sum(x)), where questions
+      that reach 1 are always drawn and excluded from the sum for the others: systematic sampling
+      in random order (Madow 1949) of exactly n questions with exactly these probabilities.
+    - By ``uniform``, each question is drawn with probability n / N.
+    - By ``strata``, equal numbers are drawn uniformly from the head (the most frequent questions
+      with a third of the searches), the torso (the next third) and the tail. If a stratum has
+      fewer questions, the rest is drawn from the others.
 
     With values v of drawn questions and weights w, sum(w v) / sum(w) estimates (Hájek 1971) the
     mean over searches with w = `weight` = x / probability, and the mean over different questions

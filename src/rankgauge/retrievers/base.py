@@ -89,7 +89,7 @@ def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def declared(*parts: Any) -> list[dict[str, Any]] | None:
-    """The settings of each part; None if one of them has none."""
+    """Return the settings of each part; None if one of them has none."""
     found = [settings_of(part) for part in parts]
     known = [dict(one) for one in found if one is not None]
     return known if len(known) == len(found) else None
@@ -104,7 +104,7 @@ def search_deeper(
     most: int,
     kept: Callable[[Query, Hits], Ranking],
 ) -> list[Ranking]:
-    """The first k that are kept of each query.
+    """Return the first k that are kept of each query.
 
     Asked for are ``k * depth`` hits; where fewer than k of them are kept four times as many, and so
     on, until the retriever gives fewer than were asked for.
@@ -174,7 +174,7 @@ def _joined(document: Document, fields: Sequence[str]) -> str:
 
 
 def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
-    """The rows of the `k` highest scores, highest first, equal ones in their order.
+    """Return the rows of the `k` highest scores, highest first, equal ones in their order.
 
     Example:
         >>> top_rows(np.array([0.5, 0.75, 0.5, 0.25]), 2).tolist()
@@ -191,7 +191,7 @@ def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
 
 
 def not_indexed(retriever: object) -> InputError:
-    """The error for a search before there is an index."""
+    """Return the error for a search before there is an index."""
     return InputError(
         f"{type(retriever).__name__}  has no documents yet", where="search",
         fix="call index(documents) first",

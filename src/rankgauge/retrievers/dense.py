@@ -181,7 +181,7 @@ class Dense(CompositeRetriever):
         ]
 
     def recall_for(self, queries: Sequence[Query], k: int = _DEPTH) -> float:
-        """The share of the `k` documents of exact search that the search finds, on average.
+        """Return the share of the `k` documents of exact search that the search finds, on average.
 
         Raises:
             InputError: Before there is an index, or without queries.

@@ -369,7 +369,7 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
 
 
 def _reason(answer: Mapping[str, Any]) -> str:
-    """The error message of a server, with its first cause."""
+    """Return the error message of a server, with its first cause."""
     fault = answer.get("error")
     if not isinstance(fault, Mapping):
         return str(fault)

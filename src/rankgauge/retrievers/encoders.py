@@ -36,14 +36,14 @@ class Encoder(Protocol):
     """
 
     def encode_documents(self, texts: Sequence[str], /) -> Any:
-        """An array with one row for each text."""
+        """Return an array with one row for each text."""
 
     def encode_queries(self, texts: Sequence[str], /) -> Any:
-        """An array with one row for each text."""
+        """Return an array with one row for each text."""
 
 
 def encoder_of(given: Any) -> Encoder:
-    """An encoder, or a callable from a list of texts to vectors, as an encoder."""
+    """Return an encoder, or a callable from a list of texts to vectors, as an encoder."""
     if isinstance(given, Encoder):
         return given
     if callable(given):
@@ -116,7 +116,7 @@ class HashingEncoder:
         self.settings: Mapping[str, Any] = {"type": "hashing", "dimensions": self._dimensions}
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A row for each text."""
+        """Return a row for each text."""
         rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             row[:] = self._vector(text)
@@ -203,12 +203,12 @@ class SentenceTransformersEncoder:
         }
 
     def encode_documents(self, texts: Sequence[str]) -> Any:
-        """A row for each text."""
+        """Return a row for each text."""
         call = getattr(self._model, "encode_document", self._model.encode)
         return self._encoded(call, texts, self._document_prompt)
 
     def encode_queries(self, texts: Sequence[str]) -> Any:
-        """A row for each text."""
+        """Return a row for each text."""
         call = getattr(self._model, "encode_query", self._model.encode)
         return self._encoded(call, texts, self._query_prompt)
 
@@ -256,7 +256,7 @@ class Model2VecEncoder:
         }
 
     def encode_documents(self, texts: Sequence[str]) -> Any:
-        """A row for each text."""
+        """Return a row for each text."""
         # In this process: others are started for many texts, and one that is told to be small.
         return self._model.encode(
             list(texts), batch_size=self._batch, show_progress_bar=False, use_multiprocessing=False

@@ -45,7 +45,7 @@ class _Loop:
             self._loop.close()
 
     def result(self, found: Awaitable[Any], given_up: Callable[[], bool] | None) -> Any:
-        """The result; on Ctrl-C, the task is cancelled and awaited."""
+        """Return the result; on Ctrl-C, the task is cancelled and awaited."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
@@ -74,7 +74,7 @@ class _Loop:
         return tasks[0].result()
 
     def responds(self) -> bool:
-        """Whether it gets round to a call within a moment."""
+        """Return whether it gets round to a call within a moment."""
         pong = threading.Event()
         self._loop.call_soon_threadsafe(pong.set)
         return pong.wait(_GRACE)
@@ -85,7 +85,7 @@ _making = threading.Lock()
 
 
 def awaited(found: Awaitable[Any], given_up: Callable[[], bool] | None = None) -> Any:
-    """The result of an awaitable, from code that is not async; also where a loop is running.
+    """Return the result of an awaitable, from code that is not async; also where a loop is running.
 
     It is cancelled when it is given up, which is looked at now and then.
     """

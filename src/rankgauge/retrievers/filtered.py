@@ -99,7 +99,7 @@ class Filtered(CompositeRetriever):
         self._most = count if has_index(self.retriever) else _ANY
 
     def _check_value(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """A number stored as text in the fields would match nothing."""
+        """Reject a number stored as text, which would match nothing."""
         any_of = _several(self.value)
         if self.query_field is not None or not values:
             return

@@ -70,7 +70,7 @@ class FrameworkRetriever:
         ]
 
     def _deepened(self, depth: int) -> Any:  # noqa: ARG002 - most have no such number
-        """The object, or a copy of it that returns so many."""
+        """Return the object, or a copy of it that returns so many."""
         return self._source
 
     def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:
@@ -81,7 +81,7 @@ class FrameworkRetriever:
 def ranking_of(
     rows: Iterable[tuple[str, float | None]], k: int
 ) -> list[tuple[str, float]] | list[str]:
-    """The first `k` documents of rows of id and score, in their order, each once.
+    """Return the first `k` documents of rows of id and score, in their order, each once.
 
     Frameworks put what was re-ordered (by diversity, by a later step) first without always scoring
     it anew: where scores do not descend in the order that came, the order counts and they do not.
@@ -97,7 +97,7 @@ def ranking_of(
 
 
 def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
-    """The id of a document: `id_key` of its metadata, else its id, else the framework's."""
+    """Return the id of a document: `id_key` of its metadata, else its id, else the framework's."""
     if id_key is not None:
         found = data.get(id_key)
     else:

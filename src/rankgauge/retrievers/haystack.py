@@ -25,15 +25,15 @@ class Haystack(FrameworkRetriever):
         output: The output with the documents: ``"component.documents"``. For a component, the name
             of its output.
         top_k: The input for `k`, such as ``"retriever.top_k"``; a list if there are several. For a
-            component ``top_k``, if it has one. Otherwise as many come as the pipeline was built
-            for, and those beyond `k` are left out.
+            component ``top_k``, if it has one. Otherwise the pipeline returns its default number,
+            truncated to `k`.
         id_key: The field of ``meta`` with the document id; default: the id of the document.
         depth: How many to request, if more than `k`: if documents are chunks with the id of their
             document in `id_key`, `k` chunks may have fewer than `k` documents.
         settings: Settings that identify this retriever. Without them, results are not reused.
 
     Raises:
-        InputError: If it cannot be run, or a path is not of two names.
+        InputError: If the pipeline cannot be run, or a path does not have two names.
 
     Example:
         >>> from rankgauge import Query

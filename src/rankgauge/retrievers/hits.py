@@ -142,7 +142,7 @@ def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
 
 
 def _unordered(found: Any) -> str:
-    """The fix for a value that looks like a ranking but is not; else empty."""
+    """Return the fix for a value that looks like a ranking but is not; else empty."""
     if isinstance(found, AbstractSet) and not isinstance(found, KeysView | ItemsView):
         return "return a list, best first: a set has no order"
     if hasattr(found, "columns"):
@@ -153,7 +153,7 @@ def _unordered(found: Any) -> str:
 
 
 def _columns(ids: Any, scores: Any) -> bool:
-    """Whether it is a column of ids and one of scores, and not two hits."""
+    """Return whether it is a column of ids and one of scores, and not two hits."""
     listed = isinstance(ids, list) and isinstance(scores, list)
     if listed:
         whole = not any(isinstance(one, float) for one in ids)
@@ -189,7 +189,7 @@ def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
 
 
 def _hit(row: Any) -> tuple[str, float | None]:
-    """The id and the score (if it has one) of one hit."""
+    """Return the id and the score (if it has one) of one hit."""
     if isinstance(row, tuple | list) and len(row) == 2:
         return _id(row[0]), _score(row[1])
     score: Any = None
@@ -250,7 +250,7 @@ def _score(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """A value for a message: its repr without secrets, shortened, and its type."""
+    """Return a value for a message: its repr without secrets, shortened, and its type."""
     text = " ".join(redact(repr(value)).split())
     return f"{text:.60} ({type(value).__name__})"
 

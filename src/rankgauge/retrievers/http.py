@@ -170,7 +170,7 @@ class HTTPRetriever:
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with values for its placeholders; one that stands alone keeps its type.
+    """Return a template with values for its placeholders; one that stands alone keeps its type.
 
     Example:
         >>> filled({"q": "{query}", "top": ["{k}"], "note": "{k} of all"}, {"query": "a", "k": 3})
@@ -198,7 +198,7 @@ def _places(template: Any) -> set[str]:
 
 
 def _split_query(url: Any) -> tuple[Any, dict[str, str | list[str]]]:
-    """A URL without its query, and the query; what is repeated in it is a list."""
+    """Return a URL without its query, and the query; what is repeated in it is a list."""
     if not isinstance(url, str):
         return url, {}
     parts = urlsplit(url)
@@ -268,12 +268,12 @@ def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _inner(name: str, key: Any) -> str:
-    """The name of a field within another: that of a secret holds for all that is in it."""
+    """Return the name of a field within another: that of a secret holds for all that is in it."""
     return name if SECRET_NAME.search(name) else str(key)
 
 
 def _is_plain(value: Any, name: str) -> bool:
-    """Whether a value may be printed."""
+    """Return whether a value may be printed."""
     text = str(value)
     if _PLACE.fullmatch(text):
         return True
@@ -288,7 +288,7 @@ def _is_plain(value: Any, name: str) -> bool:
 
 
 def steps(path: Any, name: str) -> tuple[str | int, ...]:
-    """The steps of a path; none for an empty one.
+    """Return the steps of a path; none for an empty one.
 
     Example:
         >>> steps("result.hits[0].id", "hits")

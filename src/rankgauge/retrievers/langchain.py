@@ -128,7 +128,7 @@ class LangChain(FrameworkRetriever):
         return super().search(queries, k)
 
     def _deepened(self, depth: int) -> Any:
-        """A copy of a retriever that returns as many; itself if it has no such number."""
+        """Return a copy of a retriever that returns as many; itself if it has no such number."""
         source = self._source
         fields = {} if self._searched else getattr(type(source), "model_fields", {})
         if "search_kwargs" in fields:
@@ -161,7 +161,7 @@ class LangChain(FrameworkRetriever):
         return ranking_of(scored, depth)[:k]
 
     def _better(self, score: Any, data: Mapping[str, Any]) -> float | None:
-        """The score, higher is better."""
+        """Return the score, higher is better."""
         if self._score_key is not None:
             score = data.get(self._score_key)
         if score is None:

@@ -103,7 +103,7 @@ class PGVector(VectorStore):
         return {"hnsw": self.hnsw, "ef_search": self.ef_search, "engine": self._versions}
 
     def _understood(self, location: str) -> dict[str, Any]:
-        """The parts of a URL, or of a text such as ``host=... dbname=...``."""
+        """Return the parts of a URL, or of a text such as ``host=... dbname=...``."""
         conninfo = library("psycopg.conninfo", extra="pgvector", of="PGVector")
         try:
             url = escaped_login(location) if "://" in location else location
@@ -142,7 +142,7 @@ class PGVector(VectorStore):
             ) from None  # fmt: skip
 
     def _regclass(self) -> str:
-        """The name of the table, quoted, as a value."""
+        """Return the name of the table, quoted, as a value."""
         names = [self.schema] if self.schema else []
         return self._sql.Identifier(*names, self.collection).as_string(self._connection)
 

@@ -53,12 +53,12 @@ class Retriever(Protocol):
 
 
 def has_index(retriever: Any) -> bool:
-    """Whether it is an object with the two methods; a mere callable is asked with texts."""
+    """Return whether it is an object with the two methods; a mere callable is asked with texts."""
     return isinstance(retriever, Retriever)
 
 
 def is_async(retriever: Any) -> bool:
-    """Whether its responses have to be awaited."""
+    """Return whether its responses have to be awaited."""
     call = retriever.search if has_index(retriever) else retriever
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
         getattr(call, "__call__", None)  # noqa: B004 - the method itself is looked at, not called
@@ -81,7 +81,7 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
 
 
 def describe_error(error: BaseException) -> str:
-    """The kind of an error and the first line of its message, without secrets.
+    """Return the kind of an error and the first line of its message, without secrets.
 
     Example:
         >>> describe_error(ValueError("no such index"))
@@ -200,7 +200,7 @@ def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
 
 
 def aligned(found: Any, wanted: int) -> Sequence[Any]:
-    """The rankings of a batch, one for each query."""
+    """Return the rankings of a batch, one for each query."""
     if getattr(found, "ndim", 0) > 1:  # ids as an array, a row for each query
         found = list(found)
     listed = isinstance(found, Sequence) and not isinstance(found, str)
@@ -214,7 +214,7 @@ def aligned(found: Any, wanted: int) -> Sequence[Any]:
 
 
 def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Query], int], Any]:
-    """A function of queries and k that asks the retriever and returns what it returned.
+    """Return a function of queries and k that asks the retriever and returns what it returned.
 
     What it returns holds one ranking for each query; it is awaitable where the retriever is async.
     """
@@ -254,7 +254,7 @@ async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
 
 
 def takes_k(retriever: Any) -> bool:
-    """Whether a retriever takes the number of documents to return."""
+    """Return whether a retriever takes the number of documents to return."""
     if has_index(retriever):
         return True
     try:

@@ -24,11 +24,11 @@ class Reranker(Protocol):
     """
 
     def rerank(self, query: str, texts: Sequence[str], /) -> Sequence[float | None]:
-        """A score for each text, higher is better; None if there is none."""
+        """Return a score for each text, higher is better; None if there is none."""
 
 
 def reranker_of(given: Any) -> Reranker:
-    """A reranker, or a callable ``(query, texts) -> scores``, as a reranker."""
+    """Return a reranker, or a callable ``(query, texts) -> scores``, as a reranker."""
     if isinstance(given, Reranker):
         return given
     if callable(given):
@@ -80,7 +80,7 @@ class CrossEncoderReranker:
         }
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A score for each text."""
+        """Return a score for each text."""
         if not texts:
             return []
         pairs = [(query, text) for text in texts]
@@ -132,7 +132,7 @@ class RerankEndpoint(ModelEndpoint):
         }  # fmt: skip
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float | None]:
-        """A score for each text that the server scored.
+        """Return a score for each text that the server scored.
 
         Raises:
             EndpointError: If the server does not answer, or not with scores of these texts.

@@ -297,7 +297,7 @@ class VectorStore(CompositeRetriever, ABC):
                 self._add([document.id for document in some], vectors[kept], values)
 
     def _directed(self, vectors: Vectors) -> npt.NDArray[np.intp]:
-        """The places of vectors that can be compared."""
+        """Return the places of vectors that can be compared."""
         if self.similarity != "cosine":
             return np.arange(len(vectors))
         return np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0)
@@ -354,7 +354,7 @@ class VectorStore(CompositeRetriever, ABC):
     def _groups(
         self, queries: Sequence[Query], places: npt.NDArray[np.intp]
     ) -> list[tuple[Any, list[int]]]:
-        """The places of queries that are asked in the same way, by what they filter by."""
+        """Return the places of queries that are asked in the same way, by what they filter by."""
         groups: dict[tuple[type, Any], list[int]] = {}
         for place in places.tolist():
             given = queries[place].fields.get(self.filter_field) if self.filter_field else None
@@ -399,7 +399,7 @@ def _documents_of(rows: Iterable[Row]) -> list[Row]:
 
 
 def secret_of(variable: str | None, where: str) -> str | None:
-    """An API key from the environment."""
+    """Return an API key from the environment."""
     if variable is None:
         return None
     key = os.environ.get(variable)
@@ -412,7 +412,7 @@ def secret_of(variable: str | None, where: str) -> str | None:
 
 
 def id_in(payload: Any, field: str, where: str) -> str:
-    """A document id from what was stored with a vector."""
+    """Return a document id from what was stored with a vector."""
     found = (payload or {}).get(field)
     if found is None:
         known = ", ".join(sorted(payload or {})) or "nothing"
@@ -424,7 +424,7 @@ def id_in(payload: Any, field: str, where: str) -> str:
 
 
 def text_of(value: Any) -> str | None:
-    """A value to filter by in a column of text: as SQL would cast it."""
+    """Return a value to filter by in a column of text: as SQL would cast it."""
     if value is None or isinstance(value, str):
         return value
     return str(value).lower()

@@ -78,7 +78,7 @@ class Reliability(Result):
     notes: tuple[str, ...]
 
     def largest_change(self, measure: str | Measure) -> tuple[str, float]:
-        """The run whose value changes most without its own judgments, and its change.
+        """Return the run whose value changes most without its own judgments, and its change.
 
         Example:
             >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2"]}}
@@ -104,7 +104,7 @@ class Reliability(Result):
         )
 
     def table(self) -> Table:
-        """A line for each run and measure."""
+        """Return a line for each run and measure."""
         data = self.data_table()
         rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in data.rows)
         return Table(
@@ -117,7 +117,7 @@ class Reliability(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """A line for each run and measure, with both ranks as numbers."""
+        """Return a line for each run and measure, with both ranks as numbers."""
         return Table(
             (
                 "run", "own judgments", "relevant", "measure", "all", "without own", "change",
@@ -251,7 +251,7 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
 
 
 def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
-    """The place of a run by each measure: 1 and how many are better."""
+    """Return the place of a run by each measure: 1 and how many are better."""
     return tuple(
         1 + sum(
             measure.improvements(np.array([one[column] - values[name][column]])).item() > TOLERANCE

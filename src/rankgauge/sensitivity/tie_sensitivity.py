@@ -113,7 +113,7 @@ class TieReport(Result):
         )
 
     def table(self, *, per_query: bool = False) -> Table:
-        """A line for each measure, or for each query and measure that ties could change."""
+        """Return a line for each measure, or for each query and measure that ties could change."""
         ours = f"as evaluated ({self.ties})"
         columns = ("measure", ours, "worst", "mean", "best", "queries affected")
         rows: tuple[tuple[Cell, ...], ...] = tuple(

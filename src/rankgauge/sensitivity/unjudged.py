@@ -116,7 +116,7 @@ class UnjudgedReport(Result):
         return self.none_relevant.measures
 
     def table(self) -> Table:
-        """A line for each measure, with the notes."""
+        """Return a line for each measure, with the notes."""
         level = f"{self.drawing.level * 100:g}%"
         heads = ("none relevant", "all relevant", "condensed", "bootstrapped", f"{level} interval")
         return Table(
@@ -280,7 +280,7 @@ class _Lists:
         return values
 
     def bootstrapped(self, measure: Measure, how: Drawing) -> Bootstrapped:
-        """The mean over draws, and its interval."""
+        """Return the mean over draws, and its interval."""
         drawn = np.full((how.draws, len(self.query_ids)), np.nan)
         for places, block in self.blocks:
             for row, place in enumerate(places.tolist()):
@@ -358,7 +358,7 @@ def _grades(
 
 
 def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
-    """A judged run in which what had no judgment down to a depth has one."""
+    """Return a judged run in which what had no judgment down to a depth has one."""
     ranks = np.arange(1, fill.shape[1] + 1)
     inside = ranks <= depth[:, None]
     top = block.judged & (block.rank <= depth[:, None])

@@ -155,8 +155,8 @@ def variance_needed(
 def difference_variance(new: ClusterSums, baseline: ClusterSums) -> tuple[float, float]:
     """Return the difference of two ratios of independent arms, and its variance.
 
-    The variance is NaN while either arm has fewer than 10 clusters that say something on it: of
-    those with hits, (Σy)² / Σy², or of those with misses, whichever are fewer.
+    The variance is NaN while either arm has an effective number of clusters below 10: (Σy)² / Σy²
+    over clusters with hits, or over those with misses, whichever is smaller.
 
     Example:
         >>> one, other = ClusterSums.of([1, 0] * 20, [1] * 40), ClusterSums.of([1] * 30, [2] * 30)
