@@ -1,4 +1,4 @@
-"""Generated answers: claims, verdicts, measures, and which stage limits the result."""
+"""Generated answers: claims, verdicts, measures, and the stage that limits the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blame()`: for each question the first step that failed, from the collection to the answer."""
+"""`blame()`: the first step that failed for each question, from the collection to the answer."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _UNKNOWN = "not judged"
 
 @dataclass(frozen=True, slots=True)
 class BlamedAnswer:
-    """What limits one answer.
+    """Cause that limits an answer.
 
     Attributes:
         question: The identifier of the question.
         text: The question.
-        cause: One of `CAUSES`, ``no fault``, or ``not judged`` where verdicts are missing.
+        cause: One of `CAUSES`, ``no fault``, or ``not judged`` if verdicts are missing.
         evidence: The evidence.
-        correctness: Its answer correctness; NaN if unknown.
+        correctness: The answer correctness, from 0 to 1; NaN if unknown.
         group: The group of the question.
     """
 
@@ -63,10 +63,10 @@ class BlamedAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Blame(Result):
-    """For each question the first step that failed, with totals and what fixing it could gain.
+    """First step that failed for each question, with totals and the potential gain of a fix.
 
     Attributes:
-        answers: One for each question, in the order of the evaluation.
+        answers: The answers, in the order of the evaluation.
         system: The name of the system.
     """
 
@@ -74,12 +74,12 @@ class Blame(Result):
     system: str = ""
 
     def totals(self) -> dict[str, int]:
-        """Return how many questions have each cause, in the order of the steps."""
+        """Return the number of questions by cause, in the order of the steps."""
         count = Counter(each.cause for each in self.answers)
         return {name: count[name] for name in (*CAUSES, _UNKNOWN, _GOOD) if count[name]}
 
     def stages(self) -> dict[str, int]:
-        """Return how many questions each stage limits."""
+        """Return the number of questions by limiting stage."""
         count = Counter(each.stage for each in self.answers if each.stage)
         return dict(count.most_common())
 
@@ -91,7 +91,7 @@ class Blame(Result):
         return {group: dict(count) for group, count in found.items()}
 
     def worst(self, cause: str, count: int = 3) -> tuple[BlamedAnswer, ...]:
-        """Return the answers with this cause, those with the lowest correctness first."""
+        """Return the answers with this cause, lowest correctness first."""
         some = [each for each in self.answers if each.cause == cause]
         some.sort(key=lambda each: (math.isnan(each.correctness), each.correctness))
         return tuple(some[:count])
@@ -99,7 +99,7 @@ class Blame(Result):
     def gain(self, cause: str) -> float:
         """Return the gain in mean answer correctness if answers with this cause were correct.
 
-        That is the most that removing the cause can gain. NaN if correctness is not known.
+        The gain is an upper bound; NaN if correctness is unknown.
         """
         known = [each for each in self.answers if not math.isnan(each.correctness)]
         if not known:
@@ -122,7 +122,7 @@ class Blame(Result):
         )
 
     def data_table(self) -> Table:
-        """Return a row for each question."""
+        """Return one row for each question."""
         return Table(
             columns=("question", "group", "stage", "cause", "correctness", "evidence"),
             rows=tuple(
@@ -132,7 +132,7 @@ class Blame(Result):
         )
 
     def summary(self) -> str:
-        """Return which stage limits most questions."""
+        """Return the stage that limits the most questions."""
         stages = self.stages()
         if not stages:
             return f"no fault was found in {many(len(self.answers), 'answer')}"
@@ -149,13 +149,13 @@ class Blame(Result):
 
 
 def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
-    """Return for each question the first step that failed.
+    """Find the first step that failed for each question.
 
     The steps: the collection can answer it; a document with the answer is retrieved; it is among
     the contexts; the system answers; no claim is contradicted; the answer addresses the question;
-    it uses the content of the contexts completely and adds nothing to it. Where documents
-    with the answer are known (`gold`), identifiers decide what was retrieved; otherwise the
-    verdicts on claims of the reference do.
+    it uses the content of the contexts completely and adds nothing to it. If documents with the
+    answer are known (`gold`), retrieval is checked by identifier, otherwise by the verdicts on
+    claims of the reference.
 
     Args:
         judged: Records with claims and verdicts (:func:`judged_answers`).
@@ -208,7 +208,7 @@ def _label(judged: JudgedAnswer, relation: str) -> str | None:
 
 
 def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
-    """Where the documents with the answer were lost, if none of them is among the contexts."""
+    """Return the step that lost the documents with the answer, if no context has them."""
     record = judged.record
     gold = set(record.gold)
     if gold:

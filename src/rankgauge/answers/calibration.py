@@ -1,4 +1,4 @@
-"""`calibrate()`: how well a judge of answers agrees with people."""
+"""`calibrate()`: agreement of a judge of answers with people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
-_FEW = 10  # labels in a group: fewer tell nothing about a bias
+_FEW = 10  # smallest number of labels in a group to estimate a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
 
 
@@ -43,21 +43,21 @@ def calibrate(
 ) -> Calibration:
     """Compare the verdicts of a judge with labels of people.
 
-    If an item has several labels of people, or replicates, the majority counts; of several versions
-    of a prompt, the latest. Items without a majority are excluded.
+    The majority counts for items with several labels of people or replicates, the latest for
+    several versions of a prompt. Items without a majority are excluded.
 
     Args:
         answers: The answers of one system or several.
         judge: Verdicts of one judge.
         human: Verdicts of people, on a random sample of the items.
         claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, each a name and its wording.
-        level: Confidence of the intervals.
-        draws: Resamples of the questions for kappa and alpha.
-        seed: Seed of the draws.
+        criteria: Criteria of the user, as wordings by name.
+        level: Confidence level of the intervals.
+        draws: Number of bootstrap resamples of the questions for kappa and alpha.
+        seed: Seed of the bootstrap.
 
     Raises:
-        InputError: If the verdicts are of several judges, or no item has both.
+        InputError: If the verdicts are from several judges, or no item has a verdict and a label.
 
     Example:
         >>> records = [AnswerRecord(f"q{n}", "Is it?", f"It is {n}.") for n in range(40)]
@@ -110,13 +110,13 @@ def calibrate(
 
 @dataclass(frozen=True, slots=True)
 class _Occurrence:
-    """An item with where it occurs.
+    """Item with its occurrences.
 
     Attributes:
         item: The item.
-        systems: The systems whose answers have it.
+        systems: The systems with this item.
         first: Whether its context is the first.
-        last: Whether it is the last of several.
+        last: Whether its context is the last of several.
     """
 
     item: Item
@@ -130,7 +130,7 @@ def items_by_key(
     claims: Callable[[AnswerRecord], ClaimSet],
     criteria: Mapping[str, str] | None = None,
 ) -> dict[str, _Occurrence]:
-    """Return every item of some answers by its key, with where it occurs."""
+    """Return the items of answers by key, with their occurrences."""
     found: dict[str, _Occurrence] = {}
     for each in answers:
         for record in each:
@@ -146,7 +146,7 @@ def items_by_key(
 
 
 def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
-    """Return for each question the first question of its conversation, else itself.
+    """Return the first question of the conversation of each question, else the question itself.
 
     Conversations with the same first turn count as one.
     """
@@ -165,7 +165,7 @@ def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
 
 
 def labels_of_people(verdicts: Iterable[Verdict]) -> tuple[dict[str, str], int]:
-    """Return the label that most people give each item, and how many items have no majority."""
+    """Return the majority label of each item, and the number of items without a majority."""
     given: dict[str, dict[str, str]] = {}
     for each in verdicts:
         given.setdefault(each.key, {})[each.judge] = each.label
@@ -234,7 +234,7 @@ def _calibrated(
 def _rate(
     hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str], level: float
 ) -> Estimate:
-    """Return how often items among these are hits."""
+    """Return the proportion of hits among items."""
     some = [cluster for cluster, there in zip(clusters, among.tolist(), strict=True) if there]
     return clustered_rate(hits[among] * 1.0, np.array(some, dtype=str), level=level)
 
@@ -276,7 +276,7 @@ def _groups(items: Sequence[_Occurrence]) -> Iterator[tuple[str, list[bool]]]:
             yield f"answers of {system}", [each.systems == {system} for each in items]
 
 
-# What is judged, and what it is judged by.
+# Judged text and its reference.
 _PARTS = {
     "answer-context": ("claims", "contexts"),
     "answer-reference": ("claims", "references"),
@@ -334,19 +334,19 @@ def _by_person(
 
 
 def relation_of(item: Item) -> str:
-    """Return the relation of an item; of a criterion with its name."""
+    """Return the relation of an item; for a criterion, with its name."""
     return f"{item.relation} {item.name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class PositionSwap:
-    """Pairwise choices of a judge that saw each pair in both orders.
+    """Pairwise choices of a judge presented with each pair in both orders.
 
     Attributes:
-        choices: For each pair ``first`` or ``second``, in the order of the pair, if both orders
-            agree; otherwise ``tie``.
-        consistent: The share of pairs on which both orders agree.
-        first: The share of choices for the text shown first, without ties: 0.5 without a bias.
+        choices: ``first`` or ``second`` (in the order of the pair) for each pair with agreement of
+            both orders; otherwise ``tie``.
+        consistent: The share of pairs with agreement of both orders, from 0 to 1.
+        first: The share of choices of the text presented first, excluding ties; 0.5 without bias.
     """
 
     choices: Mapping[Any, str]
@@ -357,15 +357,15 @@ class PositionSwap:
 def position_swap(
     forward: Mapping[Any, str], swapped: Mapping[Any, str], *, level: float = 0.95
 ) -> PositionSwap:
-    """Compare choices between two answers with those in the other order.
+    """Compare choices between two answers with those in reversed order.
 
     Args:
-        forward: For each pair the choice: ``first``, ``second`` or ``tie``.
-        swapped: The same with the two answers in the other order.
-        level: Confidence of the intervals.
+        forward: The choice for each pair: ``first``, ``second`` or ``tie``.
+        swapped: The choice for each pair with the two answers in reversed order.
+        level: Confidence level of the intervals.
 
     Raises:
-        InputError: If the pairs differ, or a choice is none of these.
+        InputError: If the pairs differ, or a choice is invalid.
 
     Example:
         >>> found = position_swap({1: "first", 2: "first"}, {1: "second", 2: "first"})

@@ -1,4 +1,4 @@
-"""`Calibration`: the record of how well a judge agrees with people, and the stamp of a judge."""
+"""`Calibration`: the agreement of a judge with people, and the stamp of a judge."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SHOWN = 2  # uncalibrated relations in the summary
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """Whether a judge is more lenient with some items than with the others.
+    """Difference in leniency of a judge between a group of items and the others.
 
     Attributes:
         group: The items, such as ``longer claims`` or ``first context``.
-        difference: Mean of (label of the judge - label of people) in the group less that of the
-            others, labels counted 1 if positive. Intervals are Bonferroni-corrected for the number
-            of groups.
+        difference: Mean of (label of the judge - label of people) in the group minus that of the
+            others, with 1 for positive labels. Intervals are Bonferroni-corrected for the number of
+            groups.
     """
 
     group: str
@@ -43,28 +43,28 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class RelationCalibration:
-    """How well a judge agrees with people on the items of one relation.
+    """Agreement of a judge with people on the items of one relation.
 
     Positive is the first label of the relation (``supported``, ``relevant``, ...). Intervals treat
     the items of a question, and the questions of a conversation, as a cluster.
 
     Attributes:
-        relation: The relation; of a criterion its name, too.
+        relation: The relation; for a criterion, with its name.
         judge: The name of the judge.
         prompt: The version of the prompt.
-        labels: Items with a label of people and a verdict of the judge.
-        questions: Their questions.
-        unjudged: Items with a label of people only.
-        confusion: Label of people to label of the judge to the number of items.
+        labels: Number of items with a label of people and a verdict of the judge.
+        questions: Number of questions of these items.
+        unjudged: Number of items with a label of people only.
+        confusion: Number of items by label of people and label of the judge.
         agreement: Share of items with the same label.
-        base_rate: The agreement of a judge that always gives the most frequent label of people.
+        base_rate: Agreement of a judge that always returns the most frequent label of people.
         kappa: Cohen's kappa.
         alpha: Krippendorff's alpha, nominal.
-        sensitivity: Share of the items that people call positive that the judge calls positive.
-        specificity: Share of the others that the judge does not call positive.
+        sensitivity: Share of items labeled positive by people that the judge labels positive.
+        specificity: Share of the other items that the judge does not label positive.
         gain: Sensitivity + specificity: 1 for a judge that guesses.
         flips: Share of pairs of replicates that differ; undefined without replicates.
-        people: Krippendorff's alpha of the people; undefined if no item has labels of two.
+        people: Krippendorff's alpha of the people; undefined if no item has two labels.
         biases: By length, position and system.
     """
 
@@ -88,7 +88,7 @@ class RelationCalibration:
 
     @property
     def reason(self) -> str:
-        """Why the judge does not count as calibrated; empty if it does."""
+        """The reason why the judge does not count as calibrated, or empty."""
         if self.gain.low > 1:
             return ""
         why = self.gain.reason or "they do not show that it is better than guessing"
@@ -96,7 +96,7 @@ class RelationCalibration:
 
     @property
     def text(self) -> str:
-        """On how many labels the judge was calibrated, and how good it is."""
+        """The number of labels of the calibration and its quality, as text."""
         return (
             f"calibrated on {many(self.labels, 'label')} (kappa {self.kappa.value:.2f}, "
             f"sensitivity {self.sensitivity.value:.2f}, specificity {self.specificity.value:.2f})"
@@ -107,10 +107,10 @@ class RelationCalibration:
 class Calibration(Result):
     """Agreement of a judge with people, for each relation. Returned by :func:`calibrate`.
 
-    It is valid only for this judge, this version of its prompt, and these relations.
+    A calibration is valid only for this judge, this version of its prompt, and these relations.
 
     Attributes:
-        relations: One for each relation with labels of people.
+        relations: The calibration of each relation with labels of people.
     """
 
     _schema = _SCHEMA
@@ -119,7 +119,7 @@ class Calibration(Result):
     relations: tuple[RelationCalibration, ...]
 
     def uncalibrated(self, relation: str, used: Collection[tuple[str, str]]) -> str:
-        """Return why verdicts on a relation are not those of a calibrated judge; empty if they are.
+        """Return the reason why the judge of a relation is not calibrated, or empty.
 
         Args:
             relation: The relation.
@@ -135,7 +135,7 @@ class Calibration(Result):
         return found.reason
 
     def short_table(self) -> Table:
-        """Return a row for each relation, with warnings below: for a terminal."""
+        """Return one row for each relation, with warnings below, for a terminal."""
         rows: list[tuple[Cell, ...]] = [
             (
                 each.relation, each.labels, each.agreement.value, _text(each.kappa),
@@ -158,7 +158,7 @@ class Calibration(Result):
         )
 
     def table(self) -> Table:
-        """Return a row for each relation, with biases that were found below."""
+        """Return one row for each relation, with detected biases below."""
         rows: list[tuple[Cell, ...]] = [
             (
                 each.relation, each.labels, each.agreement.value, each.base_rate,
@@ -206,7 +206,7 @@ class Calibration(Result):
                 yield f"{each.relation}: cannot tell whether it is biased by {', '.join(unsure)}"
 
     def data_table(self) -> Table:
-        """Return a row for each number of each relation, with its interval."""
+        """Return one row for each number of each relation, with its interval."""
         rows: list[tuple[Cell, ...]] = []
         for each in self.relations:
             for name in ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain"):
@@ -221,7 +221,7 @@ class Calibration(Result):
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:
-        """Return the stamp, and for which relations the judge is not calibrated."""
+        """Return the stamp and the relations without calibration."""
         bad = [each for each in self.relations if each.reason]
         good = {each.relation for each in self.relations} - {each.relation for each in bad}
         parts = [self.stamp(good)] if good else []
@@ -229,10 +229,10 @@ class Calibration(Result):
         return f"{self._judges()[:99]}: {'; '.join(parts)}"
 
     def stamp(self, relations: Collection[str]) -> str:
-        """Return on how many labels the judge was calibrated for relations, and how good it is.
+        """Return the number of labels of the calibration and its quality as a sentence.
 
         Args:
-            relations: Some of those that it was calibrated for.
+            relations: A subset of the calibrated relations.
         """
         some = [each for each in self.relations if each.relation in relations]
         if len(some) == 1:
@@ -244,25 +244,25 @@ class Calibration(Result):
         return f"calibrated on {labels}, worst on {worst.relation} ({worst.text.split('(', 1)[1]}"
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write it as JSON."""
+        """Write the calibration as JSON."""
         with write_atomically(path) as stream:
             stream.write(f"{self.to_json()}\n".encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Calibration:
-        """Read what `write` wrote.
+        """Read a calibration written by `write`.
 
         Raises:
-            InputError: If there is no such file, or it is not by the schema.
+            InputError: If the file does not exist or violates the schema.
         """
         return cls.from_json(read_text(path), where=os.fspath(path))
 
     @classmethod
     def from_json(cls, text: str, *, where: str = "calibration") -> Calibration:
-        """Make a calibration of its JSON.
+        """Create a calibration from its JSON.
 
         Raises:
-            InputError: If it is not valid JSON, or not by the schema that this version knows.
+            InputError: If the text is not valid JSON or violates the schema of this version.
         """
         import json
 
@@ -318,10 +318,10 @@ def stamp_judge(
     needed: Mapping[str, Sequence[str]],
     calibration: Calibration | str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    """Return who judged, for which measures that judge is calibrated, and a stamp in words.
+    """Return the judge, the measures for which it is calibrated, and the stamp as a sentence.
 
     Args:
-        judge: What is known of the judge: ``name``, ``prompt``, ``person``.
+        judge: The known properties of the judge: ``name``, ``prompt``, ``person``.
         used: Name and prompt of the judges of each relation; empty if only `judge` is known.
         needed: The relations that each measure needs.
         calibration: The calibration, or its path.

@@ -19,7 +19,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Estimate, naive_rate, prediction_powered_mean, rogan_gladen
 
-_SHOWN = 4  # means of a short report
+_SHOWN = 4  # rows of a short table
 _VALID = (
     "valid if the questions with human labels are a random sample (prediction-powered), or if "
     "the judge errs as often on the others (Rogan-Gladen)"
@@ -28,15 +28,17 @@ _VALID = (
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """A mean by the judge, corrected for the errors of the judge.
+    """Mean of a measure, corrected for the errors of the judge.
 
     Attributes:
         system: The system.
         measure: The measure.
-        judged: The mean by the judge, with an interval that assumes a perfect judge.
-        prediction_powered: Corrected by labels of people on a random sample of these questions.
-        rogan_gladen: Corrected by sensitivity and specificity; of measures that are a share.
-        people: The mean over the questions with labels of people alone.
+        judged: The uncorrected mean, with an interval that assumes a perfect judge.
+        prediction_powered: The mean corrected by labels of people on a random sample of the
+            questions.
+        rogan_gladen: The mean corrected by sensitivity and specificity, for measures that are a
+            share.
+        people: The mean over the questions with labels of people, from these labels only.
     """
 
     system: str
@@ -48,7 +50,7 @@ class CorrectedMean:
 
     @property
     def method(self) -> str:
-        """The method with the smallest interval that is valid; empty if there is none.
+        """The valid method that is usually most precise, or empty.
 
         Prediction-powered if questions of the system have labels, because its interval is then
         usually the smallest; otherwise Rogan-Gladen.
@@ -68,13 +70,13 @@ class CorrectedMeans(Result):
     """Means over answers corrected for the errors of the judge. Returned by :func:`correct_means`.
 
     Attributes:
-        means: One for each system and measure.
+        means: The means by system and measure.
     """
 
     means: tuple[CorrectedMean, ...]
 
     def table(self) -> Table:
-        """Return a row for each system and measure."""
+        """Return one row for each system and measure."""
         return Table(
             columns=("system", "measure", "judge", "corrected", "95% CI", "method"),
             rows=tuple(
@@ -90,7 +92,7 @@ class CorrectedMeans(Result):
         )  # fmt: skip
 
     def short_table(self) -> Table:
-        """Return the first rows, without what all have in common: for a terminal."""
+        """Return the first rows, without columns of constant values, for a terminal."""
         table = self.table()
         rows = range(min(len(table.rows), _SHOWN))
         alike = [n for n in (0, 5) if len({row[n] for row in table.rows}) == 1]
@@ -108,7 +110,7 @@ class CorrectedMeans(Result):
         )
 
     def data_table(self) -> Table:
-        """Return a row for each system, measure and method."""
+        """Return one row for each system, measure and method."""
         rows: list[tuple[Cell, ...]] = []
         for each in self.means:
             for name in ("judged", "prediction_powered", "rogan_gladen", "people"):
@@ -139,27 +141,27 @@ def correct_means(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     level: float = 0.95,
 ) -> CorrectedMeans:
-    """Correct means of measures for the errors of the judge, with intervals.
+    """Correct the means of measures for the errors of the judge, with intervals.
 
     Two methods are used; the result names the better one. *Prediction-powered inference* needs
     labels of people on a random sample of the questions, on all items of each; it is unbiased
     regardless of the errors of the judge. *Rogan-Gladen* uses the sensitivity and specificity on
-    all units (claims, contexts, answers) with labels of people, of any system; it assumes that the
-    judge has the same error rates on the others, and is withheld unless the judge is better than
-    guessing. Questions of one conversation are a cluster.
+    all units (claims, contexts, answers) with labels of people, of any system; it assumes equal
+    error rates on the other units, and is withheld unless the judge is better than guessing.
+    Questions of the same conversation are a cluster.
 
     Args:
         answers: The answers of one system or several.
         judge: Verdicts of one judge.
         human: Verdicts of people.
-        measures: Names of measures of answers; without, those of `DEFAULT_MEASURES` that can be
+        measures: Names of measures of answers; if omitted, those of `DEFAULT_MEASURES` that can be
             corrected.
         claims: Function that returns the claims of a record.
-        level: Confidence of the intervals.
+        level: Confidence level of the intervals.
 
     Raises:
         InputError: If there are no answers.
-        UnknownName: For an unknown measure, or one of rankings.
+        UnknownName: If a measure is unknown or a measure of rankings.
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
     by_judge = {each.key: each.label for each in judge}
@@ -177,7 +179,7 @@ def correct_means(
         )
         for column, measure in enumerate(judged.measures):
             values = judged.per_query[:, column]
-            # Labels of people count only for questions with a label for every item.
+            # Labels of people count only for questions in which every item has a label.
             known = [
                 row[column].value if not row[column].missing else math.nan for row in true.scores
             ]
@@ -207,7 +209,7 @@ def _rogan_gladen(
     conversations: Mapping[str, str],
     level: float,
 ) -> Estimate:
-    """Of the units of all systems; those of the target make the rate."""
+    """Return the corrected rate of the target, with error rates from the units of all systems."""
     nan = math.nan
     if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
         why = f"{measure} is not a share of units of one kind"

@@ -1,4 +1,4 @@
-"""`diagnose_answers()`: both stages of a RAG system, and which of them limits the result."""
+"""`diagnose_answers()`: the stage of a RAG system that limits the answers."""
 
 from __future__ import annotations
 
@@ -42,13 +42,12 @@ class AnswerDiagnosis(Result):
     Attributes:
         answers: The measures of the answers.
         retrieval: The measures of the rankings; None if no documents with the answer are known.
-        qualities: The means of the rankings with their bands and with what is attainable.
-        blame: For each question the first step that failed.
-        retrieval_first: Why retrieval should be fixed before the prompt or the model; empty if
-            there is no such reason.
+        qualities: The means of the rankings with their bands and attainable values.
+        blame: The first step that failed for each question.
+        retrieval_first: The reason to fix retrieval before the prompt or the model, or empty.
         judged: The answers with their claims and labels.
-        verdicts: The verdict that counts by the key of its item, with quote and reason; empty if
-            only labels were given.
+        verdicts: The counted verdicts by item key, with quote and reason; empty if only labels were
+            given.
     """
 
     _schema = "rankgauge/answer-diagnosis/1"
@@ -93,7 +92,7 @@ class AnswerDiagnosis(Result):
             yield f"{many(count, 'verdict')} missing for {name}: between {low:.3f} and {high:.3f}"
 
     def data_table(self) -> Table:
-        """Return the same rows with the ends of each interval in columns of their own."""
+        """Return the same rows with interval bounds in separate columns."""
         both = {} if self.retrieval is None else mean_intervals(self.retrieval)
         both |= mean_intervals(self.answers)
         rated = {str(each.measure): (each.level, each.attainable) for each in self.qualities}
@@ -106,7 +105,7 @@ class AnswerDiagnosis(Result):
         )
 
     def summary(self) -> str:
-        """Return which stage to fix first, and why."""
+        """Return the stage to fix first and the reason."""
         if self.retrieval_first:
             return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
         text = self.blame.summary()
@@ -121,14 +120,14 @@ class AnswerDiagnosis(Result):
 
 
 def _band(quality: Quality) -> str | None:
-    """Return the band, and the best that the judgments allow where it is not Excellent."""
+    """Return the band and, if not Excellent, the best value that the judgments allow."""
     if quality.highest in {None, "Excellent"}:
         return quality.level
     return f"{quality.level} (best: {quality.highest})"
 
 
 def _attainable(quality: Quality) -> str | None:
-    """What is attainable, and how much of it is attained."""
+    """Return the attainable value and the attained share."""
     most = quality.attainable
     return f"{quality.mean / most:.0%} of {most:.3f}" if most > 0 else None
 
@@ -147,13 +146,13 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerDiagnosis:
-    """Measure retrieval and generation, and find out which of them limits the answers.
+    """Measure retrieval and generation, and determine which of them limits the answers.
 
     Retrieval comes first if mean P@k is below the share `attainable` of the best P@k possible with
-    these judgments, or if R@k or Success@k is Poor: no prompt repairs a missing context.
+    these judgments, or if R@k or Success@k is Poor: no prompt can compensate for a missing context.
 
     Args:
-        answers: The answers of one system. Rankings are measured where `gold` is known.
+        answers: The answers of one system. Rankings are measured for questions with known `gold`.
         verdicts: As for :func:`evaluate_answers`.
         measures: Names of measures of answers; by default those of :func:`evaluate_answers`.
         claims: Function that returns the claims of a record.
@@ -213,7 +212,7 @@ def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[st
 
 
 def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[str, ...]:
-    """Without known documents, the claims that the contexts support take the place of recall."""
+    """Return the reason to fix contexts first, by supported claims if documents are unknown."""
     recall = evaluation.mean().get("ContextRecall", math.nan)
     band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":

@@ -1,4 +1,4 @@
-"""`evaluate_answers()`: from answers and verdicts to a value for each question and measure."""
+"""`evaluate_answers()`: values of measures per question from answers and verdicts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "ContextRecall", "ContextPrecision", "Abstention",
 )  # fmt: skip
-# Without a judge: next to the judged values where the records have what they compare.
+# Measures without a judge, added if the records have the required fields.
 OVERLAP_MEASURES = (
     "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip
@@ -40,16 +40,16 @@ OVERLAP_MEASURES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswerEvaluation(Evaluation):
-    """An evaluation of answers: values per question with bounds for what was not judged.
+    """Evaluation of answers: values per question with bounds for missing verdicts.
 
-    It is an `Evaluation`: compared, gated, saved and reported like one of a run.
+    It is an `Evaluation`, and is compared, gated, saved and reported like that of a run.
 
     Attributes:
-        scores: For each question and measure the value, its bounds, how many verdicts are missing,
-            and why it is undefined.
-        judge: Who judged, and whether that judge was calibrated: name, ``person``, the measures
-            for which it is ``calibrated``, and the ``stamp`` in words. The settings have it, too,
-            so that it is saved with the values.
+        scores: Value, bounds, number of missing verdicts and reason for undefined values, by
+            question and measure.
+        judge: The judge: name, ``person``, the measures for which it is ``calibrated``, and the
+            ``stamp`` as a sentence. The settings also contain it, so that it is saved with the
+            values.
     """
 
     scores: Sequence[Sequence[Score]] = ()
@@ -85,7 +85,7 @@ class AnswerEvaluation(Evaluation):
 
     @property
     def stamp(self) -> str:
-        """Who judged, and on how many labels of people that judge was calibrated."""
+        """The judge, and the number of labels of people in its calibration."""
         return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -117,7 +117,7 @@ class AnswerEvaluation(Evaluation):
         )
 
     def missing(self) -> dict[str, int]:
-        """Return for each measure how many verdicts are missing."""
+        """Return the number of missing verdicts by measure."""
         return {
             str(measure): sum(row[column].missing for row in self.scores)
             for column, measure in enumerate(self.measures)
@@ -125,11 +125,11 @@ class AnswerEvaluation(Evaluation):
 
 
 def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """Return for each measure the 95% interval of its mean over questions.
+    """Return the 95% interval of the mean over questions for each measure.
 
-    Two bounds of :func:`rankgauge.stats.mean_lower_bound`, which use that the values have bounds:
-    of values 0 and 1 it is the interval of Clopper and Pearson. NaN for fewer than two values, or
-    equal ones.
+    Both bounds are from :func:`rankgauge.stats.mean_lower_bound`, which uses the range of the
+    values; for values 0 and 1 the interval is that of Clopper and Pearson. NaN for fewer than two
+    values, or equal values.
     """
     found = {}
     for column, measure in enumerate(evaluation.measures):
@@ -145,7 +145,7 @@ def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
 
 
 def span(ends: tuple[float, float]) -> str | None:
-    """Return an interval as text; None for NaN."""
+    """Return an interval as text, or None for NaN."""
     return None if math.isnan(ends[0]) else f"{ends[0]:.3f} to {ends[1]:.3f}"
 
 
@@ -166,9 +166,9 @@ def judged_answers(
 
     Args:
         answers: The answers of one system.
-        labels: The label that counts for each key of an item.
+        labels: The counted label by item key.
         claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, each a name and its wording.
+        criteria: Criteria of the user, as wordings by name.
     """
     return [JudgedAnswer.of(record, claims(record), labels, criteria) for record in answers]
 
@@ -184,31 +184,31 @@ def evaluate_answers(
     encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerEvaluation:
-    """Measure answers by the verdicts on them.
+    """Compute measures of answers from verdicts.
 
-    A missing verdict is counted as missing: the value treats it as "not supported", and the bounds
-    show its possible effect. A question with nothing to judge is undefined for a measure and left
-    out of its mean.
+    Missing verdicts are counted; the value treats them as "not supported", and the bounds show
+    their possible effect. A question with nothing to judge has no value for a measure and is
+    excluded from its mean.
 
     Args:
         answers: The answers of one system.
-        verdicts: Verdicts, or the label of each key of an item. Of several on one item,
-            `counted_labels` decides: for replicates, the majority.
+        verdicts: Verdicts, or labels by item key. `counted_labels` resolves several verdicts on an
+            item; for replicates, the majority counts.
         measures: Names of measures of answers; by default `DEFAULT_MEASURES`, and those of
             `OVERLAP_MEASURES` (with an encoder, also of similarity) that are defined for some
             question.
         claims: Function that returns the claims of a record; by default its sentences.
         judge: The judge: ``name`` and ``prompt``, and ``person=True`` for people, who need no
-            calibration. By default the judges of the verdicts.
-        calibration: The calibration of the judge, or its path. Without, or for another judge or
-            prompt, the values are marked as uncalibrated.
-        encoder: The encoder of measures of similarity, such as `AnswerSimilarity`.
-        criteria: Criteria of the user, each a name and its wording, as they were judged. Each adds
-            a measure: ``Criterion(name=polite)`` is the share of answers that meet it.
+            calibration. By default, the judges of the verdicts.
+        calibration: The calibration of the judge, or its path. Values without a calibration for
+            this judge and prompt are marked as uncalibrated.
+        encoder: The encoder for measures of similarity, such as `AnswerSimilarity`.
+        criteria: The judged criteria of the user, as wordings by name. Each adds a measure:
+            ``Criterion(name=polite)`` is the share of answers that meet it.
 
     Raises:
         InputError: If there are no answers.
-        UnknownName: For an unknown measure, or one of rankings.
+        UnknownName: If a measure is unknown or a measure of rankings.
 
     Example:
         >>> from rankgauge.answers import AnswerRecord, AnswerSet, Context, Verdict, items_of
@@ -244,7 +244,7 @@ def evaluate_answers(
         judge,
         {}
         if isinstance(given, Mapping)
-        # Without a calibration relations do not matter, and hashing every item again takes time.
+        # Relations are irrelevant without a calibration, and hashing all items again is slow.
         else {"": {(each.judge, each.prompt) for each in given}}
         if calibration is None
         else _judges(given, answers, claims, criteria),
@@ -278,7 +278,7 @@ def evaluate_answers(
 
 
 def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) -> None:
-    """Refuse the measure of a criterion without wording: nothing could be looked up."""
+    """Reject the measure of a criterion without wording, which has no verdicts."""
     for measure in measures:
         if measure.name == "Criterion" and measure.arguments["name"] not in criteria:
             name = measure.arguments["name"]
@@ -290,7 +290,7 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
 
 
 def answer_measures(measures: Any) -> tuple[Measure, ...]:
-    """Return measures by name; refuse those that are not computed from verdicts."""
+    """Return measures by name; reject those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
@@ -340,7 +340,7 @@ def _scores(
 
 
 def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
-    """For each measure how many questions have no verdict at all; only where there are some."""
+    """Return the number of questions without any verdict, for measures that have such questions."""
     found = {
         f"unjudged {measure}": sum(
             math.isnan(row[column].value) and not row[column].reason for row in scores
@@ -356,7 +356,7 @@ def _judges(
     claims: Callable[[AnswerRecord], ClaimSet],
     criteria: Mapping[str, str],
 ) -> dict[str, set[tuple[str, str]]]:
-    """Name and prompt of the judges whose verdicts on each relation count."""
+    """Return name and prompt of the judges with counted verdicts, by relation."""
     latest = {each.key: (each.judge, each.prompt) for each in verdicts}
     found: dict[str, set[tuple[str, str]]] = {}
     for record in answers:
@@ -367,7 +367,7 @@ def _judges(
 
 
 def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
-    """The stamp as a note: a warning unless the judge is calibrated for every judged measure."""
+    """Yield the stamp as a note, or as a warning unless all judged measures are calibrated."""
     judged = {str(measure) for measure in measures if _is_judged(measure)}
     if judged <= set(judge["calibrated"]):
         if judged:

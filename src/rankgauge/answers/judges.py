@@ -1,4 +1,4 @@
-"""Judges: what gives items their verdicts. Rules and Python callables; models: `model_judge`."""
+"""Judges that give verdicts on items: rules and Python callables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
-# Relations that ask whether a text supports a claim.
+# Relations between a text and a claim that it may support.
 SUPPORT = frozenset(
     relation
     for relation, labels in LABELS.items()
     if "supported" in labels and relation != "nugget-answer"
 )
 _Counts: TypeAlias = npt.NDArray[np.intp]
-# A changed rule is a new version.
+# To be incremented with each change of the rules.
 _RULES = "rules-2"
 # Shares of terms. The first is tuned on a half of ExpertQA: docs/explain/judge-calibration.md.
 _ENOUGH, _SAME, _PARTLY, _RELEVANT = 0.6, 0.75, 0.5, 0.5
@@ -42,11 +42,11 @@ _NEGATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MissingVerdict:
-    """An item without a verdict, and why.
+    """Item without a verdict, and the reason.
 
     Attributes:
         key: The key of the item.
-        code: Why: a code of `ModelError`, ``no verdict`` (the reply leaves the item out),
+        code: The reason: a code of `ModelError`, ``no verdict`` (the reply omits the item),
             ``invalid``, ``too long``, or ``cannot judge`` (the judge has no way to decide).
         reason: The reason, as text.
     """
@@ -57,16 +57,16 @@ class MissingVerdict:
 
 
 class Judge(Protocol):
-    """Protocol of a judge, which gives items their verdicts.
+    """Protocol of a judge, which gives verdicts on items.
 
     Attributes:
-        name: The name that its verdicts have in the store.
+        name: The name of the judge in the store.
     """
 
     name: str
 
     def version(self, relation: str) -> str:
-        """Return the version of the prompt or rule; another version judges again."""
+        """Return the version of the prompt or rule; with a new version, items are judged again."""
         ...
 
     def judge(
@@ -99,16 +99,16 @@ class CallableJudge:
     """A Python callable as a judge, such as a local model of natural language inference.
 
     Args:
-        function: Gets a list of items and returns a label for each, in the same order; None for
-            items that it cannot judge. Items have the ``history`` of a conversation; items of
-            answerability have the ``passages`` that are known from the collection.
+        function: Function from a list of items to a list of labels, with None for items that it
+            cannot judge. Items have the ``history`` of a conversation; items of answerability have
+            the known ``passages`` of the collection.
         name: The name of the judge.
-        version: The version of the model; with another one, items are judged again. Only verdicts
-            of people have an empty version.
-        batch: The largest number of items of a call.
+        version: The version of the model; with a new version, items are judged again. It must not
+            be empty, which marks verdicts of people.
+        batch: The largest number of items per call.
 
     Raises:
-        InputError: While judging, if the number of labels differs from that of the items.
+        InputError: While judging, if the numbers of labels and items differ.
 
     Example:
         >>> judge = CallableJudge(lambda items: ["relevant"] * len(items), "always")
@@ -158,7 +158,7 @@ class CallableJudge:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What the rules see of a sentence."""
+    """Features of a sentence used by the rules."""
 
     terms: frozenset[str]
     numbers: frozenset[float]
@@ -185,7 +185,7 @@ def _numbers(text: str) -> frozenset[float]:
 
 
 class _Text:
-    """The sentences of a text, found by their terms and numbers: contexts may have megabytes."""
+    """Sentences of a text, indexed by terms and numbers because contexts may have megabytes."""
 
     def __init__(self, text: str) -> None:
         self.sentences = split_sentences(text)
@@ -204,7 +204,7 @@ class _Text:
                 self._near.setdefault(part[:PREFIX], []).append(part)
 
     def counts(self, parts: Iterable[str | float]) -> tuple[_Counts, _Counts]:
-        """How many of the parts each sentence has, and each window that begins with it."""
+        """Return the number of these parts in each sentence and each window from it."""
         alone, together = (np.zeros(len(self.sentences), dtype=np.intp) for _ in range(2))
         for part in parts:
             same = [part]
@@ -224,7 +224,7 @@ _text = lru_cache(maxsize=64)(_Text)
 
 
 class RuleJudge:
-    """A deterministic judge without a model, which compares words, numbers, and negations.
+    """Deterministic judge that compares words, numbers and negations, without a model.
 
     A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
     terms and all of its numbers, and both or neither are negated. A sentence that has 75% of the
@@ -301,7 +301,7 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
 
 
 def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
-    """Whether a text supports a claim, the sentence that decides, why, and its share of terms."""
+    """Return label, deciding sentence, reason and share of terms for the support of a claim."""
     terms, terms_together = text.counts(claim.terms)
     numbers, numbers_together = text.counts(claim.numbers)
     if not claim.terms:  # the numbers decide

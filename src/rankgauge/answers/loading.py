@@ -1,4 +1,4 @@
-"""Read answers: files, data frames, records, and traces; and ask a system for its answers."""
+"""Reading of answers from files, data frames, records and traces, or from a system."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankgauge.formats.spans import is_span, records_of_spans
 
 __all__ = ["FIELDS", "answer_questions", "read_answers"]
 
-# The names of each part, the one to recommend first. Of several in a record the first is read.
+# The names of each field, the recommended name first. The first name in a record is read.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "id": ("id", "question_id", "query_id", "qid", "topic_id", "narrative_id", "_id"),
     "question": ("question", "query", "user_input", "input", "topic", "narrative"),
@@ -58,14 +58,14 @@ _SHOWN = 5
 _EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "...", "reference": "..."}'
 
 
-# The value of each part of a record, with the name that it had.
+# The value of each field of a record, with its original name.
 _Parts: TypeAlias = Mapping[str, tuple[str, Any]]
 _Turns: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A record with its place and its system; its id is empty if none was given."""
+    """Record with its location and system; its id is empty if none was given."""
 
     place: str
     system: str
@@ -83,21 +83,20 @@ def read_answers(
 
     Field names of ragas, deepeval, RAGChecker, and TREC RAG also work (`FIELDS`); spans of
     OpenInference and OpenTelemetry become one record per trace. Records without an identifier are
-    numbered: equal questions have the same number in all systems. Citations are identifiers of
-    contexts, or numbers of contexts from 1 (from 0 in TREC RAG); without them, marks such as
-    ``[1]`` in the answer are used.
+    numbered, equally for equal questions of all systems. Citations are identifiers of contexts, or
+    their numbers from 1 (from 0 in TREC RAG); without a field of citations, marks such as ``[1]``
+    in the answer are used.
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; ``-`` is standard input), a data
             frame, columns, records, or the objects of another tool.
-        system: The system to read; the name of the system if the records name none.
-        reference: Questions with reference answers and further fields, as `source`;
-            joined by identifier. Questions that it has and a system has not answered count as
-            questions without an answer.
-        texts: The text of each identifier of a context, where contexts are identifiers only.
+        system: The system to read, or the name of the system if the records have none.
+        reference: Questions with reference answers and further fields, as `source`, joined by
+            identifier. Questions not answered by a system count as questions without an answer.
+        texts: The text of each context identifier, for contexts given by identifier only.
 
     Raises:
-        InputError: If a record cannot be read; the message has its line or number and the fix.
+        InputError: If a record cannot be read.
         MismatchError: If answers and reference have no question in common.
 
     Example:
@@ -136,17 +135,17 @@ def read_answers(
 def answer_questions(
     function: Callable[[str], Any], questions: Any, *, system: str = "answers"
 ) -> AnswerSet:
-    """Ask a system each question, and return its answers.
+    """Ask a system all questions and return its answers.
 
     Args:
-        function: Gets a question and returns ``(answer, contexts)``, or a mapping with the parts of
-            a record; contexts are texts, or mappings with ``id`` and ``text``.
-        questions: Questions with reference answers and what else is known of them, as
-            :func:`read_answers` reads them.
+        function: Function from a question to ``(answer, contexts)``, or to a mapping with the
+            fields of a record; contexts are texts, or mappings with ``id`` and ``text``.
+        questions: Questions with reference answers and further fields, in any form that
+            :func:`read_answers` supports.
         system: The name of the system.
 
     Raises:
-        InputError: If a question cannot be read, or the function returns something else.
+        InputError: If a question cannot be read, or the function returns an unsupported value.
 
     Example:
         >>> asked = answer_questions(lambda q: ("5 m", ["It is 5 m high."]), [{"question": "Why?"}])
@@ -214,7 +213,7 @@ def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str
 
 
 def _numbered(rows: Sequence[_Read]) -> list[_Read]:
-    """Records with identifiers; equal questions have the same number where none were given."""
+    """Return records with identifiers, numbering equal questions equally if none are given."""
     without = [each for each in rows if not each.record.id]
     if not without:
         return list(rows)
@@ -233,7 +232,7 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
 
 
 def _check(rows: Iterable[_Read]) -> None:
-    """Refuse a duplicate question, and one without a text."""
+    """Reject a duplicate question, and a question without text."""
     first: dict[str, str] = {}
     for each in rows:
         key = each.record.id
@@ -341,14 +340,14 @@ def _record(
 
 
 def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool) -> _Parts:
-    """Return the parts of a record, each with the name that it had; missing values are left out."""
+    """Return the fields of a record with their original names, skipping missing values."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
         inner = named.pop("metadata")
         named = {_plain(key): value for key, value in inner.items()} | named
     named = {key: _unquoted(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
-        # TREC RAG: the references are the passages, and citations are their numbers from 0.
+        # TREC RAG: references are the passages, and citations their numbers from 0.
         named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
     if "context" in named and "retrieval_context" in named:
         named["reference_contexts"] = named.pop("context")  # deepeval
@@ -361,7 +360,7 @@ def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answe
     unread.update(dict.fromkeys(key for key in named if key not in read))
     if "question" not in parts and "id" not in parts:
         raise _without("question", named, place)
-    # A system that gave no answer has an empty part for it; messages may hold it.
+    # Without an answer the field is empty, but messages may contain it.
     there = {_PART_OF.get(_plain(key)) for key in row} | parts.keys()
     messages = "question" in parts and is_list(parts["question"][1])
     if answers and not messages and not there & {"answer", "contexts", "context_ids"}:
@@ -409,7 +408,7 @@ def _text_of(parts: _Parts, part: str, place: str) -> str | None:
 
 
 def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
-    """The question, the turns before it, and the answer behind it, of text or of messages."""
+    """Return the question, the turns before it and the answer after it, from text or messages."""
     if "question" not in parts:
         return "", (), None
     key, value = parts["question"]
@@ -480,7 +479,7 @@ def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tup
 def _context(
     given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
 ) -> Context:
-    """Return a context with parts; its name is used if it has no identifier of its own."""
+    """Return a context; `name` is its default identifier."""
     if is_null(given):
         raise InputError("it is null", where=place, fix="omit it, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
@@ -545,7 +544,7 @@ def _answer(
 
 
 def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start: int = 1) -> str:
-    """Return the identifier of a context that is cited by identifier or number; or nothing's."""
+    """Return the identifier of a context cited by identifier or number."""
     text = _text("citations", value, place)
     number = int(text) - start if text.isdecimal() else -1
     is_id = any(context.id == text for context in contexts)
@@ -555,7 +554,7 @@ def _cited_context(value: Any, contexts: Sequence[Context], place: str, *, start
 
 
 def _references(parts: _Parts, place: str) -> tuple[str | None, tuple[str, ...]]:
-    """Return the reference answer, and other answers that are right, too."""
+    """Return the reference answer and alternative correct answers."""
     if "reference" not in parts:
         return None, ()
     key, value = parts["reference"]
@@ -590,7 +589,7 @@ def _ids(parts: _Parts, part: str, place: str) -> tuple[str, ...]:
 
 
 def _gold_texts(parts: _Parts, contexts: Sequence[Context], place: str) -> Iterator[str]:
-    """The context that has each reference context; or a name that no context has."""
+    """Yield the context that contains each reference context, or an unused name."""
     if "gold_texts" not in parts or "gold" in parts:
         return
     key, value = parts["gold_texts"]

@@ -1,7 +1,7 @@
 """Language models as judges, and as extractors of claims and nuggets.
 
 Prompts are the files in ``prompts``; the hash of a file is its version. Texts are fenced by a mark
-that occurs in none of them. A reply that leaves items out is asked again for these items only.
+that occurs in none of them. Items omitted from a reply are requested again.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     }
 )
 _FILES = (*dict.fromkeys(name for name, _, _ in _PROMPTS.values()), "claims", "nuggets")
-# Here the subject is the text, and the target is listed: one in each call.
+# The subject is the text and the target is listed: one item per call.
 _TURNED = frozenset({"abstention", "context-question", "criterion"})
-# Labels that need a quote.
+# Labels that require a quote.
 _EVIDENT = frozenset({"supported", "contradicted", "partly supported", "relevant", "answerable"})
 _ELLIPSIS = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
 _CONVERSATION = "The conversation before the question, one turn in each line"
-# Failures that fewer items may not have.
+# Failures that may not occur with fewer items.
 _DIVISIBLE = frozenset({"invalid", "truncated", "empty", "refused", "no verdict"})
-_PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # tokens of replies, for estimates
+_PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # tokens per reply, for estimates
 _STRING = {"type": "string"}
 
 
@@ -71,7 +71,7 @@ def _verdicts_schema(ids: Mapping[str, Any], label: Mapping[str, Any], most: int
 
 
 class _Prompts:
-    """The texts of the prompts: the shipped ones, or those that replace them."""
+    """Texts of the prompts: the default prompts or their replacements."""
 
     def __init__(self, given: Mapping[str, str] | None) -> None:
         for name in given or ():
@@ -91,13 +91,13 @@ class _Prompts:
 
 
 class ModelJudge:
-    """A language model as a judge.
+    """Judge that uses a language model.
 
     Up to `batch` claims about the same text are judged in one call, each with an id. Items that the
     reply omits, or judges twice with different labels, are sent again in calls of a third of the
-    size, down to one item; then they are missing. A verdict that a text supports or contradicts a
-    claim, or that a context is relevant, needs a quote that occurs in the text; without one, it
-    becomes "not stated" or "not relevant", with ``quoted=False``.
+    size; if a call with a single item fails, its verdict is missing. A verdict that a text supports
+    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
+    without one, it becomes "not stated" or "not relevant", with ``quoted=False``.
 
     A verdict depends only on the texts of its item and on the turns before the question, since
     systems share it. Blank texts are judged without a call.
@@ -109,16 +109,16 @@ class ModelJudge:
     model does not see the reference answer, which may not come from the collection.
 
     Args:
-        model: The model. Use one with a cache, so that no call is paid twice.
-        name: The name of the judge; that of the model if None.
+        model: The model; with a cache, no call is paid twice.
+        name: The name of the judge; if None, that of the model.
         batch: The largest number of claims in a call.
-        longest: An item with more characters is not sent: its verdict is missing.
-        prompts: Texts that replace shipped prompts, by the name of the file without ``.md``.
-        search: Finds documents of the collection for a question; of a conversation, for the turns
-            of the user, one in each line.
+        longest: The largest number of characters of an item; longer items get no verdict.
+        prompts: Texts that replace default prompts, by file name without ``.md``.
+        search: Function that finds documents of the collection for a question; for a conversation,
+            for the turns of the user, one per line.
 
     Raises:
-        UnknownName: For a prompt that does not exist.
+        UnknownName: If a prompt name is unknown.
     """
 
     def __init__(
@@ -149,9 +149,9 @@ class ModelJudge:
         return f"{version}+search" if searched else version
 
     def other_models(self) -> tuple[str, ...]:
-        """Return names that the server reported for its model and that are not the requested one.
+        """Return model names reported by the server that differ from the requested name.
 
-        A name that contains the requested one, such as that of a dated version, counts as the same.
+        A name that contains the requested name, such as that of a dated version, is not included.
         """
         own = str(self.model.settings["model"]).casefold()
         return tuple(sorted(name for name in self._served if own not in name.casefold() and name))
@@ -173,9 +173,9 @@ class ModelJudge:
     def judge(
         self, items: Sequence[Item], replicate: int = 0, *, max_cost: float | None = None
     ) -> Generator[Verdict | MissingVerdict, None, None]:
-        """Yield a verdict on each item, or why it is missing, as replies come.
+        """Yield a verdict on each item, or the reason why it is missing, as replies arrive.
 
-        The items of a call are yielded together, including those that were sent again.
+        The items of a call are yielded together, including items that were sent again.
 
         Args:
             items: Different items.
@@ -214,13 +214,13 @@ class ModelJudge:
                     smaller += [(group, part) for part in parts]
                     waiting[group] += len(parts) - 1
                     if not waiting[group]:
-                        # All or none of a group are stored: a run that goes on then repeats the
-                        # calls of the others as they were, and finds their replies in the cache.
+                        # All or none of a group are stored, so that a resumed run repeats the #
+                        # calls of the others unchanged and finds their replies in the cache.
                         yield from outcomes[group]
             batches = smaller
 
     def _without_call(self, item: Item) -> Verdict | MissingVerdict | None:
-        """What is known before a call; None if the model has to be asked."""
+        """Return the verdict if it is known without a call, else None."""
         if item.relation == "answerability" and not _text(item).strip():
             return MissingVerdict(item.key, "cannot judge", "no passage of the collection is known")
         size = len(item.subject) + len(_text(item)) + sum(len(text) for _, text in item.history)
@@ -238,7 +238,7 @@ class ModelJudge:
         return replace(item, passages=tuple(unique.values()))
 
     def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
-        """Items of one call. The number of the claim decides, so that resuming repeats calls."""
+        """Return batches of items by claim number, so that a resumed run repeats calls."""
         found: dict[Any, list[Item]] = {}
         for item in items:
             part = item.name or item.row if item.relation in _TURNED else item.row // self._batch
@@ -274,7 +274,7 @@ class ModelJudge:
     def _read(
         self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
     ) -> tuple[dict[str, Verdict | MissingVerdict], tuple[str, str]]:
-        """Return the verdicts of a reply by key, and why the others are missing."""
+        """Return the verdicts of a reply by key, and the reasons for missing verdicts."""
         if isinstance(result, Reply):
             self._served.add(result.model)
             entries = result.data["verdicts"]
@@ -317,7 +317,7 @@ class ModelJudge:
 
 
 def _text(item: Item) -> str:
-    """Return the text that decides; other parts of an item are listed."""
+    """Return the text by which the listed parts of an item are judged."""
     if item.relation == "answerability":
         return "\n\n".join(passage.text for passage in item.passages)
     return item.subject if item.relation in _TURNED else item.target
@@ -343,15 +343,15 @@ def _salvaged(text: str) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class ClaimExtraction(Result):
-    """Claims, and optionally nuggets, that a model extracted.
+    """Claims, and optionally nuggets, extracted by a model.
 
     Attributes:
         extractor: The model and the version of its prompt.
-        texts: The number of different answers and references.
-        before: How many of them were in the store.
-        missing: The number of texts without claims by the code of the failure.
+        texts: The number of distinct answers and references.
+        before: The number of texts already in the store.
+        missing: The number of texts without claims, by failure code.
         usage: Calls, tokens and cost; estimated in a dry run.
-        dry_run: Whether nothing was sent.
+        dry_run: Whether no request was sent.
     """
 
     extractor: str
@@ -384,7 +384,7 @@ class ClaimExtraction(Result):
         return Table(("what", "number"), tuple(rows), title=title, notes=(str(self.usage),))
 
     def summary(self) -> str:
-        """Return how many texts have claims, how many are missing, and the cost."""
+        """Return the numbers of texts with claims and missing texts, and the cost."""
         missing = sum(self.missing.values())
         return f"{self.extractor}: {many(self.texts, 'text')}, {missing} missing. {self.usage}"
 
@@ -406,20 +406,20 @@ def extract_claims(
 ) -> ClaimExtraction:
     """Extract the claims of answers and references with a language model.
 
-    Claims and nuggets are stored by the question and the text, so that all systems share those of a
-    reference. Only texts that the store does not have are sent. A text whose extraction fails has
-    no claims: measures that need them are unknown, and the next call retries it. Blank texts
-    and abstentions (`abstains`) have no claims.
+    Claims and nuggets are stored by question and text, so that all systems share those of a
+    reference. Only texts that are not in the store are sent. If extraction fails, measures that
+    need the claims are unknown, and the next call retries the text. Blank texts and abstentions
+    (`abstains`) have no claims.
 
     Args:
         answers: The records.
         model: The model.
         store: The store of claims.
-        nuggets: Whether to extract nuggets from the references, too.
+        nuggets: Whether to also extract nuggets from the references.
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
-        max_cost: No call is made that could exceed the remaining budget.
-        dry_run: Send nothing, and estimate the cost.
-        progress: Called with the number of finished texts and of all that are sent.
+        max_cost: Budget; no call is made that could exceed the remainder.
+        dry_run: Whether to send no request and only estimate the cost.
+        progress: Called with the numbers of finished texts and of all texts sent.
     """
     texts = _Prompts(prompts)
     wanted = {
@@ -474,7 +474,7 @@ def extract_claims(
 
 
 def _source(record: AnswerRecord, text: str) -> str:
-    """What claims depend on."""
+    """Return the key of the claims of a text."""
     before = f"{_conversation(record.history)}\n\n" if record.history else ""
     return f"{before}{record.question}\n\n{text}"
 
@@ -493,7 +493,7 @@ def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str)
 
 
 def _claims(data: Mapping[str, Any]) -> tuple[Claim, ...]:
-    """Return the claims or nuggets of a reply: each once, none blank."""
+    """Return the distinct, non-blank claims or nuggets of a reply."""
     if "claims" in data:
         return tuple(Claim(text) for text in dict.fromkeys(map(str.strip, data["claims"])) if text)
     vital: dict[str, bool] = {}

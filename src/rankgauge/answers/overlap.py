@@ -22,18 +22,18 @@ from rankgauge.retrievers.encoders import encoder_of
 SIMILARITIES = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-# Characters of scripts without blanks between words, each a word by itself.
+# Characters of scripts without spaces between words; each is a word.
 _HAN = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(f"([{_HAN}])")
 _WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
 _QUOTATION = re.compile(r"\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|\u00ab([^\u00bb]+)\u00bb")
 _QUOTED_WORDS = 3
-_LONGEST = 20_000  # words; the time grows with the square
+_LONGEST = 20_000  # words; the time is quadratic
 _Similar: TypeAlias = Mapping[str, Sequence[Score]]
 
 
 def _normalized(text: str) -> str:
-    """Lower case, without punctuation, articles, and repeated blanks, as SQuAD does it."""
+    """Normalize as SQuAD: lower case, no punctuation, articles and repeated spaces."""
     plain = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", plain).split())
 
@@ -51,7 +51,7 @@ def _exactly(value: float) -> Score:
 
 
 def _harmonic_mean(common: int, one: int, other: int) -> float:
-    """Of the shares of `common` in `one` and in `other`."""
+    """Return the harmonic mean of the shares of `common` in `one` and in `other`."""
     return 2 * common / (one + other) if common else 0.0
 
 
@@ -161,7 +161,7 @@ def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
 
     Args:
         records: The records.
-        encoder: An encoder of `rankgauge.retrievers`, or what it takes for one.
+        encoder: An encoder of `rankgauge.retrievers` or its name.
     """
     made = encoder_of(encoder)
     answers = [(record.answer or "").strip() for record in records]
@@ -209,10 +209,10 @@ def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) 
 def context_spans(
     records: Iterable[AnswerRecord], texts: Mapping[str, str]
 ) -> dict[str, list[Span]]:
-    """Return where the contexts of each question are in their documents.
+    """Return the spans of the contexts of each question in their documents.
 
-    Given the spans that answer the questions, `rankgauge.corpus.span_scores` measures which share
-    of them was given to the model, for any chunking.
+    Given the spans that answer the questions, `rankgauge.corpus.span_scores` measures the share of
+    them in the contexts, for any chunking.
 
     Args:
         records: Answers, whose contexts have the identifiers of documents.

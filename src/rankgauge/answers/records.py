@@ -12,7 +12,7 @@ from rankgauge.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A passage that was given to the model: identifier and text."""
+    """Passage given to the model: identifier and text."""
 
     id: str
     text: str
@@ -20,11 +20,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation in an answer.
+    """Citation in an answer.
 
     Attributes:
         context: The identifier of the cited context, which may not exist.
-        text: The sentence of the answer that it belongs to; empty if unknown.
+        text: The citing sentence of the answer, or empty.
     """
 
     context: str
@@ -33,18 +33,18 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """A question, the contexts and the answer of one system.
+    """Question with the contexts and the answer of one system.
 
     Attributes:
         id: The identifier of the question, the same for all systems.
         question: The question.
-        answer: The answer; None if the system gave none.
-        contexts: The passages given to the model, in their order.
-        reference: The reference answer; None if there is none.
+        answer: The answer, or None.
+        contexts: The passages given to the model, in order.
+        reference: The reference answer, or None.
         citations: The citations of the answer.
         history: Role and text of the turns before the question.
         answerable: Whether the collection can answer the question; None if unknown.
-        gold: Identifiers of contexts that are known to answer it.
+        gold: Identifiers of documents known to answer the question.
         ranking: Identifiers of all retrieved documents, best first, if there are more than the
             contexts.
         group: The group of the question, such as a topic.
@@ -67,11 +67,11 @@ class AnswerRecord:
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """The answers of one system.
+    """Answers of one system.
 
     Attributes:
-        system: Its name.
-        records: One for each question.
+        system: The name of the system.
+        records: The records, one per question.
         settings: Settings of the system, such as the versions of ``retrieval``, ``prompt`` and
             ``model``.
         notes: Notes of the reader.
@@ -83,7 +83,7 @@ class AnswerSet:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse an identifier that occurs twice."""
+        """Reject duplicate identifiers."""
         seen: set[str] = set()
         for number, record in enumerate(self.records, 1):
             if record.id in seen:
@@ -108,16 +108,16 @@ class AnswerSet:
         reference: Any = None,
         texts: Mapping[str, str] | None = None,
     ) -> AnswerSet:
-        """Convert any supported source to the answers of one system.
+        """Read the answers of one system from any supported source.
 
         Args:
-            source: As :func:`read_answers` reads it; a set is returned as it is.
-            system: The system to read; the name of the system if the records name none.
-            reference: Questions with reference answers, as :func:`read_answers` joins them.
-            texts: The text of each identifier of a context, where only identifiers are given.
+            source: As for :func:`read_answers`; a set is returned unchanged.
+            system: The system to read, or the name of the system if the records have none.
+            reference: Questions with reference answers, as for :func:`read_answers`.
+            texts: The text of each context identifier, for contexts given by identifier only.
 
         Raises:
-            InputError: If a record cannot be read, or there are several systems.
+            InputError: If a record cannot be read, or the source has several systems.
 
         Example:
             >>> AnswerSet.of([{"question": "How high?", "answer": "5 m"}], "a").records[0].answer

@@ -29,7 +29,7 @@ from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
 
-_SHOWN = 3  # reasons of failures
+_SHOWN = 3  # stored reasons for failures
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class AnswerJudging(Result):
 
     Attributes:
         judge: The name of the judge.
-        items: Verdicts that the measures need: different items times replicates.
-        before: How many of them were in the store.
+        items: The number of verdicts needed: distinct items times replicates.
+        before: The number of verdicts already in the store.
         labels: The number of new verdicts by relation and label.
-        missing: The number of missing verdicts by the code of the failure.
-        demoted: New verdicts whose label was lowered because their quote does not occur.
+        missing: The number of missing verdicts by failure code.
+        demoted: New verdicts with a label lowered because their quote does not occur in the text.
         usage: Calls, tokens and cost; estimated in a dry run.
         seconds: The duration.
-        failures: The first reasons of missing verdicts.
-        served: The names of the model that the server reported, if they are not the requested one.
+        failures: The first reasons for missing verdicts.
+        served: Model names reported by the server that differ from the requested name.
     """
 
     judge: str
@@ -67,7 +67,7 @@ class AnswerJudging(Result):
         return sum(sum(count.values()) for count in self.labels.values())
 
     def table(self) -> Table:
-        """Return the number of items, and their outcome."""
+        """Return the number of items by outcome."""
         rows = [("verdicts needed", self.items), ("already in the store", self.before)]
         if self.dry_run:
             rows += [("to judge", self.items - self.before), ("calls", self.usage.calls)]
@@ -85,7 +85,7 @@ class AnswerJudging(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the number of verdicts, how many are missing, and the cost."""
+        """Return the numbers of new and missing verdicts, and the cost."""
         return ". ".join([f"{self.judge}: {self._heading()}", *self._spent()])
 
     def _heading(self) -> str:
@@ -94,7 +94,7 @@ class AnswerJudging(Result):
         return f"{many(self.judged, 'new verdict')}, {sum(self.missing.values())} missing"
 
     def _spent(self) -> list[str]:
-        """What a model used; nothing where none was asked."""
+        """Return the usage of a model as text, or empty without a call."""
         if self.usage == Usage():
             return []
         return [f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}"]
@@ -129,26 +129,27 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> AnswerJudging:
-    """Request the verdicts that measures need and the store does not have from a judge.
+    """Request from a judge the verdicts that measures need and the store lacks.
 
-    An item is judged again if its text, the judge, or the version of the prompt differs. Verdicts
-    are stored as they arrive; missing verdicts are counted, and requested again by the next call.
+    An item is judged again if its text, the judge or the version of the prompt has changed.
+    Verdicts are stored as they arrive. Missing verdicts are counted and requested again by the next
+    call.
 
     Args:
         answers: The answers of one system.
         judge: A `ModelJudge`, a `CallableJudge`, a `RuleJudge`, or another `Judge`.
-        store: Where verdicts are kept.
+        store: The store of verdicts.
         measures: Names of the measures that will be computed.
         claims: Function that returns the claims of a record; by default its sentences.
         criteria: Criteria of the user, each a name and its wording.
-        replicates: How often each item is judged. The most frequent label counts.
-        max_cost: A model makes no call that could exceed the remaining budget.
-        dry_run: Send nothing; return the number of items, calls, and tokens, and the cost.
-        progress: Called with the number of finished items and of all that are judged.
+        replicates: The number of verdicts per item; the most frequent label counts.
+        max_cost: Budget; no call is made that could exceed the remainder.
+        dry_run: Whether to send no request and only estimate calls, tokens and cost.
+        progress: Called with the numbers of finished items and of all items to judge.
 
     Raises:
-        UnknownName: For an unknown measure.
-        InputError: If the judge returns a verdict on no item, or no label of its relation.
+        UnknownName: If a measure is unknown.
+        InputError: If the judge returns a verdict on an unknown item, or an invalid label.
 
     Example:
         >>> import tempfile
@@ -209,7 +210,7 @@ def _items(
     claims: Callable[[AnswerRecord], ClaimSet],
     criteria: Mapping[str, str],
 ) -> list[Item]:
-    """Different items of the relations that the measures read."""
+    """Return the distinct items of the relations that the measures need."""
     relations = {
         relation
         for measure in answer_measures(measures)
@@ -224,7 +225,7 @@ def _items(
 
 
 class _Tally:
-    """Counts the outcomes of a judge, and checks its verdicts."""
+    """Counter of the outcomes of a judge that validates its verdicts."""
 
     def __init__(self, sent: int, progress: Callable[[int, int], None] | None) -> None:
         self.sent, self._progress = sent, progress
@@ -240,11 +241,11 @@ class _Tally:
         judge: Judge,
         replicate: int,
     ) -> Generator[Verdict, None, None]:
-        """Yield the verdicts among outcomes; items without an outcome are missing, too."""
+        """Yield the verdicts among outcomes; count items without an outcome as missing."""
         try:
             yield from self._checked(outcomes, waiting, judge, replicate)
         finally:
-            # A model stops sending.
+            # The model stopped sending.
             if isinstance(outcomes, Generator):
                 outcomes.close()
         for _ in waiting:

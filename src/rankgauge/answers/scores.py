@@ -1,9 +1,9 @@
 """Measures of answers: pure functions from verdicts to a value, with bounds for missing verdicts.
 
 Each measure is a logical formula over verdicts, evaluated with three truth values. A claim
-*certainly* has a property if the verdicts that exist say so, and *possibly* if the missing ones
-could still say so. The value is the share that certainly has it; the bounds hold whatever the
-missing verdicts say.
+*certainly* has a property if existing verdicts imply it, and *possibly* if the missing verdicts
+could. The value is the share that certainly has it; the bounds hold for all possible missing
+verdicts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rankgauge.measures.measure import Measure
 
 
 class Ternary(NamedTuple):
-    """Truth values of which some are unknown: certainly true, and possibly true."""
+    """Array of ternary truth values: certainly true, and possibly true."""
 
     sure: BoolArray
     possible: BoolArray
@@ -48,7 +48,7 @@ class Ternary(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[str | None], wanted: str) -> Self:
-        """Return whether each label is the wanted one; None is unknown."""
+        """Return whether each label is the wanted label; None is unknown."""
         return cls(
             np.array([label == wanted for label in labels], dtype=bool),
             np.array([label is None or label == wanted for label in labels], dtype=bool),
@@ -63,11 +63,11 @@ class Score(NamedTuple):
     """The value of a measure for one question.
 
     Attributes:
-        value: The value with missing verdicts as "no"; NaN if undefined or not judged at all.
+        value: The value with missing verdicts as "no"; NaN if undefined or without verdicts.
         low: Lower bound over all possible missing verdicts.
-        high: Upper bound.
-        missing: How many of the verdicts that it needs are missing.
-        reason: Why it is undefined; empty if it is defined.
+        high: Upper bound over all possible missing verdicts.
+        missing: The number of missing verdicts.
+        reason: The reason why the value is undefined, or empty.
     """
 
     value: float
@@ -79,7 +79,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """A record with its claims and the verdicts on its items.
+    """Record with its claims and the verdicts on its items.
 
     Attributes:
         record: The record.
@@ -125,7 +125,7 @@ class JudgedAnswer:
         return flat.reshaped(len(flat.sure) // columns if columns else 0, columns)
 
     def missing(self, *relations: str) -> int:
-        """How many verdicts of these relations are missing."""
+        """Return the number of missing verdicts of these relations."""
         return sum(label is None for each in relations for label in self.labels.get(each, ()))
 
 
@@ -267,7 +267,7 @@ def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
 
 
 def _context_utilization(judged: JudgedAnswer) -> Score:
-    """Of the claims of the reference that the contexts support, the share the answer has."""
+    """Return the share of the reference claims supported by contexts that the answer has."""
     _contexts(judged)
     found, used = _supported_by_context(judged, "reference"), _covered(judged)
     both = found & used
@@ -275,7 +275,7 @@ def _context_utilization(judged: JudgedAnswer) -> Score:
         raise _Undefined("the contexts support no claim of the reference")
     sure = int(found.sure.sum())
     value = int(both.sure.sum()) / sure if sure else math.nan
-    # Lowest: each unknown that is found is not used. Highest: each that is found is used.
+    # Lowest: unknown claims that are found are not used. Highest: all found claims are used.
     unknown_found = found.possible & ~found.sure
     never = int((unknown_found & ~used.sure).sum())
     low = int(both.sure.sum()) / (sure + never) if sure + never else 1.0
@@ -383,7 +383,7 @@ _SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
     "CitationRecall": (_supported_by_citation, ("answer-context",)),
     "Abstention": (_abstains, ("abstention",)),
 }  # fmt: skip
-# The others.
+# Other measures.
 _OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
     "ContextAP": (_context_ap, ("reference-context",)),
     "AnswerCorrectness": (_answer_correctness, ("answer-reference", "reference-answer")),
@@ -400,8 +400,7 @@ _OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
 RELATIONS: Mapping[str, tuple[str, ...]] = {
     name: relations for name, (_, relations) in (*_SHARES.items(), *_OTHERS.items())
 }
-# Shares of one kind of units, by the verdicts of one relation: an error of the judge in them can be
-# corrected.
+# Shares of units by the verdicts of one relation, which can be corrected for errors of the judge.
 CORRECTABLE = frozenset({
     "ContextRelevance", "ContextPrecision", "ContextRecall", "Faithfulness", "Contradicted",
     "AnswerRelevance", "Completeness", "AnswerPrecision", "Abstention",
@@ -411,7 +410,7 @@ CORRECTABLE = frozenset({
 def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
     """Return whether each unit (claim, context, answer) counts for a measure that is a share.
 
-    There are none if the measure is undefined for the question.
+    The result is empty if the measure is undefined for the question.
     """
     try:
         return _SHARES[measure.name][0](judged)
@@ -420,7 +419,7 @@ def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
 
 
 def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
-    """Return the value that another tool gives for the same verdicts (ragas 0.4, deepeval 4.3)."""
+    """Return the value of another tool for the same verdicts (ragas 0.4, deepeval 4.3)."""
     if name == "ContextAP":
         useful = judged.matrix("reference-context").any(axis=0).sure
         ranks = np.flatnonzero(useful) + 1
@@ -430,7 +429,7 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
         return total / (len(ranks) + 1e-10) if tool == "ragas" else total / max(len(ranks), 1)
     relation = "reference-context" if name == "ContextRecall" else "answer-context"
     known, against = judged.matrix(relation), judged.matrix(relation, "contradicted")
-    # A claim without any verdict is left out, as the tools do that count verdicts.
+    # Claims without any verdict are skipped, as in tools that count verdicts.
     labels = judged.labels.get(relation, ())
     columns = len(judged.record.contexts)
     rows = [
@@ -449,14 +448,14 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
 
 
 def relations_of(measure: Measure) -> tuple[str, ...]:
-    """Return the relations whose verdicts a measure needs; of a criterion with its name."""
+    """Return the relations that a measure needs; for a criterion, with its name."""
     if measure.name == "Criterion":
         return (f"criterion {measure.arguments['name']}",)
     return RELATIONS[measure.name]
 
 
 def score(measure: Measure, judged: JudgedAnswer) -> Score:
-    """Return the value of a measure for one question.
+    """Compute the value of a measure for one question.
 
     Args:
         measure: A measure of answers.
@@ -481,6 +480,6 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         return Score(math.nan, 0.0, 1.0, max(missing, 1))
     needed = sum(len(judged.labels.get(each, ())) for each in relations)
     if missing and missing == needed:
-        # Nothing is known: a value would be an invention.
+        # No verdicts, thus no value.
         return Score(math.nan, found.low, found.high, missing)
     return found._replace(missing=missing)

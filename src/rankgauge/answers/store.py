@@ -1,4 +1,4 @@
-"""Verdicts: in a store, a database; or read from a file."""
+"""Storage of verdicts in a database, and reading from files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_verdicts(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     criteria: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
-    """Read verdicts, such as labels that people gave to items of answers.
+    """Read verdicts, such as labels of items by people.
 
     A row has the ``label``, the ``judge``, and either the ``key`` of the item or its position:
     ``record`` (the id of the question), ``relation``, and, as in `Item`, ``row``, ``column``
@@ -53,12 +53,12 @@ def read_verdicts(
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow), a data frame, or mappings.
-        answers: The answers that the verdicts are on; needed for rows without ``key``.
+        answers: The judged answers; required for rows without ``key``.
         claims: Function that returns the claims of a record.
         criteria: Criteria of the user, each a name and its wording.
 
     Raises:
-        InputError: If a row has no such item, or no label of its relation; with its line.
+        InputError: If the item or label of a row is unknown.
 
     Example:
         >>> answers = AnswerSet.of([AnswerRecord("q1", "How high?", "I don't know.")])
@@ -113,7 +113,7 @@ def _places(
 def _key(
     row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, Item]
 ) -> str:
-    """Return the key of the item that a row names by its place."""
+    """Return the key of the item at the position given by a row."""
     record, relation, system = (_text(row, part) for part in ("record", "relation", "system"))
     at, column = (_number(row, part, place) for part in ("row", "column"))
     keys = {
@@ -155,13 +155,13 @@ _FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts S
 
 
 def define_tables(tables: MetaData) -> MetaData:
-    """Add the tables of the latest revision to a `MetaData`, and return it."""
+    """Add the tables of the latest revision to a `MetaData` and return it."""
     from sqlalchemy import Column, Integer, String, Table, Text
 
     Table(
         "rankgauge_answers_claims",
         tables,
-        Column("text", String(64), primary_key=True),  # the hash of the text they come from
+        Column("text", String(64), primary_key=True),  # hash of the source text
         Column("extractor", String(200), primary_key=True),
         Column("body", Text, nullable=False),
     )
@@ -186,19 +186,19 @@ _SCHEMA = Schema(
 
 
 class VerdictStore(Store):
-    """An append-only store of claims and verdicts: a file of SQLite, or PostgreSQL by URL.
+    """Append-only store of claims and verdicts: a SQLite file or a PostgreSQL database.
 
-    Verdicts are stored by a hash of the judged texts, so that equal items of several systems, or of
-    later versions of a system, are judged once. If a judge has several verdicts on an item, the
-    latest counts. Needs the extra ``answers`` (SQLAlchemy and Alembic).
+    Verdicts are stored by a hash of the judged texts, so that equal items of several systems or
+    versions are judged once. If a judge has several verdicts on an item, the latest counts. Needs
+    the extra ``answers`` (SQLAlchemy and Alembic).
 
     Args:
-        where: The path of a file, or ``postgresql://user:password@host/database``.
-        wait: Seconds to wait while another program writes.
+        where: A path, or ``postgresql://user:password@host/database``.
+        wait: Seconds to wait for a lock of another program.
 
     Raises:
-        MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
-        InputError: If the URL cannot be understood.
+        MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
+        InputError: If the URL is invalid.
 
     Example:
         >>> import tempfile
@@ -212,12 +212,12 @@ class VerdictStore(Store):
         super().__init__(where, _SCHEMA, wait=wait, missing=_FIRST)
 
     def create(self) -> None:
-        """Create the store if missing, so that errors of writing occur early."""
+        """Create the store if missing, so that write errors occur early."""
         with self._database.writing():
             pass
 
     def add(self, verdicts: Iterable[Verdict]) -> None:
-        """Store verdicts: all of them or, if anything fails, none."""
+        """Store all verdicts or, on an error, none."""
         rows = []
         for each in verdicts:
             body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
@@ -231,7 +231,7 @@ class VerdictStore(Store):
                 connection.execute(self._table("verdicts").insert(), rows)
 
     def verdicts(self, judge: str | None = None) -> list[Verdict]:
-        """Return the verdicts in the order in which they were stored, of one judge or of all."""
+        """Return the verdicts of one judge or all judges, in stored order."""
         from sqlalchemy import select
 
         table = self._table("verdicts")
@@ -250,7 +250,7 @@ class VerdictStore(Store):
             ]  # fmt: skip
 
     def labels(self, judge: str | None = None) -> dict[str, str]:
-        """Return the label that counts for each key, of one judge or of all; see `counted_labels`.
+        """Return the counted label by key, of one judge or all judges; see `counted_labels`.
 
         Args:
             judge: The name of a judge.
@@ -268,7 +268,7 @@ class VerdictStore(Store):
             return label_votes(map(tuple, connection.execute(query)))
 
     def add_claims(self, claims: Mapping[str, Iterable[Claim]], extractor: str) -> None:
-        """Store the claims of texts; claims that an extractor made before stay as they are."""
+        """Store the claims of texts; existing claims of an extractor are kept."""
         known = self.claims(claims, extractor)
         rows = [
             {
@@ -283,7 +283,7 @@ class VerdictStore(Store):
                 connection.execute(self._table("claims").insert(), rows)
 
     def claims(self, texts: Iterable[str], extractor: str) -> dict[str, tuple[Claim, ...]]:
-        """Return the claims that an extractor made of texts, by text."""
+        """Return the claims by an extractor, by text."""
         from sqlalchemy import select
 
         table = self._table("claims")
@@ -298,7 +298,7 @@ class VerdictStore(Store):
 
     @contextmanager
     def _reading(self) -> Iterator[Connection | None]:
-        """A connection; None of a store that does not exist yet."""
+        """Yield a connection, or None if the store does not exist yet."""
         with ExitStack() as stack:
             connection = None
             with suppress(NothingStored):
@@ -316,11 +316,11 @@ def store_in_batches(
     *,
     every: float = 0.25,
 ) -> None:
-    """Store results in batches, of this many seconds each, since storing one waits for the disk.
+    """Store results in batches of this many seconds, because each write waits for the disk.
 
-    Results before an error or Ctrl-C are stored. Successive results for which `together` is equal
-    are kept at once: they may come from one call, and a run that goes on repeats calls as they were
-    only if all or none of their items have a verdict.
+    Results before an error or Ctrl-C are stored. Successive results with equal `together` are
+    stored at once: they may be from the same call, and a resumed run repeats calls unchanged only
+    if all or none of their items have a verdict.
     """
     some: list[_Result] = []
     kept = time.monotonic()

@@ -1,4 +1,4 @@
-"""Claims, items to judge, and verdicts on them: what measures of answers are computed from.
+"""Claims, items to judge, and verdicts: the data of measures of answers.
 
 An item is one small question, such as "does this context support this claim?". Its key is a hash of
 its texts, so that equal items of several systems are judged once. A verdict is the answer of a
@@ -43,11 +43,11 @@ _ANSWERABILITY = frozenset(LABELS["answerability"])
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement that can be checked by itself.
+    """Statement that can be checked independently.
 
     Attributes:
         text: The statement.
-        vital: Whether a good answer must contain it (for a nugget).
+        vital: For a nugget, whether a good answer must contain it.
     """
 
     text: str
@@ -56,13 +56,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSet:
-    """The claims of one question: of the answer, of the reference, and the nuggets.
+    """Claims of a question: of the answer and the reference, and nuggets.
 
     Attributes:
-        answer: None if they were not extracted.
-        reference: The same.
-        nuggets: The same.
-        extractor: Who extracted them: ``sentences``, or the name of a model and its prompt.
+        answer: The claims of the answer; None if not extracted.
+        reference: The claims of the reference answer; None if not extracted.
+        nuggets: The nuggets of the reference answer; None if not extracted.
+        extractor: The extractor: ``sentences``, or the name of a model and its prompt.
     """
 
     answer: tuple[Claim, ...] | None = None
@@ -73,17 +73,17 @@ class ClaimSet:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item to judge.
+    """Item to judge.
 
     Attributes:
         relation: One of `LABELS`.
         record: The identifier of the question.
-        subject: The claim, context or answer that is judged.
-        target: What it is judged against.
+        subject: The claim, context or answer to judge.
+        target: The text against which the subject is judged.
         row: The number of the claim (or context, or citation) in its record, from 0.
-        column: The number of the context; 0 if there is only one target.
-        name: Of a criterion, its name.
-        history: Role and text of the turns before the question, where the question is needed.
+        column: The number of the context, from 0; 0 for a single target.
+        name: The name of a criterion, else empty.
+        history: Role and text of the turns before the question, if the question is needed.
         passages: For answerability, the contexts of the record, which are documents of the
             collection.
     """
@@ -100,8 +100,8 @@ class Item:
 
     @property
     def key(self) -> str:
-        """A hash of relation, texts and history, by which equal items share a verdict."""
-        # Written out: a hundred thousand keys are made for each evaluation.
+        """The hash of relation, texts and history; items with the same key share verdicts."""
+        # Unrolled: an evaluation computes a hundred thousand keys.
         text = (
             f"{len(self.relation)}:{self.relation}{len(self.name)}:{self.name}"
             f"{len(self.subject)}:{self.subject}{len(self.target)}:{self.target}"
@@ -113,18 +113,18 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of a judge on an item.
+    """Verdict of a judge on an item.
 
     Attributes:
         key: The key of the item.
         label: One of the labels of its relation.
-        judge: Who: the name of a person, model or rule.
-        prompt: The version of the prompt; empty without one.
-        quote: The passage of the target that decides, if the judge gave one.
+        judge: The name of the person, model or rule.
+        prompt: The version of the prompt, or empty.
+        quote: The deciding passage of the target, if given by the judge.
         reason: The reason, as text.
         quoted: Whether the quote occurs in the target; None without a quote.
         replicate: The number of the repetition, from 0.
-        time: When, in ISO form (UTC).
+        time: ISO timestamp (UTC) of the verdict.
     """
 
     key: str
@@ -168,7 +168,7 @@ def items_of(
 
 def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[Item]:
     known: dict[str, str] = {}
-    for context in record.contexts:  # passages of one document have its identifier
+    for context in record.contexts:  # passages of a document share its identifier
         before = f"{known[context.id]}\n\n" if context.id in known else ""
         known[context.id] = before + context.text
     for row, citation in enumerate(record.citations):
@@ -202,12 +202,12 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
 
 
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
-    """Return the label that counts for each key.
+    """Return the counted label for each key.
 
-    Of several judges, or versions of a prompt, that of the last verdict counts; for answerability,
-    verdicts of people (without a prompt) take precedence. Of each replicate, the last verdict
-    counts, and of several replicates the most frequent label. If two labels are equally frequent,
-    the verdict is missing.
+    With several judges or versions of a prompt, the verdicts of the last one count; for
+    answerability, verdicts of people (without a prompt) take precedence. The last verdict of each
+    replicate counts, and the most frequent label over replicates. If two labels are equally
+    frequent, the verdict is missing.
 
     Example:
         >>> labels = ["supported", "not stated", "supported"]
@@ -255,7 +255,7 @@ def _words(text: str) -> str:
 
 
 _CITATION = re.compile(r"(?<!\s)\s*+\[(\d+(?:\s*,\s*\d+)*)\]")
-_MOST_DIGITS = 9  # of the number of a context
+_MOST_DIGITS = 9  # digits of a context number
 
 
 def without_marks(sentence: str) -> str:
@@ -269,9 +269,9 @@ def without_marks(sentence: str) -> str:
 
 
 def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
-    """Return the citations ``[1]``, ``[2, 3]`` of an answer; numbers count the contexts from 1.
+    """Return the citations ``[1]``, ``[2, 3]`` of an answer by context numbers from 1.
 
-    If there is no context with a number, the citation has the number as its context.
+    A citation of an unknown number has the number as its context.
 
     Example:
         >>> cited("It rains [2].", [Context("a", ""), Context("b", "")])
@@ -290,7 +290,7 @@ def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
 
 
 def sentence_claims(record: AnswerRecord) -> ClaimSet:
-    """Return the sentences of answer and reference as claims; an abstention has none."""
+    """Return the sentences of answer and reference as claims; abstentions have none."""
 
     def claims(text: str | None) -> tuple[Claim, ...] | None:
         if text is None:

@@ -1,4 +1,4 @@
-"""Language models and embeddings behind endpoints that follow the protocol of OpenAI.
+"""Clients of language models and embeddings at OpenAI-compatible endpoints.
 
 A call that fails is a missing result with a reason (:class:`ModelError`), never a default value.
 """

@@ -1,8 +1,7 @@
-"""Replies and embeddings kept in a file of SQLite, so that none is paid twice.
+"""Cache of replies and embeddings in a SQLite file.
 
-The file holds replies, not the texts of requests, and is made with mode 0600: only its owner
-may read it. Several processes may use it at once; each reply is one transaction, which a killed
-process leaves whole or not at all.
+The file contains replies, not the texts of requests, and is created with mode 0600 (readable only
+by its owner). Several processes may use it at once; each reply is written in one transaction.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from typing import Any
 from rankgauge.core.database import sqlite_error
 from rankgauge.errors import InputError
 
-# The number is that of the layout: a newer one begins anew.
+# The number is that of the layout; a new layout starts with an empty table.
 _TABLE = "rankgauge_replies_1"
 _PATIENCE = 60.0
 
 
 def cache_key(request: Mapping[str, Any]) -> str:
-    """SHA-256 of all that decides a reply, as JSON."""
+    """Return the SHA-256 of the JSON of everything that determines a reply."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ReplyCache:
-    """A file of replies, opened for each use."""
+    """File of replies, opened for each use."""
 
     path: Path
 
     def find(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Return the replies that are kept under these keys."""
+        """Return the stored replies with these keys."""
         found: dict[str, Any] = {}
         with self._open("read") as file:
             for key in keys:
@@ -48,8 +47,8 @@ class ReplyCache:
         return found
 
     def put(self, replies: Mapping[str, Any]) -> None:
-        """Keep replies by key, in place of earlier ones: all or none."""
-        # As ASCII: a reply may hold half of a surrogate pair.
+        """Store replies by key, replacing earlier replies: all or none."""
+        # As ASCII, because a reply may contain a lone surrogate.
         rows = [(key, json.dumps(reply)) for key, reply in replies.items()]
         with self._open("written") as file:
             file.execute("BEGIN IMMEDIATE")
@@ -79,10 +78,10 @@ class ReplyCache:
             ) from None  # fmt: skip
 
     def _make_file(self) -> None:
-        """Make an empty file for its owner only; SQLite gives its journal the same mode.
+        """Create an empty file readable only by its owner; SQLite gives its journal the same mode.
 
-        It is closed before it gets its name: a process that closes a file loses the locks of all
-        its other connections to it.
+        The file is closed before it is renamed: closing a file releases the locks of all other
+        connections of the process.
         """
         part = self.path.with_name(f".{secrets.token_hex(8)}.part")
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

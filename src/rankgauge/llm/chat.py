@@ -1,4 +1,4 @@
-"""Client of a language model behind ``POST {url}/chat/completions``, the protocol of OpenAI."""
+"""Client of a language model at an OpenAI-compatible ``POST {url}/chat/completions``."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from rankgauge.llm.structured import InvalidReply, check_schema, read_reply, rep
 
 _MAX_BYTES = 8 * 2**20
 _LONGEST_WAIT = 300.0
-_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
+_POLL = 0.1  # seconds: on Windows, a longer wait ignores Ctrl-C
 
 Wait = Callable[[float], None]
 
 
 class ChatModel:
-    """A language model behind an OpenAI-compatible endpoint.
+    """Language model at an OpenAI-compatible endpoint.
 
-    It can be used from several threads at once. Its settings do not change.
+    It is thread-safe and its settings are immutable.
 
     Args:
         url: The URL without ``/chat/completions``: ``http://localhost:8000/v1``.
@@ -51,27 +51,27 @@ class ChatModel:
         key_env: The environment variable with the key.
         key_header: The header of the key.
         headers: Headers of every request.
-        temperature: The temperature; None to omit it. If the server rejects it, replies report it.
-        seed: The same for the seed, to which the number of the sample is added.
+        temperature: The temperature; None to omit it. Replies report a rejection by the server.
+        seed: The seed, to which the number of the sample is added; None to omit it.
         max_tokens: The limit of a response, including reasoning; sent as ``max_completion_tokens``
             if the server requires that.
         parameters: Further parameters, such as ``{"reasoning_effort": "low"}``.
         timeout: Maximum seconds per response.
         retries: Number of retries if the server is busy or cannot be reached.
-        repairs: How often the model is asked to correct a reply that violates the schema.
+        repairs: Number of requests to correct a reply that violates the schema.
         concurrency: Maximum number of concurrent calls.
         requests_per_minute: Limit of calls in any 60 seconds.
         tokens_per_minute: Limit of tokens in any 60 seconds, estimated before a call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
-        max_cost: No call is made that could exceed the remaining budget. A call is estimated from
-            the length of its messages, and `max_tokens` or the longest response so far. Calls that
-            end without a response are not counted.
-        cache: A file that stores replies, created if missing; only its owner can read it.
+        max_cost: Budget; no call is made that could exceed the remainder. The cost of a call is
+            estimated from the length of its messages and `max_tokens` or the longest response so
+            far. Calls without a response are not counted.
+        cache: A file that stores replies, created if missing, readable only by its owner.
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the variable is not set, or for a value that is not possible.
+        InputError: If the variable is not set, or a value is invalid.
 
     Example:
         >>> ChatModel("http://localhost:8000/v1", "small", max_tokens=500)
@@ -130,7 +130,7 @@ class ChatModel:
         self._lock = threading.Lock()
         self._refused: frozenset[str] = frozenset()
         self._longest_output = 0
-        # What decides a reply. A valid one stays valid whatever `repairs` is.
+        # Everything that determines a reply; validity does not depend on `repairs`.
         self._identity = {
             "type": "chat", **self._endpoint.settings(), "model": model, **self._sampling,
             "parameters": self._parameters,
@@ -161,12 +161,12 @@ class ChatModel:
         Args:
             messages: A text, or messages with ``role`` and ``content``.
             schema: The JSON schema of the reply; see ``ChatRequest``.
-            sample: With another number, the same messages are sent again.
-            refresh: Send the request even if the cache has the reply, and replace it.
+            sample: Number of the sample; equal messages with a new number are sent again.
+            refresh: Whether to send the request even if the reply is cached, and replace it.
 
         Raises:
-            ModelError: If there is no reply, or none that is valid.
-            InputError: If these are no messages, or the cache cannot be used.
+            ModelError: If there is no valid reply.
+            InputError: If the messages are invalid, or the cache cannot be used.
         """
         request = _checked(ChatRequest(messages, schema, sample))
         key = self._key(request)
@@ -189,20 +189,20 @@ class ChatModel:
         refresh: bool = False,
         progress: Callable[[Reply | ModelError], None] | None = None,
     ) -> list[Reply | ModelError]:
-        """Return a reply, or why it is missing, for each request, in their order.
+        """Return a reply, or the reason why it is missing, for each request, in order.
 
-        Equal requests are sent once. When the server refuses the key, does not have the model,
-        or fails for ten requests in a row, and when `max_cost` is reached, the rest is not sent.
-        Ctrl-C sends nothing more; calls under way end in the background, and their replies are
+        Equal requests are sent once. The remaining requests are not sent if the server refuses the
+        key, lacks the model or fails for ten requests in a row, or if `max_cost` is reached. After
+        Ctrl-C no requests are sent; pending calls end in the background, and their replies are
         cached.
 
         Args:
             requests: Requests, or messages of requests without a schema.
             refresh: Send the request even if the cache has the reply, and replace it.
-            progress: Called with each result, as it comes.
+            progress: Called with each result as it arrives.
 
         Raises:
-            InputError: If a request is none, or the cache cannot be used; nothing was sent then.
+            InputError: If a request is invalid, or the cache cannot be used; nothing is sent.
         """
         results: dict[int, Reply | ModelError] = {}
         for place, result in self.complete_each(requests, refresh=refresh):
@@ -218,16 +218,16 @@ class ChatModel:
         refresh: bool = False,
         max_cost: float | None = None,
     ) -> Generator[tuple[int, Reply | ModelError], None, None]:
-        """Yield each result of `complete_all` as it comes, with the number of its request, from 0.
+        """Yield each result of `complete_all` as it arrives, with the number of its request from 0.
 
         Args:
             requests: Requests, or messages of requests without a schema.
             refresh: Send the request even if the cache has the reply, and replace it.
-            max_cost: Limit of the cost of these requests, besides that of the model.
+            max_cost: Budget of these requests, in addition to that of the model.
 
         Raises:
-            InputError: If a request is none, the cache cannot be used, or a cost has no prices;
-                nothing was sent then.
+            InputError: If a request is invalid, the cache cannot be used, or prices for `max_cost`
+                are missing; nothing is sent.
         """
         listed = [
             _checked(one if isinstance(one, ChatRequest) else ChatRequest(one)) for one in requests
@@ -255,13 +255,13 @@ class ChatModel:
                 yield from delivered(key, result)
 
     def estimate(self, requests: Iterable[ChatRequest], output_tokens: Iterable[int]) -> Usage:
-        """Return the calls, tokens and cost of requests, estimated before anything is sent.
+        """Estimate the calls, tokens and cost of requests without sending them.
 
         Cached requests cost nothing. Retries and repairs are not included.
 
         Args:
             requests: The requests.
-            output_tokens: The tokens expected of each reply; at most `max_tokens` count.
+            output_tokens: Expected tokens per reply, capped at `max_tokens`.
         """
         expected = {
             self._key(request): (request, tokens)
@@ -281,7 +281,7 @@ class ChatModel:
     def _ask_each(
         self, requests: Mapping[str, ChatRequest]
     ) -> Iterator[tuple[str, Reply | ModelError]]:
-        """Ask for each request in threads, and yield each result as it comes."""
+        """Send the requests in threads and yield each result as it arrives."""
         stop = Stop()
         ended: SimpleQueue[Future[Reply | ModelError]] = SimpleQueue()
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="rankgauge-llm")
@@ -296,7 +296,7 @@ class ChatModel:
                 future = _next(ended)
                 yield key_of[future], future.result()
         finally:
-            # Without effect unless an error or Ctrl-C ended the loop.
+            # Only effective if an error or Ctrl-C ended the loop.
             stop.now()
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -306,7 +306,7 @@ class ChatModel:
             reply = self._ask(request, stop.wait)
         except ModelError as error:
             stop.observe(error)
-            # Frames of the stack would keep all messages in memory.
+            # Stack frames would keep all messages in memory.
             error.__traceback__ = error.__context__ = None
             return error
         stop.observe(None)
@@ -317,7 +317,7 @@ class ChatModel:
         return reply
 
     def _repeated(self, result: Reply | ModelError) -> Reply | ModelError:
-        """Return the result of a request that was made several times at once."""
+        """Return the result for a repeated request."""
         if isinstance(result, Reply):
             return replace(result, cached=True, usage=self._meter.priced(Usage(cached=1)))
         result = copy.copy(result)
@@ -333,7 +333,7 @@ class ChatModel:
         )
 
     def _cached(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
-        """Return the replies in the cache that are valid."""
+        """Return the valid cached replies."""
         found: dict[str, Reply] = {}
         if self._cache is None:
             return found
@@ -358,7 +358,7 @@ class ChatModel:
     # ---- one request
 
     def _ask(self, request: ChatRequest, wait: Wait) -> Reply:
-        """Return a valid reply, after repairs if there must be."""
+        """Return a valid reply, after repairs if necessary."""
         used: list[Usage] = []
         try:
             reply = self._valid(request, wait, used)
@@ -397,7 +397,7 @@ class ChatModel:
         wait: Wait,
         used: list[Usage],
     ) -> Reply:
-        """One response as it is, without parameters that the server refuses."""
+        """Return a response, omitting parameters that the server rejects."""
         refused = self._refused
         while True:
             sent = request_body(messages, request, self._sampling, refused)
@@ -413,7 +413,7 @@ class ChatModel:
                         status=error.status,
                     ) from None  # fmt: skip
                 refused |= {parameter}
-        # Remembered now that the same request without them succeeded.
+        # Recorded only after the same request without them succeeded.
         with self._lock:
             self._refused |= refused
         text = read_text(content, self._endpoint, self._sampling["max_tokens"])
@@ -425,7 +425,7 @@ class ChatModel:
         )  # fmt: skip
 
     def _send(self, body: Mapping[str, Any], wait: Wait, used: list[Usage]) -> Any:
-        """Return the response to a body, within all limits, counted."""
+        """Send a body within all limits, count it, and return the response."""
         output = self._sampling["max_tokens"] or self._longest_output
         estimate = estimated_usage(body["messages"], output)
 
@@ -440,7 +440,7 @@ class ChatModel:
                 except EndpointError as error:
                     if error.retry_after:
                         self._pace.pause(min(error.retry_after, _LONGEST_WAIT))
-                    # The account is empty: the status is that of a busy server.
+                    # An empty account has the status of a busy server.
                     error.retryable &= "insufficient_quota" not in error.body
                     raise
                 usage = reported_usage(content, estimate)
@@ -452,7 +452,7 @@ class ChatModel:
                 content, usage = patiently(
                     once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait
                 )
-            except InputError as error:  # the variable of the key is gone
+            except InputError as error:  # the variable of the key was unset
                 raise ModelError(
                     error.what, code="server", where=error.where, fix=error.fix
                 ) from None

@@ -1,4 +1,4 @@
-"""Models behind an HTTP endpoint; embeddings in OpenAI's protocol."""
+"""Models at an HTTP endpoint, and OpenAI-compatible embeddings."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patie
 from rankgauge.llm.cache import ReplyCache, cache_key
 
 # Range of 32-bit floats.
-_ATTEMPTS = 5  # at a server that is busy
+_ATTEMPTS = 5  # if the server is busy
 _MOST = 1e38
 
 
 class ModelEndpoint:
-    """A model at one path of a server, with its usage.
+    """Model at a path of a server, with its usage.
 
     Args:
         url: The URL without its last part, such as ``/rerank``: ``http://localhost:8000/v1``.
         model: The name of the model.
         key_env: The environment variable that holds the key.
-        key_header: The header it is sent in.
-        headers: Sent with every request.
-        timeout: Seconds that a response may take in all.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if omitted.
+        key_header: The header of the key.
+        headers: Headers of every request.
+        timeout: Maximum seconds per response.
+        max_bytes: Maximum bytes of a decompressed response; if omitted, 64 MiB.
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the variable is not set, or for a number that is not possible.
+        InputError: If the variable is not set, or a number is invalid.
     """
 
     # The path after the URL, and the expected response.
@@ -46,7 +46,7 @@ class ModelEndpoint:
         self._lock = threading.Lock()
 
     def usage(self) -> dict[str, float]:
-        """Answered calls, texts that were sent, and what the server counts, such as tokens."""
+        """Numbers of answered calls and texts sent, and counts by the server, such as tokens."""
         with self._lock:
             return dict(self._used)
 
@@ -69,11 +69,11 @@ class ModelEndpoint:
 
 
 class EmbeddingEndpoint(ModelEndpoint):
-    """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
+    """Embedding model at ``POST {url}/embeddings``, as in OpenAI, vLLM, Ollama and TEI.
 
-    Documents and batches of queries are retried if the server is busy. A single query is sent
-    once: a benchmark times each call and repeats it itself. Blank texts are not sent, because many
-    servers refuse them: their vectors are 0.
+    Documents and batches of queries are retried if the server is busy. A single query is sent once,
+    because benchmarks time and repeat calls. Blank texts, which many servers reject, are not sent
+    and have zero vectors.
 
     Arguments for server, model and key are described by ``ModelEndpoint``.
 
@@ -128,7 +128,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         self._identity = {name: self.settings.get(name) for name in parts}
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return a row for each text; retried with increasing waits if the server is busy.
+        """Return one row per text, retrying with increasing waits if the server is busy.
 
         Raises:
             EndpointError: If there is no response, or not a vector for each text.
@@ -136,7 +136,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return self._rows(texts, self._document_prompt, attempts=_ATTEMPTS)
 
     def encode_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return a row for each text; a single query is not retried.
+        """Return one row per text; a single query is not retried.
 
         Raises:
             EndpointError: If there is no response, or not a vector for each text.
@@ -157,7 +157,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return rows
 
     def _vectors(self, texts: list[str], attempts: int) -> list[Any]:
-        """Return the vector of each text: from the cache, else from the server."""
+        """Return the vector of each text from the cache or the server."""
         if self._cache is None:
             return self._checked(self._requested(texts, attempts))
         keys = [cache_key(self._identity | {"text": text}) for text in texts]
@@ -172,7 +172,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return vectors
 
     def _checked(self, vectors: list[Any]) -> list[Any]:
-        """Return the vectors, all of one length."""
+        """Return the vectors if all have the same length."""
         with self._lock:
             self._width = self._width or len(vectors[0])
         wrong = next((v for v in vectors if len(v) != self._width), None)
@@ -190,7 +190,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         return vectors
 
     def _in_order(self, content: Any, count: int) -> list[list[float]]:
-        """Return the vectors in the order of the texts: the server may give them in another."""
+        """Return the vectors in the order of the texts, which the server may change."""
         rows = content.get("data") if isinstance(content, Mapping) else None
         if not isinstance(rows, list):
             raise self._refused(f"{self._endpoint.quoted(content)}, which has no list 'data'")

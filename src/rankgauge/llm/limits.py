@@ -15,15 +15,15 @@ from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.llm.replies import ModelError, Usage
 
 _MINUTE = 60.0
-_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
-# The server refuses every request.
+_POLL = 0.1  # seconds: on Windows, a longer wait ignores Ctrl-C
+# Statuses with which the server rejects every request.
 _HOPELESS = frozenset({401, 402, 404})
 _STOP_AFTER = 10
 
 
 @dataclass(slots=True)
 class Sent:
-    """A request: when it was sent, and its tokens: estimated, then as reported."""
+    """Request with its time and its tokens, first estimated, then as reported."""
 
     at: float
     tokens: int
@@ -57,19 +57,19 @@ class Pace:
             wait(moment - now)
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for so long: the server asked for it."""
+        """Pause requests for these seconds, as requested by the server."""
         with self._lock:
             self._not_before = max(self._not_before, self._clock() + seconds)
 
     def _earliest(self, tokens: int, now: float) -> float:
-        """Return the moment from which the limits allow the request."""
+        """Return the earliest time at which the limits allow the request."""
         while self._sent and self._sent[0].at + _MINUTE <= now:
             self._sent.popleft()
         moment = self._not_before
         count, total = len(self._sent), sum(sent.tokens for sent in self._sent)
         for sent in self._sent:
             fits = self._requests is None or count < self._requests
-            # A request above the limit is sent when no other is in the window.
+            # A request above the limit is sent when the window is empty.
             if fits and (self._tokens is None or total + tokens <= self._tokens):
                 break
             moment = max(moment, sent.at + _MINUTE)
@@ -78,7 +78,7 @@ class Pace:
 
 
 class Meter:
-    """What was used so far, and whether the next call may be made."""
+    """Usage so far, and the check whether the next call is within the budget."""
 
     def __init__(self, prices: tuple[float, float] | None, max_cost: float | None) -> None:
         self._prices, self._max_cost = prices, max_cost
@@ -100,13 +100,13 @@ class Meter:
         return replace(usage, cost=cost)
 
     def add(self, usage: Usage) -> None:
-        """Count what was used."""
+        """Add to the usage."""
         with self._changed:
             self._used = self.priced(self._used + usage)
 
     @contextmanager
     def reserving(self, estimate: Usage) -> Iterator[None]:
-        """Reserve the cost of a call, as estimated; wait for calls whose end may leave enough.
+        """Reserve the estimated cost of a call, waiting for pending calls if necessary.
 
         Raises:
             ModelError: If the call could exceed the limit.
@@ -130,7 +130,7 @@ class Meter:
 
     @contextmanager
     def limited(self, more: float | None) -> Iterator[None]:
-        """Spend at most so much more until the block ends."""
+        """Limit the further cost until the block ends."""
         if more is None:
             yield
             return
@@ -161,7 +161,7 @@ class Meter:
 
 
 class Stop:
-    """Whether further requests may still be sent."""
+    """Flag that stops further requests."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -170,15 +170,15 @@ class Stop:
         self._failures = 0
 
     def now(self, reason: RankgaugeError | None = None) -> None:
-        """Send nothing more."""
+        """Stop sending requests."""
         with self._lock:
             self._reason = self._reason or reason
         self._event.set()
 
     def observe(self, error: ModelError | None) -> None:
-        """Stop where the next request would fail, too."""
+        """Stop if the next request would fail as well."""
         status = 0 if error is None else error.status or 0
-        # Any other status from 400 to 499 may be about this request: too long, or filtered.
+        # Other statuses from 400 to 499 may concern only this request (too long, filtered).
         about_request = 400 <= status < 500 and status not in RETRYABLE
         fails = error is not None and error.code in {"server", "protocol"} and not about_request
         with self._lock:
@@ -188,10 +188,10 @@ class Stop:
             self.now(error)
 
     def wait(self, seconds: float) -> None:
-        """Wait, unless nothing more is sent.
+        """Wait, unless requests are stopped.
 
         Raises:
-            ModelError: If so.
+            ModelError: If requests are stopped.
         """
         if self._event.wait(seconds):
             reason = self._reason

@@ -1,4 +1,4 @@
-"""The protocol of chat completions: requests, responses, and differences between servers."""
+"""Protocol of chat completions: requests, responses, and differences between servers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rankgauge.llm.replies import ChatRequest, ModelError, Usage
 from rankgauge.llm.structured import instruction, response_format
 
 PATH = "chat/completions"
-# Kinds of response_format, the strictest first; the last resort is none.
+# Kinds of response_format, strictest first; none is the last resort.
 LEVELS = ("json_schema", "json_object")
-# Parameters that have an argument of their own, or that the client does not support.
+# Parameters with a separate argument, or not supported by the client.
 RESERVED = frozenset({
     "max_completion_tokens", "max_tokens", "messages", "model", "n", "response_format", "seed",
     "stream", "temperature",
@@ -26,7 +26,7 @@ _REFUSED = re.compile(
 )
 _FORMAT = re.compile(r"(?i)response[ _]?format|json_schema|json_object|structured output")
 _REASONING = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
-# Fewer than in most texts: estimates are rather too high.
+# Lower than in most texts, so that estimates are conservative.
 _BYTES_PER_TOKEN = 3
 _TOKENS_PER_MESSAGE = 10
 
@@ -37,7 +37,7 @@ def request_body(
     sampling: Mapping[str, Any],
     refused: frozenset[str],
 ) -> dict[str, Any]:
-    """Return the body of a request, without parameters that the server refuses."""
+    """Return the body of a request without parameters that the server rejects."""
     body: dict[str, Any] = {"messages": list(messages)}
     for name, value in sampling.items():
         if value is not None and name not in refused:
@@ -73,7 +73,7 @@ def refused_parameter(error: EndpointError, body: Mapping[str, Any]) -> str | No
 
 
 def raise_error(content: Any, endpoint: Endpoint) -> None:
-    """Raise the error that some gateways send with status 200."""
+    """Raise an error that a gateway sent with status 200."""
     error = content.get("error") if isinstance(content, Mapping) else None
     if error and not content.get("choices"):
         code = error.get("code") if isinstance(error, Mapping) else None
@@ -90,7 +90,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
     """Return the text of a response, without reasoning.
 
     Raises:
-        ModelError: If the response is something else, or the model refused, was cut off or wrote
+        ModelError: If the response is invalid, or the model refused, was truncated or wrote
             nothing.
     """
     choices = content.get("choices") if isinstance(content, Mapping) else None
@@ -136,7 +136,7 @@ def _joined(content: Any) -> str:
 
 
 def estimated_usage(messages: Sequence[Mapping[str, str]], output: int) -> Usage:
-    """Return the tokens of a call that is not made yet."""
+    """Estimate the tokens of a call before it is made."""
     sizes = [len(one["content"].encode("utf-8", "replace")) for one in messages]
     tokens = sum(size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE for size in sizes)
     return Usage(calls=1, input_tokens=tokens, output_tokens=output, estimated=1)

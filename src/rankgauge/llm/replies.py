@@ -1,4 +1,4 @@
-"""Requests to a language model, its replies, what they used, and why one is missing."""
+"""Requests to a language model, its replies, their usage, and errors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _ROLES = ("system", "developer", "user", "assistant")
 
 @dataclass(frozen=True)
 class Usage:
-    """Calls, tokens, and cost. Two of them can be added or subtracted.
+    """Calls, tokens and cost, which can be added and subtracted.
 
     Attributes:
-        calls: Responses of the server that were read: first attempts and repairs.
+        calls: Number of responses read, including repairs.
         cached: Replies that came from the cache and cost nothing.
-        failed: Results that are missing.
-        input_tokens: Tokens of the messages, as the server counts them.
-        output_tokens: Tokens of the responses, reasoning included.
-        estimated: Calls whose tokens the server did not report; they are estimated.
-        seconds: Time of the calls, summed over concurrent ones.
+        failed: Number of missing results.
+        input_tokens: Tokens of the messages, as counted by the server.
+        output_tokens: Tokens of the responses, including reasoning.
+        estimated: Calls with estimated tokens, because the server did not report them.
+        seconds: Time of the calls, summed over concurrent calls.
         cost: Price of the tokens, without discounts; None without prices.
 
     Example:
@@ -75,13 +75,13 @@ class ChatRequest:
     """Messages for a language model.
 
     Attributes:
-        messages: A text (one message of the user), or messages with ``role`` and ``content``.
+        messages: A text (a single user message), or messages with ``role`` and ``content``.
         schema: The JSON schema of the reply, an object without ``$ref``; None for plain text.
-        sample: With another number, the same messages are sent again: the cache distinguishes
-            samples, and the number is added to the seed.
+        sample: Number of the sample: the cache distinguishes samples, and the number is added to
+            the seed.
 
     Raises:
-        InputError: If these are no messages, or no schema of an object.
+        InputError: If the messages or the schema are invalid.
 
     Example:
         >>> ChatRequest("Is water wet?").messages
@@ -126,15 +126,15 @@ def _is_message(given: Any) -> bool:
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a language model.
+    """Reply of a language model.
 
     Attributes:
-        text: What the model wrote, without its reasoning.
-        data: The object in it, valid by the schema; None without a schema.
+        text: The text, without reasoning.
+        data: The object that matches the schema; None without a schema.
         model: The name of the model that the server reports.
         usage: The usage of the reply, including repairs; nothing if it came from the cache.
         cached: Whether it came from the cache.
-        repairs: How often the model was asked to correct an invalid reply.
+        repairs: Number of requests to correct an invalid reply.
         not_applied: Parameters that the server rejected: ``temperature``, ``seed``,
             ``json_schema``, ``json_object``.
     """
@@ -149,16 +149,16 @@ class Reply:
 
 
 class ModelError(RankgaugeError):
-    """A reply is missing.
+    """Error for a missing reply.
 
     Attributes:
-        code: Why: ``server`` (no response, or an error), ``protocol`` (no chat completion),
+        code: The reason: ``server`` (no response, or an error), ``protocol`` (no chat completion),
             ``refused`` (by the model or a filter), ``truncated`` (by its length), ``empty``,
             ``invalid`` (not by the schema, after all repairs), ``budget`` (the next call could
             exceed ``max_cost``), or ``skipped`` (not sent, since the server or the cache failed).
-        status: The HTTP status, if a response had one that is an error.
-        text: What the model wrote, if anything.
-        usage: The usage of the calls, although the reply is missing.
+        status: The HTTP status of an error response.
+        text: The text of the model, if any.
+        usage: The usage of the failed calls.
     """
 
     def __init__(
@@ -189,9 +189,9 @@ def prompt_version(name: str, text: str) -> str:
 
 
 def fenced_messages(prompt: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
-    """Return the messages of a prompt and the texts that it is about, each between two marks.
+    """Return the messages of a prompt with texts, each fenced by a mark.
 
-    The first text decides the mark, one that none of them has: no text can end its own data.
+    The mark is derived from the first text and occurs in none, so that no text can close its fence.
 
     Args:
         prompt: The message of the system; ``{mark}`` is replaced.

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 
-# Places of a text at which JSON may begin that are tried: a text of brackets takes no longer.
+# Largest number of positions at which JSON is tried, which bounds the time for many brackets.
 _MOST_STARTS = 200
 _SHOWN = 300
 _Check: TypeAlias = Callable[[Any], bool]
 
 
 class InvalidReply(ValueError):  # noqa: N818 - about a reply
-    """A reply has no object that is valid by the schema; the message is for the model."""
+    """Error for a reply without a valid object; the message is for the model."""
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
 
 
 def instruction(schema: Mapping[str, Any]) -> str:
-    """Return the sentence that describes the reply where the server does not take a schema."""
+    """Return the sentence that describes the reply to servers without support for schemas."""
     return f"Reply with only JSON that conforms to this JSON schema: {json.dumps(schema)}"
 
 
@@ -49,10 +49,10 @@ def repair_request(schema: Mapping[str, Any], fault: str) -> str:
 
 
 def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
-    """The one object of a text that is valid: alone, in a Markdown fence, or with prose around.
+    """Return the only valid object of a text: alone, in a Markdown fence, or within prose.
 
     Raises:
-        InvalidReply: If there is none, or if there are several that differ.
+        InvalidReply: If there is no valid object, or there are different valid objects.
     """
     validator, is_valid = _validator(json.dumps(schema, sort_keys=True))
     valid: list[Any] = []
@@ -71,10 +71,11 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The objects of a text that are not part of another.
+    """Yield the objects of a text that are not nested in another.
 
     Raises:
-        InvalidReply: If one is cut off or is not JSON. A brace of prose or LaTeX is neither.
+        InvalidReply: If an object is truncated or is not JSON. Braces of prose or LaTeX are
+            skipped.
     """
     decoder = json.JSONDecoder(
         object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite
@@ -121,10 +122,10 @@ def _no_number(name: str) -> Any:
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse what is not a JSON schema.
+    """Validate a JSON schema.
 
     Raises:
-        InputError: If it is none, or has a ``$ref``.
+        InputError: If the schema is invalid or has a ``$ref``.
         MissingExtra: If jsonschema is not installed.
     """
     _validator(json.dumps(schema, sort_keys=True))
@@ -132,7 +133,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 @lru_cache(maxsize=1024)
 def _validator(schema_text: str) -> tuple[Any, _Check | None]:
-    """A validator of a schema, given as JSON; checking a schema takes longer than a reply."""
+    """Return the cached validator of a schema given as JSON."""
     jsonschema = library("jsonschema", extra="llm", of="a reply with a schema")
     if '"$ref"' in schema_text:
         raise InputError(
@@ -151,10 +152,10 @@ def _validator(schema_text: str) -> tuple[Any, _Check | None]:
 
 
 def _quick_check(schema: Any) -> _Check | None:
-    """Return whether a value is valid by a plain schema; None for others, which take longer.
+    """Return whether a value matches a simple schema; None for other schemas.
 
-    Plain are objects that require all of their properties and allow no others, arrays, strings,
-    and booleans.
+    Simple schemas are arrays, strings, booleans, and objects that require all of their properties
+    and allow no others.
     """
     if not isinstance(schema, Mapping):  # true and false are schemas, too
         return None
@@ -186,7 +187,7 @@ def _quick_check(schema: Any) -> _Check | None:
 
 
 def _fault(validator: Any, value: Any) -> str:
-    """What is wrong with a value, the most relevant error first; empty if it is valid."""
+    """Return the most relevant error of a value, or an empty string."""
     best_match = library(
         "jsonschema.exceptions", extra="llm", of="a reply with a schema"
     ).best_match

@@ -186,7 +186,7 @@ class _Measured:
         return cls(connection, tuple(metrics), bool(group))
 
     def counts(self) -> tuple[int, int, str, datetime | None, datetime | None]:
-        """Questions, clusters, what they are, the times of the first and the last question."""
+        """Return numbers of questions and clusters, cluster unit, and first and last time."""
         [(questions, clusters, unit, first, last)] = self.connection.execute(
             """SELECT count(*), count(DISTINCT "cluster"),
             string_agg(DISTINCT unit, ' or ' ORDER BY unit), min(time), max(time) FROM measured"""

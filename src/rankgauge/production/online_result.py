@@ -191,7 +191,7 @@ class OnlineMetrics(Result):
         """Return one row per metric; with groups, one row per group.
 
         Args:
-            full: Show all metrics; with groups, all groups and all metrics that are defined.
+            full: Whether to show all metrics; with groups, all groups and all defined metrics.
         """
         return self._by_group(full=full) if self.by else self._overall(full=full)
 

@@ -250,7 +250,7 @@ def question_id(text: str, prefix: str = "log") -> str:
 
 
 def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
-    """Different texts, with how often they were asked."""
+    """Return distinct texts and the number of times each was asked."""
     if not isinstance(source, EventLog) and _is_log(os.fspath(source)):
         source = EventLog(source)
     counts: dict[str, int] = defaultdict(int)
@@ -272,7 +272,7 @@ def _is_log(path: str) -> bool:
 
 
 def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
-    """Questions with how often they were asked, as they occur."""
+    """Yield questions and the number of times each was asked, in stored order."""
     rows = named_rows(source, None)
     first = next(rows, None)
     if first is None:

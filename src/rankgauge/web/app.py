@@ -23,7 +23,7 @@ from rankgauge.web.pages import error_page
 STATIC = Path(__file__).parent / "static"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    # With no referrer at all browsers send forms with the origin "null".
+    # Without a referrer, browsers send forms with the origin "null".
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -35,12 +35,12 @@ _POLICY = (
 
 
 def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Starlette:
-    """Return the pages of a judging project as an ASGI application.
+    """Create the ASGI application of a judging project.
 
     Args:
-        project: The project. It may be served by several processes at once.
-        log: A log of production, for pages on its metrics, the drift of the project's questions,
-            and questions drawn from it; for leads only.
+        project: The project; several processes may serve it at once.
+        log: A production log, for pages on its metrics, the drift of the project's questions, and
+            questions drawn from it. Only leads see these pages.
     """
     app = Starlette(
         routes=[
@@ -66,14 +66,14 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
 
 
 class Headers:
-    """Headers of every response: what a page may load, and that nothing is kept by caches."""
+    """Middleware that adds headers against caching and foreign content to every response."""
 
     def __init__(self, app: ASGIApp, *, images: bool) -> None:
         self._app = app
         self._policy = f"{_POLICY}; img-src 'self' http: https:" if images else _POLICY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, with the headers added."""
+        """Answer a request and add the headers."""
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -89,7 +89,7 @@ class Headers:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Answer what no page takes: an unknown address, another method."""
+    """Answer a request with an unknown URL or method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = {404: "There is no such page.", 405: "This page cannot be used in this way."}
     return error_page(
@@ -99,7 +99,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def our_error(request: Request, error: Exception) -> Response:
-    """Answer what was found, and how to fix it."""
+    """Answer with the error and its fix."""
     if not isinstance(error, RankgaugeError):
         raise error
     status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
@@ -107,7 +107,7 @@ async def our_error(request: Request, error: Exception) -> Response:
 
 
 async def _failure(request: Request, _: Exception) -> Response:
-    """Answer after a fault of ours; the server logs it."""
+    """Answer after an internal error, which the server logs."""
     return error_page(
         request, "The server failed on this request.", where=request.url.path, status=500,
         fix="Try again. Everything stored so far is kept; the cause is in the server's output.",

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from rankgauge.judging import Document, Settings
 
-# Words that say nothing about what a question is about.
+# Stop words.
 _STOP_WORDS = """
 a about after all am an and any are as at be been before but by can could did do does for from had
 has have how i if in into is it its may me more most my no not of on or our should so some than that
@@ -28,13 +28,13 @@ _CODE = {"code", "source_code", "snippet"}
 
 @dataclass(frozen=True, slots=True)
 class DisplayedDocument:
-    """A document as a page shows it.
+    """Document as displayed on a page.
 
     Attributes:
-        title: Its field ``title``, if it has one that is shown.
-        parts: Name, text and whether it is code, of each other field.
-        image: The address of an image; None without one.
-        link: The address of the document; None without one.
+        title: The field ``title``, if displayed.
+        parts: Name, text and whether it is code, for each other field.
+        image: The URL of an image, or None.
+        link: The URL of the document, or None.
     """
 
     title: Markup
@@ -44,7 +44,7 @@ class DisplayedDocument:
 
 
 def displayed(document: Document, settings: Settings, question: str) -> DisplayedDocument:
-    """Return what a page shows of a document, with the terms of the question marked."""
+    """Return the displayed form of a document with the terms of the question marked."""
     special = {settings.image, settings.link}
     names = settings.fields or [name for name in document.fields if name not in special]
     texts = {name: document.fields[name] for name in names if document.fields.get(name)}
@@ -58,7 +58,7 @@ def displayed(document: Document, settings: Settings, question: str) -> Displaye
 
 
 def _address(document: Document, field: str | None) -> str | None:
-    """Return the address in a field, if a browser may open it: http and https only."""
+    """Return the URL in a field if it is http or https, else None."""
     text = document.fields.get(field or "", "").strip()
     try:
         parts = urlsplit(text)
@@ -92,14 +92,14 @@ def _pattern(question: str) -> re.Pattern[str] | None:
     stems = dict.fromkeys(_stem(word) for word in words if len(word) > 1 or word.isdecimal())
     if not stems:
         return None
-    # The longest first, so that a word is marked whole.
+    # Longest first, so that whole words are marked.
     ordered = sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)
     stems_or = "|".join(map(re.escape, ordered))
     return re.compile(rf"\b(?:{stems_or})(?:e|d|s|ed|es|er|ers|ing|ings)?\b", re.IGNORECASE)
 
 
 def _stem(word: str) -> str:
-    """Return the word without an English ending, if enough is left of it."""
+    """Return a word without an English ending, if enough letters are left."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             return word.removesuffix(ending)
@@ -108,7 +108,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=32)
 def guideline_html(text: str) -> Markup:
-    """Return a guideline in Markdown as HTML. HTML in it is text; it shows no images.
+    """Convert a guideline from Markdown to HTML, escaping HTML and omitting images.
 
     Example:
         >>> print(guideline_html("**Correct** <script>alert(1)</script>"))

@@ -1,4 +1,4 @@
-"""The expert's pages: the start page, a task, and what happens when something is chosen."""
+"""Pages of experts: start page, tasks, and the handling of choices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _show(visit: Visit) -> Response:
 
 
 def _choose(visit: Visit) -> Response:
-    """Store a choice. A form is sent on to the next task; the script gets it in the answer."""
+    """Store a choice; redirect a form to the next task, or return the task to the script."""
     task = _task(visit)
     choice = _choice_of(visit, task)
     if not visit.project.record(choice):
@@ -90,7 +90,7 @@ def _path(task: Task) -> str:
 
 
 def _correct(visit: Visit, choice: Choice) -> None:
-    """Store another choice that came with an identifier of before: the page was gone back to."""
+    """Store a new choice with an existing identifier, sent after going back to the page."""
     with visit.project.reading() as stored:
         known = stored.choice(choice.id)
     values = (choice.outcome, choice.documents, choice.grades, choice.reason, choice.comment)
@@ -119,7 +119,7 @@ def _page(visit: Visit, task: Task) -> Response:
     if made is not None and made.outcome in {"later", "undone"}:
         made = None
     votes = shown.mode == "answers"
-    # The fields that are displayed are those of documents.
+    # Displayed fields are those of documents.
     fields = replace(settings, fields=(), image=None, link=None) if votes else settings
     response = visit.render(
         "task.html",
@@ -146,7 +146,7 @@ def _page(visit: Visit, task: Task) -> Response:
 
 
 def _picked(task: Task, made: Choice | None) -> str:
-    """Return the value of the button that was pressed before."""
+    """Return the value of the button pressed previously."""
     if made is None or not (made.documents or made.grades):
         return made.outcome if made else ""
     if made.grades:
@@ -202,7 +202,7 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
 
 
 def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the documents that were given a place, the best first."""
+    """Return the placed documents, best first."""
     placed: dict[int, str] = {}
     for number, document in enumerate(documents, 1):
         place = form.get(f"place-{number}", "")
@@ -220,7 +220,7 @@ def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, 
 
 
 def _seconds(form: Mapping[str, str]) -> float | None:
-    """How long the page was displayed: as the script measured it, or since it was sent."""
+    """Return the display time in seconds, by the script or since the page was sent."""
     try:
         if "seconds" in form:
             seconds = float(form["seconds"])

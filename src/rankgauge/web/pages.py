@@ -1,4 +1,4 @@
-"""What the pages share: templates, forms, redirections, errors."""
+"""Shared helpers of the pages: templates, forms, redirections, errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_FIELDS = 200
 
 
 class PageError(InputError):
-    """What a page answers with a status of its own."""
+    """Error of a page with an HTTP status."""
 
     def __init__(self, status: int, what: str, *, where: str = "", fix: str = "") -> None:
         super().__init__(what, where=where, fix=fix)
@@ -27,7 +27,7 @@ class PageError(InputError):
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Return the body of a request, unless it has more than this many bytes."""
+    """Return the body of a request with at most this many bytes."""
     body = b""
     async for part in request.stream():
         body += part
@@ -40,7 +40,7 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of a field that occurs twice the last value."""
+    """Return the fields of a form; the last value of a repeated field counts."""
     body = await read_body(request, _MOST_BODY)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
@@ -51,7 +51,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page made from a template."""
+    """Render a template as a page."""
     project: JudgingProject | None = request.app.state.project
     values = {
         "judge": None,
@@ -66,7 +66,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
 def error_page(
     request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400
 ) -> Response:
-    """Return a page that says what is wrong, where, and how to fix it."""
+    """Return a page with an error, its location and its fix."""
     values = {
         "what": what,
         "where": where,
@@ -80,7 +80,7 @@ def error_page(
 
 
 def see_other(url: str) -> Response:
-    """Send the browser to another page after a form."""
+    """Redirect the browser to another page after a form."""
     return RedirectResponse(url, status_code=303)
 
 

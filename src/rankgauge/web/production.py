@@ -1,4 +1,4 @@
-"""Pages of production: metrics of a log, drift of the project's questions, and new questions."""
+"""Production pages: metrics of a log, drift of the project's questions, and new questions."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from rankgauge.web.sessions import LEADS, Visit, visited
 _T = TypeVar("_T")
 _PERIODS = ("week", "day")
 _WAYS = ("frequency", "strata", "uniform")
-_MOST = 100  # questions drawn at once: a form has so many boxes
+_MOST = 100  # questions drawn at once, the number of boxes of a form
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 72, 28
 _KEPT = 20
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 
 
 class ProductionLog:
-    """The log that a server shows; what was computed is kept until its files change."""
+    """Log of a server; results are cached until its files change."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self._kept: dict[tuple[Any, ...], Any] = {}
 
     def computed(self, key: tuple[Any, ...], compute: Callable[[], _T]) -> _T:
-        """Return what was computed for these arguments and this state of the log."""
+        """Return the cached result for these arguments and this state of the log."""
         key = (*key, self.log.fingerprint())
         if key not in self._kept:
             while len(self._kept) >= _KEPT:
@@ -96,7 +96,7 @@ def _metrics(visit: Visit) -> Response:
 
 
 def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
-    """Return a metric over its days or weeks; None with fewer than two."""
+    """Return the chart of a metric over days or weeks, or None with fewer than two."""
     values = [each for each in found.groups if each.metric.name == name and each.defined]
     if len(values) < 2:
         return None
@@ -125,7 +125,7 @@ def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
 
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
-    """Return the interval; the value itself if there is none, or it has no end."""
+    """Return the interval, replacing missing or infinite bounds by the value."""
     low = value.value if math.isnan(value.low) else value.low
     return low, value.high if math.isfinite(value.high) else value.value
 
@@ -149,7 +149,7 @@ def _drift(visit: Visit) -> Response:
 
 
 def _picture(visit: Visit) -> Response:
-    """Return the page with the picture, which allows its own script and style only."""
+    """Return the page of the plot, which allows only its own script and style."""
     page = drift_page(_drift_of(visit))
     policy = _POLICY.search(page)
     if policy is None:
@@ -164,7 +164,7 @@ def _picture(visit: Visit) -> Response:
 
 
 def _sample_of(visit: Visit, given: Any) -> QuestionSample:
-    """Return the questions that the form, or the address, asks for."""
+    """Return the sample of questions requested by the form or the URL."""
     try:
         n, seed = (int(given.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
     except ValueError:
@@ -196,7 +196,7 @@ def _sample(visit: Visit) -> Response:
 
 
 def _add(visit: Visit) -> Response:
-    """Add the drawn questions that were ticked."""
+    """Add the selected questions."""
     drawn = _sample_of(visit, visit.form).questions
     chosen = [each for each in drawn if f"add-{each.id}" in visit.form]
     if not chosen:

@@ -26,15 +26,14 @@ def serve(
 
     Args:
         project: The project.
-        host: The address to listen on; other computers reach the pages only if it is not a local
-            one.
-        port: The port; a free one if 0.
-        log: A log of production to show to leads: see :func:`judging_app`.
-        echo: Called with the link to open, when the server listens.
+        host: The address to listen on; a local address is not reachable from other computers.
+        port: The port; if 0, any free port.
+        log: A production log for leads; see :func:`judging_app`.
+        echo: Called with the link to open when the server listens.
 
     Raises:
         MissingExtra: If Starlette or uvicorn is not installed.
-        InputError: If there is no such project, or the port is taken.
+        InputError: If the project does not exist, or the port is in use.
     """
     try:
         import uvicorn
@@ -46,21 +45,21 @@ def serve(
             fix="pip install 'rankgauge[web]'",
         ) from None
     app = judging_app(project, log=log)
-    project.question_progress()  # read before the first judge waits for it
+    project.question_progress()  # loaded before the first request
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
-    # A connection outlives the time that a task takes.
+    # Connections stay open longer than a task takes.
     config = uvicorn.Config(
         app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5
     )
     echo(link)
-    # On Ctrl-C uvicorn finishes what it is answering, then raises the signal again.
+    # On Ctrl-C, uvicorn finishes open requests and raises the signal again.
     with listening, contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, so that the link is printed only when it can be opened."""
+    """Return a listening socket, so that the link is printed only when it works."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -78,14 +77,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def shown_host(host: str) -> str:
-    """Return the host as a link has it; one that listens everywhere is reached locally."""
+    """Return the host for links; for a wildcard address, the local host."""
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 
 
 def _local_secret(project: JudgingProject) -> str:
-    """Return a secret, to be used once, for whoever started the server: an admin."""
+    """Return a one-time secret of an admin, for the user who started the server."""
     name = getpass.getuser()
     mine: list[Judge] = [
         each

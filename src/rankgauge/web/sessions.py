@@ -1,4 +1,4 @@
-"""Who is the judge of a request: links to sign in, sessions, and the origin of forms."""
+"""Authentication: sign-in links, sessions, and the origin of forms."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _DAYS = 30
 
 
 class RateLimit:
-    """Limits of events per number of seconds, of one sender and of all.
+    """Rate limits of events per sender and in total.
 
-    It is kept in memory: of several processes each counts its own.
+    Counts are kept in memory, separately in each process.
 
     Args:
-        each: The most events of one sender.
-        total: The most events of all senders.
-        seconds: The length of the window.
+        each: The largest number of events per sender.
+        total: The largest number of events of all senders.
+        seconds: The length of the window in seconds.
 
     Example:
         >>> limit = RateLimit(each=2, total=3, seconds=60)
@@ -49,12 +49,12 @@ class RateLimit:
         self._by_sender: defaultdict[str, deque[float]] = defaultdict(deque)
 
     def wait(self, sender: str) -> int:
-        """Return how many seconds a sender has to wait; 0 if there is room."""
+        """Return the seconds that a sender has to wait, or 0."""
         with self._lock:
             return self._wait(sender, time.monotonic())
 
     def add(self, sender: str) -> int:
-        """Count an event, if there is room; return as :meth:`wait`."""
+        """Count an event if the limits allow it; return the value of :meth:`wait`."""
         with self._lock:
             now = time.monotonic()
             wait = self._wait(sender, now)
@@ -79,7 +79,7 @@ class RateLimit:
 
 
 def signed_in(request: Request) -> Judge | None:
-    """Return the judge of a request; None if nobody is signed in."""
+    """Return the judge of a request, or None if nobody is signed in."""
     token = request.cookies.get(_COOKIE)
     if not token:
         return None
@@ -89,12 +89,12 @@ def signed_in(request: Request) -> Judge | None:
 
 
 def form_token(request: Request) -> str:
-    """Return what each form of this session has to send along."""
+    """Return the token that forms of this session must send."""
     return hash_secret(f"form {request.cookies.get(_COOKIE, '')}")
 
 
 def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
-    """Whether a form comes from a page of this session; the script sends the token in a header."""
+    """Return whether a request has the token of this session, in a form or a header."""
     given = request.headers.get("x-csrf-token") or form.get("csrf", "")
     return is_own_origin(request) and hmac.compare_digest(
         given.encode("utf-8", "replace"), form_token(request).encode()
@@ -102,7 +102,7 @@ def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
 
 
 def is_own_origin(request: Request) -> bool:
-    """Return whether a request comes from a page of this server, as far as the browser says."""
+    """Return whether a request comes from a page of this server, according to the browser."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
 
@@ -146,7 +146,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
     with project.writing() as stored:
         stored.add_session(hash_secret(token), judge.id, ends)
         if more.get("once"):
-            # The hash of a secret that nobody has.
+            # A hash without a known secret.
             stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
@@ -187,7 +187,7 @@ LEADS = ("lead", *ADMINS)
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The request of a judge who is signed in."""
+    """Request of a signed-in judge."""
 
     request: Request
     project: JudgingProject
@@ -205,7 +205,7 @@ class Visit:
 def visited(
     handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ROLES
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that calls a handler, in a thread, with the judge of the request."""
+    """Return an endpoint that calls a handler with the judge of the request in a thread."""
 
     def answer(request: Request, form: Mapping[str, str]) -> Response:
         judge = signed_in(request)

@@ -1,4 +1,4 @@
-"""Pages of a team: people, settings, questions, guideline, progress, disagreements, and votes."""
+"""Team pages: people, settings, questions, guideline, progress, disagreements, and votes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> 
 
 
 def _invite(visit: Visit) -> Response:
-    """Add a person or an application; the link or token is shown once, on this page."""
+    """Add a person or an application; show the link or token once."""
     form, name = visit.form, " ".join(visit.form.get("name", "").split())
     kind = form.get("kind", "person")
     if kind not in {"person", "application"}:
@@ -89,7 +89,7 @@ def _judge(visit: Visit) -> Judge:
 
 
 def _other(visit: Visit) -> Judge:
-    """Somebody else, so that a project does not lose its last admin."""
+    """Return another judge, so that a project does not lose its last admin."""
     judge = _judge(visit)
     if judge.id == visit.judge.id:
         raise InputError(
@@ -126,7 +126,7 @@ _MOST_GUIDELINE = 50_000
 
 
 def _questions(visit: Visit) -> Response:
-    """Return the questions that somebody wrote; leads see all of them."""
+    """Return the questions written by a judge; for leads, all questions."""
     lead = visit.judge.role in LEADS
     found = [
         each
@@ -240,13 +240,13 @@ def _disagreements(visit: Visit) -> Response:
         for each in disputed
     ]
     response = visit.render("disagreements.html", rows=rows)
-    # Where the script goes after a verdict.
+    # Next page of the script after a verdict.
     response.headers["X-Location"] = "/disagreements"
     return response
 
 
 def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice | None]]:
-    """Return judge, choice in words, and choice of everybody who judged the set of a task."""
+    """Return judge, choice as text, and choice of each judge of the set of a task."""
     shown, judges = task.presentation, visit.project.judges
     names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
     return [
@@ -268,7 +268,7 @@ def _title(document: Document) -> str:
 
 
 def _adjudicate(visit: Visit) -> Response:
-    """Present a set of documents again, for the final verdict."""
+    """Present a set of documents for the final verdict."""
     name = visit.form.get("presentation", "")
     for each in _disputed(visit):
         if any(one.presentation.id == name for one in each.judgments):

@@ -1,4 +1,4 @@
-"""`label_answers`: a page on which a person gives verdicts on claims, contexts and answers."""
+"""`label_answers`: a page for verdicts of a person on claims, contexts and answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rankgauge.web.pages import PageError, read_form, render, see_other
 from rankgauge.web.server import listen, shown_host
 from rankgauge.web.sessions import is_own_origin
 
-# What is asked, and what subject and target are called.
+# The question, and the names of subject and target, by relation.
 _ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "answer-context": ("Does the context support the claim?", "Claim", "Context"),
     "answer-reference": ("Does the reference support the claim?", "Claim", "Reference"),
@@ -55,20 +55,20 @@ def verdict_app(
     person: str,
     secret: str = "",
 ) -> Starlette:
-    """Return the page on which a person gives verdicts, as an ASGI application.
+    """Create the ASGI application for the verdicts of a person.
 
-    The person sees one item at a time, in an order that does not depend on the system, and no
-    verdict of another judge. A verdict given again replaces the one before.
+    The person sees one item at a time, in an order independent of the system, without the verdicts
+    of other judges. A new verdict on an item replaces the previous one.
 
     Args:
-        items: What is to be judged; equal items are shown once.
+        items: The items to judge; equal items are shown once.
         records: The record of each question.
-        store: Where verdicts are stored, under the name of the person.
+        store: The store of verdicts.
         person: The name of the person.
-        secret: The first part of each path, so that only who has the link can use the page.
+        secret: The first part of each path, which restricts access to people with the link.
     """
     by_key = {item.key: item for item in items}
-    # Keys are hashes: their order is random, and the same for everybody.
+    # Keys are hashes: their order is random but the same for all people.
     order = sorted(by_key)
     home = f"/{secret}" if secret else ""
 
@@ -139,21 +139,21 @@ def label_answers(
     port: int = 8765,
     echo: Callable[[str], None] = print,
 ) -> None:
-    """Serve the page on which a person gives verdicts on answers, until Ctrl-C.
+    """Serve the page for verdicts of a person on answers until Ctrl-C.
 
     Args:
         answers: The answers of one or more systems.
-        store: Where verdicts are stored.
-        person: The name under which they are stored.
-        relations: What is judged: keys of `rankgauge.answers.LABELS`.
+        store: The store of verdicts.
+        person: The name of the person in the store.
+        relations: The relations to judge, keys of `rankgauge.answers.LABELS`.
         claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, each a name and its wording; they are judged, too.
+        criteria: Further criteria to judge, as wordings by name.
         host: The address to listen on.
-        port: The port; a free one if 0.
-        echo: Called with the link to open, when the server listens.
+        port: The port; if 0, any free port.
+        echo: Called with the link to open when the server listens.
 
     Raises:
-        InputError: For an unknown relation, if there is nothing to judge, or the port is taken.
+        InputError: If a relation is unknown, there are no items, or the port is in use.
     """
     import uvicorn
 

@@ -1,4 +1,4 @@
-"""Votes of deployed applications: a JSON endpoint, and the script of a form for other sites."""
+"""Votes of deployed applications: a JSON endpoint, and the script of an embeddable form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXAMPLE = (
 
 
 async def _vote(request: Request) -> Response:
-    """Store a vote. An error is JSON, too: what is wrong, where, and how to fix it."""
+    """Store a vote; errors are returned as JSON."""
     try:
         body = await read_body(request, _MOST_BODY)
         response = await run_in_threadpool(_stored, request, body)
@@ -43,7 +43,7 @@ async def _vote(request: Request) -> Response:
 
 
 async def _preflight(request: Request) -> Response:
-    """Answer a browser that asks whether a page of another site may send votes."""
+    """Answer a CORS preflight request."""
     return await run_in_threadpool(_allow, request, Response(status_code=204))
 
 
@@ -82,7 +82,7 @@ def _stored(request: Request, body: bytes) -> Response:
 
 
 def _application(request: Request) -> str:
-    """Return the application whose token a request has, if its origin is listed."""
+    """Return the application with the token of a request, if the origin is allowed."""
     project: JudgingProject = request.app.state.project
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     found = None
@@ -160,7 +160,7 @@ def _answer(given: Any, side: str, question: str) -> Answer:
         raise InputError(
             "the sources are not a list", where=side, fix='send "sources": ["d1", "d2"]'
         )
-    # Without an identifier the same answer of the same system has the same one.
+    # The default identifier is the same for equal answers of a system.
     content = json.dumps([question, known, list(sources)], sort_keys=True)
     name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
     return Answer(name, question, **known, sources=tuple(sources))

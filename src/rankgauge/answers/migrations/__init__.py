@@ -1,1 +1,1 @@
-"""Migrations of the tables of verdicts, applied by Alembic in order of revision."""
+"""Database migrations of a verdict store, applied by Alembic in order of revision."""
