@@ -266,7 +266,7 @@ def test_queries_that_are_in_every_run_can_be_compared_alone():
 def test_ties_that_could_change_the_numbers_are_a_warning():
     flat = {q: dict.fromkeys(docs, 1.0) for q, docs in RUNS["s0"].items()}
     found = compare(QRELS, {"a": RUNS["s0"], "flat": flat}, "nDCG@10")
-    assert any("of 60 queries (flat 60)" in text for text in found.warnings)
+    assert any("(flat: 60 of 60)" in text for text in found.warnings)
 
 
 def test_one_query_that_carries_the_difference_is_named():

@@ -192,9 +192,13 @@ def findings_of_evaluations(
         few = f"only {many(queries, unit)}: intervals are wide, and a single {unit} can change"
         yield _finding("C101", f"{few} the mean")
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
-    loose = [f"{name} {number}" for name, number in tied.items() if number > _MANY_TIES * queries]
+    loose = [
+        f"{name}: {number} of {queries}"
+        for name, number in tied.items()
+        if number > _MANY_TIES * queries
+    ]
     if loose:
-        text = f"breaking ties differently could change many of {queries} queries"
+        text = "breaking ties differently could change the values of many queries"
         yield _finding("C102", f"{text} ({', '.join(loose)})")
     absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
     gone = [f"{name} {number}" for name, number in absent.items() if number]

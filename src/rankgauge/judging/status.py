@@ -132,7 +132,7 @@ class ProjectStatus(Result):
             yield f"{many(self.questions, 'question')}: {advice(self.questions)}"
         if self.warning:
             yield self.warning
-        yield f"Next: {self.next_step}"
+        yield f"next step: {self.next_step}"
 
 
 def project_status(project: JudgingProject) -> ProjectStatus:

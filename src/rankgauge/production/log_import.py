@@ -147,9 +147,9 @@ class LogImport(Result):
         if self.refused and not self.dry_run:
             notes.append(f"refused rows are in {Path(self.log) / REFUSED}")
         if self.dry_run:
-            notes.append("Next: run the same command without --dry-run")
+            notes.append("next step: run the same command without --dry-run")
         elif self.questions:
-            notes.append(f"Next: rankgauge logs metrics {self.log}")
+            notes.append(f"next step: rankgauge logs metrics {self.log}")
         return tuple(notes)
 
     def data_table(self) -> Table:

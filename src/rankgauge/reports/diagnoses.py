@@ -283,7 +283,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
         )
         for one in shown
     )  # fmt: skip
-    notes = [f"below {ENOUGH} queries no interval is given", *found.notes]
+    notes = [f"too few: groups of fewer than {ENOUGH} queries have no interval", *found.notes]
     if not found.sweep.thresholds:
         notes.insert(1, f"no threshold on the score: {found.sweep.why_not}")
     return Table(
