@@ -129,7 +129,7 @@ class BenchmarkComparison(Result):
         return cost_table(self.runs, pareto=marked, primary=str(self.comparison.primary))
 
     def plot(self) -> Plot:
-        """Quality over latency (p50), with the Pareto front (needs ``rankgauge[plots]``).
+        """Plot quality over latency (p50) with the Pareto front (needs ``rankgauge[plots]``).
 
         Raises:
             InputError: If not every run was timed.

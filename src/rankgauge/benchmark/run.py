@@ -283,7 +283,7 @@ class BenchmarkRun(Result):
         return Run.of(ordered, name=self.name, settings=self.settings)
 
     def blocks(self, errors: Errors = "refuse") -> Iterator[Run]:
-        """The rankings in blocks of queries, so that not all are in memory: for :func:`evaluate`.
+        """Yield the rankings in blocks of queries to save memory, for :func:`evaluate`.
 
         Raises:
             InputError: As for :meth:`ranked`.

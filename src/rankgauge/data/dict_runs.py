@@ -122,7 +122,7 @@ def scored(run: Any) -> Any:
 
 
 def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
-    """Join a run of dicts; None if it is not as simple as that."""
+    """Join a run of dicts, or return None if it needs the general join."""
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
         return None
     queries, rankings = list(run), list(run.values())

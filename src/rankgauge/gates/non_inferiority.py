@@ -51,11 +51,11 @@ _LOST = {
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on one measure.
+    """Verdict on one measure.
 
     Attributes:
         verdict: ``PASS``, ``FAIL`` or ``INCONCLUSIVE``.
-        bounds: The bounds that it follows from; None with fewer than two queries.
+        bounds: The confidence bounds of the mean gain; None with fewer than two queries.
         p_worse: One-sided p-value of "there is no loss", corrected by Holm.
         changed: The number of queries whose value changed.
     """

@@ -40,8 +40,8 @@ class LangChain(FrameworkRetriever):
             them, results are not reused.
 
     Raises:
-        InputError: If it can be neither invoked nor searched, or options do not go together.
-        MissingExtra: If documents shall be indexed and langchain-core is not installed.
+        InputError: If it can be neither invoked nor searched, or options are incompatible.
+        MissingExtra: If `indexing` is set and langchain-core is not installed.
 
     Example:
         >>> from types import SimpleNamespace as Object
