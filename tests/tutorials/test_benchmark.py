@@ -120,7 +120,7 @@ def test_different_k_are_shown_with_the_names():
 def test_no_results_and_no_queries_are_distinguished():
     assert RetrievalBenchmark().compare_retrievers() == "No results to compare."
     assert bench().compare_retrievers() == "No results to compare."
-    with pytest.raises(InputError, match="no query with judgments"):
+    with pytest.raises(InputError, match="none with judgments"):
         RetrievalBenchmark().run_evaluation("good", good)
 
 
