@@ -37,7 +37,7 @@ from rankgauge.answers import (
     items_of,
     judge_answers,
 )
-from rankgauge.answers.scores import SCORES
+from rankgauge.answers.scores import RELATIONS
 from rankgauge.llm import ChatModel
 
 HEAD = ("of answers", "number", "seconds", "ideal or goal")
@@ -130,7 +130,7 @@ def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
 def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, ...]]:
     """Lines for verdicts that are in the store."""
     for name, measures in (("one measure", MEASURE), ("nine measures", list(DEFAULT_MEASURES))):
-        relations = {each for measure in measures for each in SCORES[measure][1]}
+        relations = {each for measure in measures for each in RELATIONS[measure]}
         given, claims = answers(1, CONTEXTS, CLAIMS)
         each = sum(
             item.relation in relations

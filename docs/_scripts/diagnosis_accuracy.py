@@ -78,7 +78,7 @@ class Case:
     def queries(self) -> tuple[RankedQuery, ...]:
         """The rankings with the judgments."""
         qrels = rankgauge.Qrels.of(self.grades)
-        return ranked_queries(qrels, rankings_of(rankgauge.Run.of(self.run()), qrels), 1)
+        return ranked_queries(qrels, *rankings_of([rankgauge.Run.of(self.run())], qrels), 1)
 
     def with_rankings(self, change: Callable[[str, Sequence[str]], Sequence[str]]) -> "Case":
         """The case with changed rankings."""
