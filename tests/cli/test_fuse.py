@@ -118,8 +118,8 @@ def test_cut_fixes_a_run_that_diff_and_fuse_refuse(tmp_path):
     twice.write_text("q Q0 d 1 2.0 t\nq Q0 e 2 1.5 t\nq Q0 d 3 1.0 t\n")
     refused = run("fuse", twice, BM25)
     assert refused.returncode != 0
-    assert "--duplicates first" in refused.stderr
-    done = run("cut", twice, "-k", 9, "--duplicates", "first")
+    assert "--duplicates best" in refused.stderr
+    done = run("cut", twice, "-k", 9, "--duplicates", "best")
     assert [line.split()[2] for line in done.stdout.splitlines()] == ["d", "e"]
 
 
