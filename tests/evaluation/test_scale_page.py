@@ -14,7 +14,7 @@ MEASURES = ("nDCG@10", "RR@10", "P@10", "R@100", "AP")
 
 def test_copies_of_the_sample_have_its_means_in_memory_and_in_parts(tmp_path):
     files = copies_of_the_sample(tmp_path, 20)
-    words = ["evaluate", *files, "--as", "csv", *(f"-m{measure}" for measure in MEASURES)]
+    words = ["evaluate", "-q", *files, "--as", "csv", *(f"-m{measure}" for measure in MEASURES)]
     memory = CliRunner().invoke(cli, words, catch_exceptions=False).stdout
     stream = CliRunner().invoke(cli, [*words, "--memory", "64MB"], catch_exceptions=False).stdout
     assert memory == stream

