@@ -1,11 +1,10 @@
 """The script of the page on scale makes copies of the sample, which every path evaluates alike."""
 
 import pytest
-from click.testing import CliRunner
+from command import run
 from docs_scripts import copies_of_the_sample
 
 import rankgauge
-from rankgauge.cli.main import cli
 
 pytest.importorskip("pyarrow")
 
@@ -14,9 +13,8 @@ MEASURES = ("nDCG@10", "RR@10", "P@10", "R@100", "AP")
 
 def test_copies_of_the_sample_have_its_means_in_memory_and_in_parts(tmp_path):
     files = copies_of_the_sample(tmp_path, 20)
-    words = ["evaluate", "-q", *files, "--as", "csv", *(f"-m{measure}" for measure in MEASURES)]
-    memory = CliRunner().invoke(cli, words, catch_exceptions=False).stdout
-    stream = CliRunner().invoke(cli, [*words, "--memory", "64MB"], catch_exceptions=False).stdout
+    words = ["evaluate", *files, "--as", "csv", *(f"-m{measure}" for measure in MEASURES)]
+    memory, stream = run(*words).stdout, run(*words, "--memory", "64MB").stdout
     assert memory == stream
     lines = [line.split(",") for line in memory.splitlines()]
     assert lines[0] == ["run", *MEASURES]
