@@ -54,7 +54,7 @@ cover: .venv/dev.stamp ## the tests, and the lines and branches they miss
 	.venv/bin/python -m pytest --quiet --cov tests
 
 docs: .venv/dev.stamp ## build the pages into build/docs (works without a network)
-	.venv/bin/sphinx-build --nitpicky --fail-on-warning --quiet --builder html docs build/docs
+	.venv/bin/sphinx-build --nitpicky --fail-on-warning --quiet --jobs auto --builder html docs build/docs
 	@echo "open build/docs/index.html"
 
 sessions: .venv/dev.stamp ## rewrite what the shell sessions on the pages print
