@@ -1,6 +1,6 @@
 /* The compiled core of rankgauge: one pass where NumPy needs many.
 
-   Ten functions, each with a twin in Python that gives the same results to the last bit and is
+   Twelve functions, each with a twin in Python that gives the same results to the last bit and is
    its oracle in the tests:
 
    scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
@@ -8,6 +8,8 @@
    hash_ids      the hashes of a column of ids                               (core/ids.py)
    all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                     (formats/rows.py)
+   rank_rows     the rows of each ranking, best first                        (data/ranking.py)
+   align         the documents of several runs side by side                  (fusion/alignment.py)
    join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
    join_lines    the same from lines of a TREC file, a query at a time   (data/file_runs.py)
    join_dicts    the same for dicts of Python                           (data/dict_runs.py)
@@ -34,7 +36,7 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 6 /* as core/native.py has it; one more when a function changes */
+#define VERSION 7 /* as core/native.py has it; one more when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -1436,6 +1438,276 @@ done:
     return or_no_memory(result);
 }
 
+/* ---- rank_rows ---- */
+
+typedef struct {
+    double value;
+    int64_t row;
+} Scored;
+
+/* Sort by value, descending; equal ones stay in their order. Returns which of the two has them. */
+static Scored *
+sort_scored(Scored *from, Scored *to, int64_t count)
+{
+    for (int64_t width = 1; width < count; width *= 2) {
+        for (int64_t first = 0; first < count; first += 2 * width) {
+            int64_t middle = count - first > width ? first + width : count;
+            int64_t end = count - middle > width ? middle + width : count;
+            int64_t i = first, j = middle, at = first;
+            if (middle < end && from[middle - 1].value < from[middle].value) {
+                while (i < middle && j < end) {
+                    int later = from[j].value > from[i].value;
+                    to[at++] = from[later ? j : i]; /* without a branch, which nobody can predict */
+                    j += later;
+                    i += !later;
+                }
+            }
+            memcpy(to + at, from + i, (size_t)(middle - i) * sizeof(Scored));
+            at += middle - i;
+            memcpy(to + at, from + j, (size_t)(end - j) * sizeof(Scored));
+        }
+        Scored *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+PyDoc_STRVAR(rank_rows_doc,
+"rank_rows(data, starts, lengths, values, offsets, by_id) -> None | rows\n\n"
+"The rows of each query by value, descending; None if they are in that order.\n\n"
+"by_id: of equal values the greater id comes first, else the one that is given first.");
+
+static PyObject *
+rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[5];
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "OOOOOp:rank_rows", &objects[0], &objects[1], &objects[2], &objects[3],
+                          &objects[4], &ids_decide)) {
+        return NULL;
+    }
+    Array arrays[5] = {0};
+    Bytes rows = {0}, scratch = {0}, ties = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    for (int i = 0; i < 5; i++) {
+        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
+            goto done;
+        }
+    }
+    const uint8_t *data = arrays[0].items;
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items, *offsets = arrays[4].items;
+    const double *values = arrays[3].items;
+    Py_ssize_t count = arrays[3].count;
+    if (arrays[1].count != count || !are_inside(&arrays[0], &arrays[1], &arrays[2]) ||
+        !are_offsets(offsets, arrays[4].count, count)) {
+        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        goto done;
+    }
+    int64_t *order = grow(&rows, (size_t)count * sizeof(int64_t));
+    int moved = 0;
+    if (order == NULL) {
+        goto done;
+    }
+    others = unlock(count);
+    for (Py_ssize_t q = 0; q + 1 < arrays[4].count; q++) {
+        int64_t first = offsets[q], size = offsets[q + 1] - first;
+        scratch.used = 0;
+        Scored *scored = grow(&scratch, 2 * (size_t)size * sizeof(Scored));
+        if (scored == NULL) {
+            goto done;
+        }
+        int rises = 0;
+        for (int64_t i = 0; i < size; i++) {
+            scored[i] = (Scored){values[first + i], first + i};
+            rises |= i && values[first + i] > values[first + i - 1];
+        }
+        if (rises) {
+            scored = sort_scored(scored, scored + size, size);
+        }
+        moved |= rises;
+        for (int64_t i = 0, end; i < size; i = end) {
+            for (end = i + 1; end < size && scored[end].value == scored[i].value; end++) {
+            }
+            int64_t tied = end - i;
+            for (int64_t j = i; j < end; j++) {
+                order[first + j] = scored[j].row;
+            }
+            if (tied == 1 || !ids_decide) {
+                continue;
+            }
+            ties.used = 0;
+            Document *documents = grow(&ties, (size_t)tied * sizeof(Document));
+            if (documents == NULL) {
+                goto done;
+            }
+            for (int64_t j = 0; j < tied; j++) {
+                int64_t row = scored[i + j].row;
+                documents[j] = (Document){scored[i].value, data + starts[row], lengths[row], row};
+            }
+            if (tied > 2 || by_id(&documents[0], &documents[1]) > 0) {
+                qsort(documents, (size_t)tied, sizeof(Document), by_id);
+                for (int64_t j = 0; j < tied; j++) {
+                    moved |= order[first + i + j] != documents[j].place;
+                    order[first + i + j] = documents[j].place;
+                }
+            }
+        }
+    }
+    lock(&others);
+    result = moved ? as_bytes(&rows) : Py_NewRef(Py_None);
+done:
+    lock(&others);
+    free(rows.data);
+    free(scratch.data);
+    free(ties.data);
+    close_arrays(arrays, 5);
+    return or_no_memory(result);
+}
+
+/* ---- align ---- */
+
+PyDoc_STRVAR(align_doc,
+"align(columns, first, sizes) -> None | (rows, counts, data, starts, lengths, hashes)\n\n"
+"Put the documents of runs side by side: each of a query once, in order of first appearance.\n\n"
+"columns: a list of (data, starts, lengths, hashes) of the documents of each run; first, sizes:\n"
+"(queries, runs) where each query begins in each run, and how many documents it has there. rows:\n"
+"(n, runs) the row of each document in each run, or -1; counts: how many each query has; then their\n"
+"ids. None: there are too many.");
+
+static PyObject *
+align(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *columns, *objects[2];
+    if (!PyArg_ParseTuple(args, "O!OO:align", &PyList_Type, &columns, &objects[0], &objects[1])) {
+        return NULL;
+    }
+    Py_ssize_t runs = PyList_Size(columns);
+    Array *arrays = calloc(4 * (size_t)runs + 2, sizeof(Array)), *places = arrays + 4 * runs;
+    Bytes rows = {0}, counts = {0}, data = {0}, starts = {0}, lengths = {0}, hashes = {0}, slots = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    if (arrays == NULL) {
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t r = 0; r < runs; r++) {
+        Array *of_run = arrays + 4 * r;
+        for (int i = 0; i < 4; i++) {
+            PyObject *column = PyTuple_GetItem(PyList_GetItem(columns, r), i);
+            if (column == NULL || !open_array(column, &of_run[i], i ? 8 : 1, 0)) {
+                goto done;
+            }
+        }
+        if (of_run[3].count != of_run[1].count || !are_inside(&of_run[0], &of_run[1], &of_run[2])) {
+            PyErr_SetString(PyExc_ValueError, "these are no ids with hashes");
+            goto done;
+        }
+    }
+    if (!open_array(objects[0], &places[0], 8, 0) || !open_array(objects[1], &places[1], 8, 0)) {
+        goto done;
+    }
+    const int64_t *first = places[0].items, *sizes = places[1].items;
+    int valid = runs > 0 && places[0].count == places[1].count && places[0].count % runs == 0;
+    for (Py_ssize_t i = 0; valid && i < places[0].count; i++) {
+        int64_t has = arrays[4 * (i % runs) + 1].count;
+        valid = first[i] >= 0 && sizes[i] >= 0 && first[i] <= has && sizes[i] <= has - first[i];
+    }
+    if (!valid) {
+        PyErr_SetString(PyExc_ValueError, "there are no such rows");
+        goto done;
+    }
+    others = unlock(LARGE);
+    for (Py_ssize_t q = 0; q < places[0].count; q += runs) {
+        int64_t total = 0, found = 0;
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            total += sizes[q + r];
+        }
+        if (total >= INT32_MAX) {
+            goto declined;
+        }
+        size_t room = SPARSE * power_above((size_t)total), mask = room - 1;
+        slots.used = 0;
+        /* The number + 1 of a document of this query; 0 is free. */
+        uint32_t *table = grow(&slots, room * sizeof(uint32_t));
+        int64_t *in_runs = grow(&rows, (size_t)total * (size_t)runs * sizeof(int64_t));
+        int64_t *start = grow(&starts, (size_t)total * sizeof(int64_t));
+        int64_t *length = grow(&lengths, (size_t)total * sizeof(int64_t));
+        uint64_t *hash = grow(&hashes, (size_t)total * sizeof(uint64_t));
+        int64_t *count = grow(&counts, sizeof(int64_t));
+        if (table == NULL || in_runs == NULL || start == NULL || length == NULL || hash == NULL ||
+            count == NULL) {
+            goto done;
+        }
+        memset(table, 0, room * sizeof(uint32_t));
+        memset(in_runs, -1, (size_t)total * (size_t)runs * sizeof(int64_t));
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            const Array *of_run = arrays + 4 * r;
+            for (int64_t row = first[q + r]; row < first[q + r] + sizes[q + r]; row++) {
+                const uint8_t *id = (const uint8_t *)of_run[0].items + ((const int64_t *)of_run[1].items)[row];
+                int64_t bytes = ((const int64_t *)of_run[2].items)[row];
+                uint64_t own = ((const uint64_t *)of_run[3].items)[row];
+                size_t at = (own >> 7) & mask;
+                int64_t number;
+                while ((number = (int64_t)table[at] - 1) >= 0 &&
+                       (hash[number] != own || length[number] != bytes ||
+                        memcmp(data.data + start[number], id, (size_t)bytes) != 0)) {
+                    at = (at + 1) & mask;
+                }
+                if (number < 0) {
+                    char *place = grow(&data, (size_t)bytes);
+                    if (place == NULL) {
+                        goto done;
+                    }
+                    memcpy(place, id, (size_t)bytes);
+                    number = found++;
+                    start[number] = place - data.data;
+                    length[number] = bytes;
+                    hash[number] = own;
+                    table[at] = (uint32_t)found;
+                }
+                in_runs[number * runs + r] = row;
+            }
+        }
+        *count = found;
+        size_t spare = (size_t)(total - found) * sizeof(int64_t);
+        rows.used -= spare * (size_t)runs;
+        starts.used -= spare;
+        lengths.used -= spare;
+        hashes.used -= spare;
+    }
+    char *after = grow(&data, 8); /* that words may be read of the last id */
+    if (after == NULL) {
+        goto done;
+    }
+    memset(after, 0, 8);
+    lock(&others);
+    Bytes *made[6] = {&rows, &counts, &data, &starts, &lengths, &hashes};
+    result = PyTuple_New(6);
+    for (int i = 0; result != NULL && i < 6; i++) {
+        PyObject *column = as_bytes(made[i]);
+        if (column == NULL || PyTuple_SetItem(result, i, column) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    goto done;
+declined:
+    lock(&others);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&others);
+    free(rows.data);
+    free(counts.data);
+    free(data.data);
+    free(starts.data);
+    free(lengths.data);
+    free(hashes.data);
+    free(slots.data);
+    close_arrays(arrays, 4 * (int)runs + 2);
+    free(arrays);
+    return or_no_memory(result);
+}
+
 /* ---- join_lines ---- */
 
 /* Counts of a run, as evaluation/input_summary.py has them. */
@@ -2624,6 +2896,7 @@ done:
 /* ---- the module ---- */
 
 static PyMethodDef METHODS[] = {
+    {"align", align, METH_VARARGS, align_doc},
     {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
@@ -2637,6 +2910,7 @@ static PyMethodDef METHODS[] = {
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
+    {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},
