@@ -379,7 +379,12 @@ names(PyObject *Py_UNUSED(module), PyObject *capsule)
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static const uint32_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+static const uint64_t WHOLE_TENS[] = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+    UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000), UINT64_C(10000000000000),
+    UINT64_C(100000000000000), UINT64_C(1000000000000000), UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000), UINT64_C(1000000000000000000), UINT64_C(10000000000000000000),
+};
 
 #ifdef __SIZEOF_INT128__
 /* 2**(63 + bits of 10**n) / 10**n, rounded down, for n from 1 to 19. */
@@ -398,10 +403,7 @@ static const int TEN_BITS[] = {1, 4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 
 static double
 divided_exactly(uint64_t mantissa, int digits)
 {
-    uint64_t ten = 1;
-    for (int i = 0; i < digits; i++) {
-        ten *= 10;
-    }
+    uint64_t ten = WHOLE_TENS[digits];
     /* Shift left until the quotient has at least 64 bits: 53, and more for rounding. */
     int shift = __builtin_clzll(mantissa) + 64 - 1;
     unsigned __int128 whole = (unsigned __int128)mantissa << shift; /* its highest bit is bit 126 */
@@ -2763,35 +2765,53 @@ write_whole(char *at, uint64_t number)
 }
 
 #ifdef __SIZEOF_INT128__
+typedef unsigned __int128 Wide;
+
 /* Write a number from 1e-4 to 1e15 as repr() does: with the fewest digits that no other double is
-   as near to (Steele and White 1990), which here takes 128 bits. */
+   as near to, and of these the nearest (Giulietti 2020, "Schubfach"; here all powers are exact). */
 static char *
 write_decimal(char *at, double value)
 {
-    int exponent;
-    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &exponent), DBL_MANT_DIG);
-    int shift = DBL_MANT_DIG - exponent; /* value = mantissa / 2**shift */
-    unsigned __int128 one = (unsigned __int128)1 << (shift + 2);
-    unsigned __int128 rest = (unsigned __int128)mantissa << 2;
-    /* Distances to the midpoints between this double and its neighbors. */
-    unsigned __int128 above = 2, below = mantissa << (65 - DBL_MANT_DIG) ? 2 : 1;
-    int middle = !(mantissa & 1); /* midpoints are read as the even mantissa */
-    at = write_whole(at, (uint64_t)(rest >> (shift + 2)));
-    *at++ = '.';
-    rest &= one - 1;
-    for (;;) {
-        rest *= 10, above *= 10, below *= 10;
-        int digit = (int)(rest >> (shift + 2));
-        rest &= one - 1;
-        int low = middle ? rest <= below : rest < below;
-        int high = middle ? rest + above >= one : rest + above > one;
-        if (low || high) {
-            int up = high && (!low || rest * 2 > one || (rest * 2 == one && (digit & 1)));
-            *at++ = (char)('0' + digit + up);
-            return at;
-        }
-        *at++ = (char)('0' + digit);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    uint64_t hidden = UINT64_C(1) << (DBL_MANT_DIG - 1), mantissa = (bits & (hidden - 1)) | hidden;
+    int shift = 1075 - (int)(bits >> (DBL_MANT_DIG - 1)); /* value = mantissa / 2**shift */
+    /* What is nearer than `below` or `above` quarters of the last bit is read as the value. */
+    uint64_t below = mantissa > hidden ? 2 : 1, above = 2;
+    /* The decimals that surely suffice: their steps are no wider than these bounds. */
+    int decimals = shift * 1233 / 4096 + 1; /* log10(2) */
+    Wide power = decimals < 20 ? WHOLE_TENS[decimals] : (Wide)10 * WHOLE_TENS[decimals - 1];
+    if (power * (below + above) < (Wide)4 << shift) {
+        decimals++;
+        power *= 10;
     }
+    Wide one = (Wide)1 << (shift + 2), number = power * (mantissa * 4);
+    uint64_t digits = (uint64_t)(number >> (shift + 2));
+    Wide rest = number & (one - 1);
+    Wide last = one * (digits % 10) + rest; /* what one decimal less would leave */
+    Wide most = below * power - (mantissa & 1), most_up = above * power - (mantissa & 1);
+    if (last <= most || one * 10 - last <= most_up) {
+        digits = digits / 10 + (last > most);
+        for (decimals--; decimals > 1 && digits % 10 == 0; decimals--) {
+            digits /= 10;
+        }
+    }
+    else if (one - rest <= most_up) {
+        digits += rest > most || rest * 2 > one || (rest * 2 == one && (digits & 1));
+    }
+    uint64_t ten = WHOLE_TENS[decimals < 20 ? decimals : 19], whole = digits / ten;
+    at = write_whole(at, whole);
+    *at++ = '.';
+    digits -= whole * ten;
+    int count = decimals ? decimals : 1, left = count;
+    for (; left > 1; digits /= 100) { /* in pairs, since each division waits for the last */
+        at[--left] = (char)('0' + digits % 10);
+        at[--left] = (char)('0' + digits / 10 % 10);
+    }
+    if (left) {
+        *at = (char)('0' + digits);
+    }
+    return at + count;
 }
 #endif
 
