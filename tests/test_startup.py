@@ -54,7 +54,7 @@ REPORT = {
 }  # fmt: skip
 COMMANDS = {
     "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output",
-    "core.use_cases",
+    "core.recommended_measures",
 }  # fmt: skip
 
 
