@@ -96,4 +96,4 @@ def test_size_needs_a_spread(project):
     assert "give either --sd X, or --qrels FILE" in done.stderr
     one = run("judge", "size", project, "--difference", "0.1", "--qrels", SAMPLE, "--run", RUNS[0])
     assert one.returncode == 2
-    assert "evaluations of two runs or more" in one.stderr
+    assert "evaluations of two or more runs" in one.stderr
