@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -310,6 +311,17 @@ def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
 
 
 # ---- pages
+
+
+def test_the_configuration_files_of_the_pages_can_be_read():
+    yaml = pytest.importorskip("yaml")
+    readers = {"yaml": yaml.safe_load, "toml": tomllib.loads}
+    read = []
+    for page in written():
+        for language, block in re.findall(r"(?ms)^```(yaml|toml)\n(.*?)^```", text(f"{page}.md")):
+            assert readers[language](block), page
+            read.append(language)
+    assert set(read) == set(readers)
 
 
 def test_every_page_can_be_reached():

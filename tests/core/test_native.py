@@ -290,7 +290,7 @@ def test_ids_are_packed_only_where_there_is_room():
     assert native.core.pack_ids(data, np.array([0, 4]), lengths, 0, 2, packed, 0) == 6
     assert packed[:6].tobytes() == b"onetwo"
     for wrong in ((np.array([38, 4]), lengths, 0, 2), (starts, lengths, 1, 3)):
-        with pytest.raises(ValueError, match="no ids"):
+        with pytest.raises(ValueError, match="invalid ids"):
             native.core.pack_ids(data, *wrong, packed, 0)
 
 
@@ -584,13 +584,13 @@ def test_arguments_of_the_wrong_size_are_refused():
 
 def test_arrays_of_the_wrong_size_are_refused():
     hashes, offsets = np.zeros(3, np.uint64), np.array([0, 2], np.int64)
-    with pytest.raises(ValueError, match="no offsets"):
+    with pytest.raises(ValueError, match="invalid offsets"):
         native.core.all_differ(hashes, offsets)
-    with pytest.raises(ValueError, match="another size"):
+    with pytest.raises(ValueError, match="unexpected array item size"):
         native.core.all_differ(np.zeros(3, np.uint8), offsets)
-    with pytest.raises(ValueError, match="no ids"):
+    with pytest.raises(ValueError, match="invalid ids"):
         native.core.hash_ids(
             np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64)
         )
-    with pytest.raises(ValueError, match="no ids with numbers"):
+    with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)

@@ -10,8 +10,8 @@ from rankgauge.core import native
 from rankgauge.core.policies import Policies
 from rankgauge.data import file_runs
 from rankgauge.data.run import map_blocks
+from rankgauge.evaluation.blocks import make_context, measure_block, measure_file, merge_blocks
 from rankgauge.evaluation.evaluation import make_plan
-from rankgauge.evaluation.partial import make_context, measure_block, measure_file, merge
 from rankgauge.formats import fast_trec
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
@@ -42,7 +42,7 @@ def run_file(path, seed, *, queries=120, docs=30, line="q{} Q0 d{} {} {!r} tag\n
 
 def outcome(parts):
     """All that parts add to an evaluation."""
-    measured, tied, summary, name, settings = merge(parts)
+    measured, tied, summary, name, settings = merge_blocks(parts)
     flags = [bool(count) for count in summary.tally[5:]]
     return (
         [(column.shape, column.tobytes("A")) for column in measured], tied,
@@ -137,5 +137,5 @@ def test_wrong_arguments_are_refused():
         (native.core.lines_run([b"q1"], 1, 1), 40, fields),
         (native.core.lines_run([b"q1"], 1, 1), 15, (6, 0, 2, 9, -1)),
     ):
-        with pytest.raises(ValueError, match="no such text"):
+        with pytest.raises(ValueError, match="invalid text range"):
             native.core.join_lines(judged_run, qrels.judged, text, 0, stop, shape, 1, 1)

@@ -1,22 +1,22 @@
-/* The compiled core of rankgauge: one pass where NumPy needs many.
+/* The compiled core of rankgauge: one pass where NumPy needs several.
 
-   Ten functions, each with a twin in Python that gives the same results to the last bit and is
-   its oracle in the tests:
+   Each function below has a Python twin that gives bitwise equal results and serves as its oracle
+   in the tests:
 
-   scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
-   pack_ids      ids of a text -> ids one after the other              (formats/fast_trec.py)
-   hash_ids      the hashes of a column of ids                               (core/ids.py)
-   all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
-   row_lines     rows of a run -> lines of a text file                     (formats/rows.py)
-   join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
-   join_lines    the same from lines of a TREC file, a query at a time   (data/file_runs.py)
-   join_dicts    the same for dicts of Python                           (data/dict_runs.py)
+   scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
+   pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
+   hash_ids      hashes of a column of ids                                    (core/ids.py)
+   all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
+   row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
+   join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
+   join_lines    the same from lines of a TREC file, query by query           (data/file_runs.py)
+   join_dicts    the same for Python dicts                                    (data/dict_runs.py)
    measure_dicts, measure_grades
-                 the usual measures of dicts and of one ranking         (measures/compiled.py)
+                 common measures of dicts and of a single ranking             (measures/compiled.py)
 
-   Unusual input is declined (None), never an error: the twin then reads it and reports the
-   fault. Arrays come as buffers; every size is checked before it is used. Stable ABI of Python
-   3.11; no other library. */
+   Unusual input is declined by returning None, never by an error: the twin then reads it and
+   reports the fault. Arrays are passed as buffers; every size is checked before use. Stable ABI of
+   Python 3.11; no dependencies. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -34,27 +34,27 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 6 /* as core/native.py has it; one more when a function changes */
+#define VERSION 6 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
-#define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
-#define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
-#define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
-#define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
-#define SPARSE 4    /* slots for each hash, where equal ones are looked for */
+#define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
+#define FEW 16      /* up to this many judged documents are counted one by one, without sorting */
+#define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
+#define MOST (INT64_C(1) << 40) /* maximum number of comparisons for one ranking */
+#define SPARSE 4    /* hash-table slots per hash */
 #define LEAST 3     /* shorter rankings may rise by chance */
-#define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
+#define EXACT 9007199254740992.0 /* 2**53: every smaller whole number is a double */
 
 typedef struct {
     Py_buffer view;
-    Py_ssize_t count; /* items, not bytes */
+    Py_ssize_t count; /* in items, not bytes */
     void *items;
 } Array;
 
 /* ---- arrays ---- */
 
-/* Read a column of items of `size` bytes out of an object; 0 with an exception if it is none. */
+/* Get a column of items of `size` bytes from an object; 0 with an exception if it is not one. */
 static int
 open_array(PyObject *object, Array *array, size_t size, int writable)
 {
@@ -66,7 +66,7 @@ open_array(PyObject *object, Array *array, size_t size, int writable)
     array->items = array->view.buf;
     array->count = array->view.len / (Py_ssize_t)size;
     if (array->view.len % (Py_ssize_t)size || (size > 1 && (uintptr_t)array->items % size)) {
-        PyErr_SetString(PyExc_ValueError, "an array has items of another size");
+        PyErr_SetString(PyExc_ValueError, "unexpected array item size");
         return 0;
     }
     return 1;
@@ -88,7 +88,7 @@ typedef struct {
     size_t used, room;
 } Bytes;
 
-/* Reserve `more` bytes; NULL if there is no memory. It needs no GIL. */
+/* Reserve `more` bytes; NULL if out of memory. Does not need the GIL. */
 static void *
 grow(Bytes *bytes, size_t more)
 {
@@ -109,7 +109,7 @@ grow(Bytes *bytes, size_t more)
     return place;
 }
 
-/* The result of a function; NULL without an exception means that there was no memory. */
+/* Return the result of a function; NULL without an exception means out of memory. */
 static PyObject *
 or_no_memory(PyObject *result)
 {
@@ -119,7 +119,7 @@ or_no_memory(PyObject *result)
     return result;
 }
 
-/* Release the GIL for large work; until `lock` no Python object is used. */
+/* Release the GIL for large work; until `lock`, no Python object may be used. */
 static PyThreadState *
 unlock(Py_ssize_t size)
 {
@@ -155,7 +155,7 @@ word_at(const uint8_t *bytes)
     return word;
 }
 
-/* Whether `count` bytes are equal, after both of which 8 more may be read. */
+/* Whether `count` bytes are equal; 8 more bytes must be readable after both. */
 static inline int
 same_bytes(const uint8_t *a, const uint8_t *b, int64_t count)
 {
@@ -180,7 +180,7 @@ crc32_of(const uint8_t *data, int64_t length)
     return ~crc;
 }
 
-/* The hash of an id, as Ids.hashes() makes it. */
+/* Return the hash of an id, as Ids.hashes() computes it. */
 static uint64_t
 hash_of(const uint8_t *id, int64_t length)
 {
@@ -203,7 +203,7 @@ hash_of(const uint8_t *id, int64_t length)
     return hash;
 }
 
-/* The same of an id that 8 readable bytes follow. */
+/* Hash an id that is followed by 8 readable bytes. */
 static inline uint64_t
 hash_in_text(const uint8_t *id, int64_t length)
 {
@@ -222,7 +222,7 @@ hash_in_text(const uint8_t *id, int64_t length)
     return hash;
 }
 
-/* Compare ids byte by byte: negative, 0 or positive, as memcmp. */
+/* Compare ids bytewise: negative, 0, or positive, like memcmp. */
 static int
 compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_length)
 {
@@ -234,13 +234,13 @@ compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_leng
     return (a_length > b_length) - (a_length < b_length);
 }
 
-/* ---- numbering: a number for each query name, in order of first appearance ---- */
+/* ---- numbering: numbers of query names in order of first appearance ---- */
 
 typedef struct {
-    int32_t *slots; /* the number + 1 of a name; 0 is free */
+    int32_t *slots; /* number + 1 of each name; 0 marks a free slot */
     size_t mask;
     uint64_t *hashes;
-    size_t *starts; /* in `names`; one more than there are names */
+    size_t *starts; /* offsets into `names`, one more than there are names */
     int32_t count;
     size_t room;
     Bytes names;
@@ -302,7 +302,7 @@ numbering_room(Numbering *numbering)
     return 1;
 }
 
-/* The number of a name; -1 if there is no memory. */
+/* Return the number of a name; -1 if out of memory. */
 static int32_t
 number_of(Numbering *numbering, const uint8_t *name, int64_t length)
 {
@@ -331,7 +331,9 @@ number_of(Numbering *numbering, const uint8_t *name, int64_t length)
     return number;
 }
 
-PyDoc_STRVAR(numbering_doc, "numbering() -> capsule\n\nNumbers of names, none yet: for `scan`.");
+PyDoc_STRVAR(numbering_doc,
+"numbering() -> capsule\n\n"
+"Return an empty numbering of names for `scan`.");
 
 static PyObject *
 numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
@@ -347,7 +349,7 @@ numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return capsule;
 }
 
-/* The names from a number on. */
+/* Return the names from a given number on. */
 static PyObject *
 names_from(const Numbering *numbering, int32_t first)
 {
@@ -363,7 +365,9 @@ names_from(const Numbering *numbering, int32_t first)
     return list;
 }
 
-PyDoc_STRVAR(names_doc, "names(numbering) -> list[bytes]\n\nThe names in the order of their numbers.");
+PyDoc_STRVAR(names_doc,
+"names(numbering) -> list[bytes]\n\n"
+"Return the names in the order of their numbers.");
 
 static PyObject *
 names(PyObject *Py_UNUSED(module), PyObject *capsule)
@@ -389,10 +393,10 @@ static const uint64_t TENTHS[] = {
     UINT64_C(0xE12E13424BB40E13), UINT64_C(0xB424DC35095CD80F), UINT64_C(0x901D7CF73AB0ACD9), UINT64_C(0xE69594BEC44DE15B),
     UINT64_C(0xB877AA3236A4B449), UINT64_C(0x9392EE8E921D5D07), UINT64_C(0xEC1E4A7DB69561A5),
 };
-/* The bits of 10**n. */
+/* Number of bits of 10**n. */
 static const int TEN_BITS[] = {1, 4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 44, 47, 50, 54, 57, 60, 64};
 
-/* As `divided`, where the first 64 bits of the quotient do not decide. */
+/* Slow path of `divided`, for when the first 64 bits of the quotient do not decide. */
 static double
 divided_exactly(uint64_t mantissa, int digits)
 {
@@ -400,7 +404,7 @@ divided_exactly(uint64_t mantissa, int digits)
     for (int i = 0; i < digits; i++) {
         ten *= 10;
     }
-    /* Shift left until the quotient has at least 64 bits: 53, and more for rounding. */
+    /* Shift left until the quotient has at least 64 bits: 53, plus bits for rounding. */
     int shift = __builtin_clzll(mantissa) + 64 - 1;
     unsigned __int128 whole = (unsigned __int128)mantissa << shift; /* its highest bit is bit 126 */
     unsigned __int128 quotient = whole / ten;
@@ -417,10 +421,11 @@ divided_exactly(uint64_t mantissa, int digits)
     return ldexp((double)kept, drop - shift);
 }
 
-/* mantissa / 10**digits, rounded to the nearest double, ties to even; for 1 to 19 digits.
+/* Return mantissa / 10**digits, rounded to the nearest double, ties to even; for 1 to 19 digits.
 
-   A product with a rounded inverse: the quotient is at least its upper half and less than 2 above
-   it. Mostly that decides how to round (as Eisel and Lemire do, with more bits, for any exponent). */
+   Multiplies by a rounded-down inverse: the quotient is at least the upper half of the product and
+   exceeds it by less than 2, which usually decides the rounding (as in the algorithm of Eisel and
+   Lemire, which uses more bits and handles any exponent). */
 static double
 divided(uint64_t mantissa, int digits)
 {
@@ -432,7 +437,7 @@ divided(uint64_t mantissa, int digits)
     if (rest == half || rest == half - 1) {
         return divided_exactly(mantissa, digits);
     }
-    /* A power of two: the exponent is all of its bits. */
+    /* A power of two: only its exponent bits are set. */
     uint64_t power = (uint64_t)(1023 + drop + 1 - shift - TEN_BITS[digits]) << (DBL_MANT_DIG - 1);
     double scale;
     memcpy(&scale, &power, sizeof(scale));
@@ -440,7 +445,7 @@ divided(uint64_t mantissa, int digits)
 }
 #endif
 
-/* Read eight digits; 0 if they are none. */
+/* Read eight digits; 0 if one is not a digit. */
 static inline int
 eight_digits(uint64_t word, uint64_t *number)
 {
@@ -448,14 +453,14 @@ eight_digits(uint64_t word, uint64_t *number)
     if (((word & high) | (((word + UINT64_C(0x0606060606060606)) & high) >> 4)) != UINT64_C(0x3333333333333333)) {
         return 0;
     }
-    /* Neighbors are joined: digits to pairs, to fours, to all eight. */
+    /* Combine neighbors: digits into pairs, pairs into fours, fours into eight. */
     word = ((word & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561) >> 8;
     word = ((word & UINT64_C(0x00FF00FF00FF00FF)) * 6553601) >> 16;
     *number = ((word & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001)) >> 32;
     return 1;
 }
 
-/* Read a decimal number; 0 if it is none, or so large that it may be no float. */
+/* Read a decimal number; 0 if it is invalid or too large to be certainly a double. */
 static int
 read_decimal(const uint8_t *text, int64_t length, double *value)
 {
@@ -517,7 +522,7 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
         found = 0.0;
     }
     else if (!rounded && mantissa <= (UINT64_C(1) << 53) && exponent >= -22 && exponent <= 22) {
-        /* Both are exact, so the result is rounded once. */
+        /* Both are exact, so the quotient is rounded once. */
         found = exponent < 0 ? (double)mantissa / TENS[-exponent] : (double)mantissa * TENS[exponent];
     }
 #ifdef __SIZEOF_INT128__
@@ -544,8 +549,8 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
     return found < EXACT;
 }
 
-/* Read a decimal number that 8 readable bytes follow; as `read_decimal`, which reads what is not
-   digits with a point and more digits, 19 at most. */
+/* Read a decimal number followed by 8 readable bytes; `read_decimal` handles everything but at most
+   19 digits with a decimal point. */
 static inline int
 read_number(const uint8_t *text, int64_t length, double *value)
 {
@@ -587,8 +592,8 @@ read_number(const uint8_t *text, int64_t length, double *value)
 
 /* ---- lines ---- */
 
-/* Where the field that begins here ends: at the first byte that is a blank or a control character.
-   16 bytes after the end of the text may be read. */
+/* Return the end of the field that starts here: the first blank or control character. 16 bytes
+   after the end of the text must be readable. */
 static inline const uint8_t *
 field_end(const uint8_t *at)
 {
@@ -620,25 +625,25 @@ is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* Where the fields of a line are that are read. */
+/* Fields that are read from a line. */
 typedef struct {
-    const uint8_t *start; /* of the line */
+    const uint8_t *start; /* start of the line */
     const uint8_t *query, *doc, *number, *rank;
     int64_t query_size, doc_size, number_size, rank_size;
 } Line;
 
-/* Reads lines of as many fields. Mostly a line begins as the one before, up to the document, and ends
-   like it, after the number: then only the fields between are looked for. */
+/* Reader of lines with a fixed number of fields. Most lines begin like the previous one, up to the
+   document, and end like it, after the number; then only the fields between are located. */
 typedef struct {
-    int width, query, doc, number, rank; /* number of fields, and their places; -1: no rank */
+    int width, query, doc, number, rank; /* number of fields, and their indices; -1: no rank */
     int skipped;         /* fields between document and number; -1: lines are not compared */
-    const uint8_t *last; /* a line in which all fields were looked for */
-    int64_t head;        /* its bytes before the document */
-    const uint8_t *tail; /* what follows its number, */
-    int64_t tail_size;   /* up to and with the line feed */
+    const uint8_t *last; /* the last line whose fields were all located */
+    int64_t head;        /* its length before the document */
+    const uint8_t *tail; /* text after its number, */
+    int64_t tail_size;   /* through the line feed */
 } Lines;
 
-/* Whether there are such fields; the lines are none yet. */
+/* Initialize; 0 if the field indices are invalid. */
 static int
 begin_lines(Lines *lines)
 {
@@ -654,7 +659,8 @@ begin_lines(Lines *lines)
     return 1;
 }
 
-/* Read a line that begins and ends as an earlier one: where the next begins; NULL if it does not. */
+/* Read a line that begins and ends like the last one; return the start of the next line, or NULL if
+   it does not. */
 static inline const uint8_t *
 similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
 {
@@ -688,8 +694,8 @@ similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *li
     return at + lines->tail_size;
 }
 
-/* Read a line: where the next begins; NULL if it has another number of fields. The text ends with a
-   line feed, and 16 readable bytes follow. */
+/* Read a line; return the start of the next line, or NULL if it does not have `width` fields. The
+   text must end with a line feed and be followed by 16 readable bytes. */
 static const uint8_t *
 read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
 {
@@ -700,7 +706,7 @@ read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
         }
         const uint8_t *closed = field_end(at);
         if (closed == at || (field == 0 && *at == '#')) {
-            return NULL; /* the line ends, is a comment, or is no text */
+            return NULL; /* end of line, comment, or invalid character */
         }
         if (field == lines->query) {
             line->query = at;
@@ -757,13 +763,14 @@ is_ascii(const uint8_t *at, const uint8_t *end)
 PyDoc_STRVAR(scan_doc,
 "scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers, ranks)\n"
 "-> None | (rows, grouped, ascii, last row, last start)\n\n"
-"Read the lines of data[start:stop], the last of which ends with a line feed; 16 bytes follow.\n\n"
-"fields has the number of fields of a line, and the places of query, document, number and rank\n"
-"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each\n"
-"document id starts in `data`, its length and its hash, the number, and the number of its query.\n"
-"grouped: no query of these lines occurred before but the newest. last row, last start: the first line of the last query, where it is in the\n"
-"columns and in `data`; -1 if the last query began before. None: lines differ in their number of\n"
-"fields, or a field is no number.");
+"Read the lines of data[start:stop]. The last must end with a line feed; 16 more bytes must\n"
+"follow.\n\n"
+"fields: number of fields per line, and indices of query, document, number, and rank (-1: do not\n"
+"read; an invalid rank becomes NaN). Columns are filled from `row` on: start of each document id\n"
+"in `data`, its length and hash, the number, and the number of the query. grouped: whether no\n"
+"query recurs except the last one read before. last row, last start: first line of the last\n"
+"query, as a row and as an offset in `data`; -1 if that query began earlier. None: lines differ\n"
+"in their number of fields, or a number is invalid.");
 
 static PyObject *
 scan(PyObject *Py_UNUSED(module), PyObject *args)
@@ -796,7 +803,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *data = arrays[0].items;
     if (start < 0 || stop <= start || stop > arrays[0].count - 16 || data[stop - 1] != '\n' || row < 0 ||
         !begin_lines(&lines)) {
-        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
     }
     int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
@@ -868,7 +875,7 @@ done:
 
 /* ---- hash_ids ---- */
 
-/* Whether the ranges of all ids are within the bytes. */
+/* Whether all ids lie within the data. */
 static int
 are_inside(const Array *data, const Array *starts, const Array *lengths)
 {
@@ -885,7 +892,8 @@ are_inside(const Array *data, const Array *starts, const Array *lengths)
 }
 
 PyDoc_STRVAR(hash_ids_doc,
-"hash_ids(data, starts, lengths, hashes)\n\nFill in the hash of each id.");
+"hash_ids(data, starts, lengths, hashes)\n\n"
+"Fill in the hash of each id.");
 
 static PyObject *
 hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
@@ -902,7 +910,7 @@ hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
     }
     const uint8_t *data = arrays[0].items;
@@ -921,8 +929,8 @@ done:
 
 PyDoc_STRVAR(pack_ids_doc,
 "pack_ids(data, starts, lengths, first, last, packed, used) -> used\n\n"
-"Copy the ids of these rows, one after the other, to `packed`, `used` bytes of which are used: their\n"
-"starts become those in `packed`. -1 if 16 bytes would not be left.");
+"Append the ids of rows first to last to `packed`, after its first `used` bytes, and point\n"
+"`starts` to them. Return -1 if fewer than 16 bytes would remain.");
 
 static PyObject *
 pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
@@ -941,7 +949,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (first < 0 || last < first || last > arrays[1].count || last > arrays[2].count || used < 0) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
     }
     const uint8_t *data = arrays[0].items;
@@ -950,7 +958,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t row = first; row < last; row++) {
         int64_t start = starts[row], length = lengths[row];
         if (start < 0 || length < 0 || start > arrays[0].count || length > arrays[0].count - start) {
-            PyErr_SetString(PyExc_ValueError, "these are no ids");
+            PyErr_SetString(PyExc_ValueError, "invalid ids");
             goto done;
         }
         if (length > arrays[3].count - 16 - used) {
@@ -958,7 +966,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
             break;
         }
         if (length <= 16 && arrays[0].count - start >= 16) {
-            memcpy(packed + used, data + start, 16); /* of one size, which takes no call */
+            memcpy(packed + used, data + start, 16); /* fixed size avoids a call */
         }
         else {
             memcpy(packed + used, data + start, (size_t)length);
@@ -974,7 +982,7 @@ done:
 
 /* ---- all_differ ---- */
 
-/* Whether offsets begin at 0, never fall, and end at the number of rows. */
+/* Whether offsets begin at 0, never decrease, and end at the number of rows. */
 static int
 are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
 {
@@ -989,14 +997,15 @@ are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
     return 1;
 }
 
-/* Whether hashes surely differ; `slots` has room for SPARSE times the power of two above. */
+/* Whether all hashes are certainly distinct; `slots` must have SPARSE times as many slots as the
+   power of two above `count`. */
 static int
 differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
 {
     size_t mask = SPARSE * power_above((size_t)count) - 1;
     memset(slots, 0, (mask + 1) * sizeof(uint32_t));
     for (int64_t i = 0; i < count; i++) {
-        /* A part of the hash in a slot that another part chooses; 0 is free. */
+        /* Part of the hash selects the slot, another part is stored in it; 0 is free. */
         uint32_t tag = (uint32_t)(hashes[i] >> 32) | 1;
         size_t at = (hashes[i] >> 7) & mask;
         while (slots[at]) {
@@ -1012,7 +1021,7 @@ differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
 
 PyDoc_STRVAR(all_differ_doc,
 "all_differ(hashes, offsets) -> bool\n\n"
-"Whether the hashes of each query surely differ; if not, the ids themselves have to be compared.");
+"Return whether the hashes of each query certainly differ; if not, compare the ids themselves.");
 
 static PyObject *
 all_differ(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1032,7 +1041,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
     const int64_t *offsets = arrays[1].items;
     Py_ssize_t queries = arrays[1].count - 1;
     if (!are_offsets(offsets, arrays[1].count, arrays[0].count)) {
-        PyErr_SetString(PyExc_ValueError, "these are no offsets");
+        PyErr_SetString(PyExc_ValueError, "invalid offsets");
         goto done;
     }
     int64_t longest = 0;
@@ -1063,17 +1072,17 @@ typedef struct {
     double value;
     const uint8_t *id;
     int64_t length;
-    int64_t place; /* in the order given; -1 if it is not needed, since no id occurs twice */
+    int64_t place; /* position in the input; -1 if not needed because ids are unique */
 } Document;
 
-/* One ranking, in the order given: ids are at `ids[i]`, or in a column. */
+/* A ranking in input order: ids are given by `ids[i]` or by a column. */
 typedef struct {
     const double *values;
     int64_t count;
     const uint8_t *const *ids;
     const uint8_t *data;
     const int64_t *starts, *lengths;
-    int by_id; /* equal scores: the greater id first; else in the order given */
+    int by_id; /* break ties by descending id instead of input order */
 } Ranking;
 
 typedef struct {
@@ -1114,7 +1123,8 @@ by_value(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
-/* How many of these values, which descend, are greater (or, with `equal`, not lower). */
+/* Return how many values (in descending order) are greater than `value`, or at least `value` if
+   `equal`. */
 static int64_t
 count_above(const double *values, int64_t count, double value, int equal)
 {
@@ -1131,7 +1141,7 @@ count_above(const double *values, int64_t count, double value, int equal)
     return low;
 }
 
-/* Rank documents of a ranking. 1; 0 if there is no memory; -1 if it would take too long. */
+/* Rank documents of a ranking. 1: done; 0: out of memory; -1: it would take too long. */
 static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
                Bytes *scratch)
@@ -1179,7 +1189,7 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
     if (!tied) {
         return 1;
     }
-    /* Inside groups of equal scores. */
+    /* Break ties within groups of equal scores. */
     if (tied <= FEW) {
         for (int64_t i = 0; i < count; i++) {
             if (ranks[i].first == ranks[i].last) {
@@ -1227,10 +1237,10 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
 /* ---- join ---- */
 
 typedef struct {
-    Array arrays[4];   /* bytes, starts, lengths and hashes of the documents */
-    Array offsets;     /* of the queries */
-    size_t *tables;    /* (queries + 1) where the slots of each query begin */
-    int64_t *slots;    /* the row of a judgment + 1; 0 is free */
+    Array arrays[4];   /* bytes, starts, lengths, and hashes of the documents */
+    Array offsets;     /* per query */
+    size_t *tables;    /* (queries + 1) first slot of each query */
+    int64_t *slots;    /* row of a judgment + 1; 0 is free */
 } Judgments;
 
 static void
@@ -1248,7 +1258,7 @@ free_judgments(PyObject *capsule)
 
 PyDoc_STRVAR(judgments_doc,
 "judgments(data, starts, lengths, hashes, offsets) -> capsule\n\n"
-"A table of the judged documents of each query, for `join`.");
+"Return a hash table of the judged documents of each query, for `join`.");
 
 static PyObject *
 judgments(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1279,7 +1289,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t rows = made->arrays[3].count;
     if (!are_offsets(offsets, made->offsets.count, rows) || made->arrays[1].count != rows ||
         !are_inside(&made->arrays[0], &made->arrays[1], &made->arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no judgments");
+        PyErr_SetString(PyExc_ValueError, "invalid judgments");
         goto failed;
     }
     Py_ssize_t queries = made->offsets.count - 1;
@@ -1320,7 +1330,7 @@ as_bytes(Bytes *bytes)
     return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
-/* The row of a document among the judgments of a query; -1 if it is not judged. */
+/* Return the row of a document among the judgments of a query; -1 if it is not judged. */
 static inline int64_t
 judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t *id, int64_t length)
 {
@@ -1340,10 +1350,10 @@ judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t 
 
 PyDoc_STRVAR(join_doc,
 "join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> None | (rows, ranks)\n\n"
-"Find the judged documents of a run, and rank them.\n\n"
-"of_run has for each query of the run its number in the judgments, or -1. rows: the row of each\n"
-"judgment found, int64; ranks: rank, first and last rank of its group of equal scores, (n, 3) int64.\n"
-"by_id: of equal scores the greater id comes first, else the one that is given first.");
+"Find the judged documents of a run and rank them.\n\n"
+"of_run: number of each query of the run in the judgments, or -1. rows: row of each judgment\n"
+"found, int64. ranks: rank, and first and last rank of its group of equal scores, (n, 3) int64.\n"
+"by_id: break ties by descending id instead of input order.");
 
 static PyObject *
 join(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1376,7 +1386,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     if (arrays[1].count != count || arrays[2].count != count || arrays[3].count != count ||
         arrays[5].count != queries + 1 || !are_offsets(offsets, queries + 1, count) ||
         !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        PyErr_SetString(PyExc_ValueError, "invalid run columns");
         goto done;
     }
     others = unlock(count);
@@ -1387,7 +1397,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         }
         if (number >= known->offsets.count - 1) {
             lock(&others);
-            PyErr_SetString(PyExc_ValueError, "there is no such query");
+            PyErr_SetString(PyExc_ValueError, "invalid query number");
             goto done;
         }
         found.used = 0;
@@ -1438,12 +1448,12 @@ done:
 
 /* ---- join_lines ---- */
 
-/* Counts of a run, as evaluation/input_summary.py has them. */
+/* Counts of a run, as in evaluation/input_summary.py. */
 typedef struct {
     int64_t documents, rising, varied, longer, uneven, tied;
 } Tally;
 
-/* Count a ranking, in the order given. */
+/* Add the counts of a ranking, in input order. */
 static void
 count_ranking(const double *values, int64_t size, Tally *tally)
 {
@@ -1461,24 +1471,24 @@ count_ranking(const double *values, int64_t size, Tally *tally)
     }
 }
 
-/* The first documents of a ranking, a line feed after each. */
+/* The first documents of a ranking, each followed by a line feed. */
 typedef struct {
-    int64_t number; /* of the query */
+    int64_t number; /* number of the query */
     Bytes docs;
 } Head;
 
-/* A run in a text, joined query by query. */
+/* A run in a text file, joined query by query. */
 typedef struct {
-    Numbering queries; /* of the judgments, with their numbers, then of the run */
-    int32_t judged;    /* queries of the judgments */
-    int32_t named;     /* queries whose names were returned */
-    Bytes seen;        /* a byte for each query: whether its ranking was read */
+    Numbering queries; /* queries of the judgments, numbered as there, then of the run */
+    int32_t judged;    /* number of queries with judgments */
+    int32_t named;     /* number of queries whose names were returned */
+    Bytes seen;        /* for each query: whether its ranking was read */
     Tally tally;
-    Bytes of_run, retrieved; /* for each ranking: its number in the judgments or -1, its documents */
-    Bytes rows, ranks;       /* for each judged document: the row of its judgment, its ranks */
+    Bytes of_run, retrieved; /* per ranking: its number in the judgments or -1; its size */
+    Bytes rows, ranks;       /* per judged document: row of its judgment; ranks */
     Head *heads;
     Py_ssize_t kept, most_heads, most_docs;
-    /* The ranking that is read: where ids are in the text, and what else `add_ranking` needs. */
+    /* The current ranking: offsets of ids in the text, and buffers for `add_ranking`. */
     double *values;
     int64_t *starts, *lengths;
     uint64_t *hashes;
@@ -1512,8 +1522,8 @@ free_lines_run(PyObject *capsule)
 
 PyDoc_STRVAR(lines_run_doc,
 "lines_run(names, heads, documents) -> capsule\n\n"
-"A run without rankings, for `join_lines`. names: the queries of the judgments; heads: of how many\n"
-"queries, those with the lowest numbers, how many first documents are returned.");
+"Return an empty run for `join_lines`. names: the queries of the judgments. The first\n"
+"`documents` documents are kept for the `heads` queries with the lowest numbers.");
 
 static PyObject *
 lines_run(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1547,7 +1557,7 @@ lines_run(PyObject *Py_UNUSED(module), PyObject *args)
             return NULL;
         }
         if (number_of(&run->queries, (const uint8_t *)name, length) != i) {
-            PyErr_SetString(PyExc_ValueError, "a query occurs twice");
+            PyErr_SetString(PyExc_ValueError, "duplicate query");
             Py_DECREF(capsule);
             return NULL;
         }
@@ -1556,7 +1566,8 @@ lines_run(PyObject *Py_UNUSED(module), PyObject *args)
     return capsule;
 }
 
-/* Keep the first documents of a ranking if few numbers are lower. 0 if there is no memory. */
+/* Keep the first documents of a ranking if fewer than `most_heads` rankings with lower numbers are
+   kept. 0 if out of memory. */
 static int
 keep_head(LinesRun *run, int64_t number, const uint8_t *data)
 {
@@ -1587,8 +1598,8 @@ keep_head(LinesRun *run, int64_t number, const uint8_t *data)
     return 1;
 }
 
-/* Add the ranking that was read to the run. 1; 0 if there is no memory; -1 if it is declined: a
-   document may occur twice, or the query did before. */
+/* Add the current ranking to the run. 1: done; 0: out of memory; -1: declined because a document
+   may be a duplicate or the query occurred before. */
 static int
 add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
 {
@@ -1627,7 +1638,7 @@ add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
     return number >= run->judged || keep_head(run, number, data);
 }
 
-/* Let a ranking be twice as long. 0 if there is no memory. */
+/* Double the capacity of a ranking. 0 if out of memory. */
 static int
 make_room(LinesRun *run)
 {
@@ -1647,7 +1658,7 @@ make_room(LinesRun *run)
     return 1;
 }
 
-/* Add a line to the ranking that is read. 1; 0 if there is no memory; -1 if it is declined. */
+/* Add a line to the current ranking. 1: done; 0: out of memory; -1: declined. */
 static inline int
 add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const Line *line)
 {
@@ -1685,12 +1696,13 @@ clear_ranking(LinesRun *run)
 
 PyDoc_STRVAR(join_lines_doc,
 "join_lines(run, judgments, data, start, stop, fields, last, by_id) -> None | (end, held)\n\n"
-"Join the rankings of the lines of data[start:stop] with judgments: `scan`, `all_differ` and `join`\n"
-"in one pass, without columns of the run.\n\n"
-"The lines of a query are adjacent, and end at `end`: those of the last query are left for the next\n"
-"call, unless this is the last. held: the rankings and judged documents that `joined_lines` will\n"
-"return. fields, by_id: as `scan` and `join` have them. None: lines differ in their number of fields, a field is no number, a byte is not ASCII, a query occurs again, or a\n"
-"document may occur twice.");
+"Join the rankings in data[start:stop] with judgments: `scan`, `all_differ`, and `join` in one\n"
+"pass, without columns of the run.\n\n"
+"The lines of each query must be adjacent. Lines from `end` on were not used: those of the last\n"
+"query are left for the next call, unless `last` is set. held: number of rankings and judged\n"
+"documents that `joined_lines` will return. fields, by_id: as in `scan` and `join`. None: lines\n"
+"differ in their number of fields, a number is invalid, a byte is not ASCII, a query recurs, or\n"
+"a document may be a duplicate.");
 
 static PyObject *
 join_lines(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1718,7 +1730,7 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *data = text.items;
     if (start < 0 || stop <= start || stop > text.count - 16 || data[stop - 1] != '\n' ||
         !begin_lines(&lines) || run->judged != known->offsets.count - 1) {
-        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
     }
     others = unlock(stop - start);
@@ -1779,7 +1791,7 @@ declined:
 done:
     lock(&others);
     if (run != NULL) {
-        clear_ranking(run); /* its documents are in the text */
+        clear_ranking(run); /* its ids point into the text */
     }
     close_arrays(&text, 1);
     return or_no_memory(result);
@@ -1787,9 +1799,10 @@ done:
 
 PyDoc_STRVAR(joined_lines_doc,
 "joined_lines(run) -> (of_run, retrieved, rows, ranks, tally, unknown, heads)\n\n"
-"Return what `join_lines` joined since the last call. of_run, retrieved: for each ranking its number\n"
-"in the judgments (-1 without) and its documents, int64; rows, ranks: as `join` has them; unknown: the\n"
-"queries without judgments; heads: the first documents of queries by number, a line feed after each.");
+"Return what `join_lines` joined since the last call. of_run, retrieved: for each ranking, its\n"
+"number in the judgments (or -1) and its number of documents, int64. rows, ranks: as in `join`.\n"
+"unknown: queries without judgments. heads: first documents by query number, each followed by a\n"
+"line feed.");
 
 static PyObject *
 joined_lines(PyObject *Py_UNUSED(module), PyObject *capsule)
@@ -1865,7 +1878,7 @@ score_of(PyObject *object, double *score)
     return isfinite(*score);
 }
 
-/* The scores and ids of one ranking, and memory for ranking it. */
+/* Scores and ids of one ranking, and working memory. */
 typedef struct {
     Bytes values, ids, lengths, found, scratch;
     Py_ssize_t size;
@@ -1881,7 +1894,7 @@ free_dict(Dict *dict)
     free(dict->scratch.data);
 }
 
-/* The text of an id; NULL without an exception if it is not plain, or no id. */
+/* Return the UTF-8 text of an id; NULL without an exception if it is not a valid plain string. */
 static const char *
 text_of(PyObject *object, Py_ssize_t *length)
 {
@@ -1893,8 +1906,7 @@ text_of(PyObject *object, Py_ssize_t *length)
     return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
 }
 
-/* Read a ranking, in the order of its table. 1; 0 without memory or with an
-   exception; -1 if it is declined. */
+/* Read a ranking in dict order. 1: done; 0: out of memory or exception set; -1: declined. */
 static int
 read_dict(Dict *dict, PyObject *ranking)
 {
@@ -1921,9 +1933,8 @@ read_dict(Dict *dict, PyObject *ranking)
     return 1;
 }
 
-/* Rank the documents of a pool that the ranking has: their ranks, in the order of the pool, behind
-   `ranks`, and in `flags` which they are. 1; 0 without memory or with an
-   exception; -1 if it is declined. */
+/* Rank the documents of a pool that are in the ranking: append their ranks to `ranks` in pool
+   order, and flag them in `flags`. 1: done; 0: out of memory or exception set; -1: declined. */
 static int
 rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *flags, Bytes *ranks)
 {
@@ -1960,7 +1971,7 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
     }
     Document *documents = (Document *)dict->found.data;
     if (!ids_decide) {
-        /* Places are needed inside groups of equal scores. */
+        /* Input positions are needed within groups of equal scores. */
         if ((int64_t)size * count > MOST) {
             return -1;
         }
@@ -1983,10 +1994,10 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
 
 PyDoc_STRVAR(join_dicts_doc,
 "join_dicts(rankings, pools, by_id) -> None | (retrieved, ranks)\n\n"
-"Rank the judged documents of rankings, which are dicts of text and number.\n\n"
-"pools has for each ranking the judged documents. retrieved: a byte for each document of each pool,\n"
-"whether the ranking has it; ranks: as `join` has them, of those. None: a key is not plain text, or\n"
-"a score not surely a finite float.");
+"Rank the judged documents of rankings, which are dicts from text to number.\n\n"
+"pools: judged documents of each ranking. retrieved: one byte per document of each pool, whether\n"
+"the ranking contains it. ranks: as in `join`, for retrieved documents. None: a key is not a\n"
+"plain string, or a score may not be a finite float.");
 
 static PyObject *
 join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1999,7 +2010,7 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Py_ssize_t queries = PyList_Size(rankings);
     if (PyList_Size(pools) != queries) {
-        PyErr_SetString(PyExc_ValueError, "there is not a pool for each ranking");
+        PyErr_SetString(PyExc_ValueError, "expected one pool per ranking");
         return NULL;
     }
     Bytes retrieved = {0}, ranks = {0};
@@ -2008,7 +2019,7 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t q = 0; q < queries; q++) {
         PyObject *ranking = PyList_GetItem(rankings, q), *pool = PyList_GetItem(pools, q);
         if (!PyDict_Check(ranking) || !PyTuple_CheckExact(pool) || (!ids_decide && !PyDict_CheckExact(ranking))) {
-            goto declined; /* the order of an OrderedDict is not that of its table */
+            goto declined; /* an OrderedDict iterates in an order other than that of its table */
         }
         int done = read_dict(&dict, ranking);
         if (done > 0) {
@@ -2040,10 +2051,10 @@ done:
 
 /* ---- measures ---- */
 
-/* The numbers of the families are those of measures/compiled.py. */
+/* Family numbers are those of measures/compiled.py. */
 enum { P, R, F, SUCCESS, RR, AP, NDCG, SETP, SETR, SETF, NUMRET, NUMREL, NUMRELRET, FIRSTREL, JUDGED, BEYOND };
 
-/* A measure: `k` is infinite without a cut-off. */
+/* A measure: `k` is infinite without a cutoff. */
 typedef struct {
     double family, k, level, beta;
 } Step;
@@ -2053,13 +2064,13 @@ typedef struct {
     double grade;
 } Entry;
 
-/* One query: its judged documents that were retrieved, best first; all grades >= 0, descending. */
+/* One query: its retrieved judged documents, best first; all grades >= 0, descending. */
 typedef struct {
     const Entry *entries;
     int64_t count, retrieved;
     const double *ideal;
     int64_t pool;
-    const double *discounts; /* of the ranks 0, 1 ... */
+    const double *discounts; /* for ranks 0, 1, ... */
 } Query;
 
 static int
@@ -2069,7 +2080,7 @@ by_rank(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* The value of a measure. Numbers are added from the best rank to the last, as the kernels do. */
+/* Return the value of a measure. Sums run from the best rank to the last, as in the kernels. */
 static double
 value_of(const Step *step, const Query *query)
 {
@@ -2131,7 +2142,7 @@ value_of(const Step *step, const Query *query)
     }
 }
 
-/* Whether these are steps that `value_of` knows; else 0 with an exception. */
+/* Whether `value_of` supports all steps; otherwise 0 with an exception. */
 static int
 are_steps(const Array *program)
 {
@@ -2141,12 +2152,12 @@ are_steps(const Array *program)
         valid = steps[i].family >= P && steps[i].family <= BEYOND && steps[i].k >= 1 && steps[i].level > 0;
     }
     if (!valid) {
-        PyErr_SetString(PyExc_ValueError, "these are no measures");
+        PyErr_SetString(PyExc_ValueError, "invalid measures");
     }
     return valid;
 }
 
-/* Whether all grades are either above 0 or plainly 0 or below: -0.0 is left to NumPy. */
+/* Whether all grades are positive, +0.0, or negative; -0.0 is left to NumPy. */
 static int
 are_plain(const double *grades, int64_t count)
 {
@@ -2160,8 +2171,8 @@ are_plain(const double *grades, int64_t count)
 
 PyDoc_STRVAR(measure_grades_doc,
 "measure_grades(grades, ideal, discounts, program) -> None | list[float]\n\n"
-"Measure one ranking, every document of which has a grade: below 0 if it is not judged.\n\n"
-"ideal: all grades >= 0, descending. program: for each measure its family, k, level and beta. None:\n"
+"Measure one ranking, given the grade of each document (below 0 if unjudged).\n\n"
+"ideal: all grades >= 0, descending. program: family, k, level, and beta of each measure. None:\n"
 "there are too few discounts, or a grade is -0.0.");
 
 static PyObject *
@@ -2219,10 +2230,10 @@ done:
 
 /* ---- measure_dicts ---- */
 
-/* A query of a run: its number in the judgments (-1 without), its place in the run. */
+/* A query of a run: its number in the judgments (or -1) and its position in the run. */
 typedef struct {
     int64_t number, place;
-    PyObject *name, *ranking; /* owned: garbage collection can change the run */
+    PyObject *name, *ranking; /* owned, because garbage collection can change the run */
 } Asked;
 
 static int
@@ -2235,7 +2246,7 @@ by_number(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Where judged documents are in a ranking: `InputSummary.ends`. */
+/* Fill in the summary of the positions of judged documents: `InputSummary.ends`. */
 static void
 fill_ends(const Query *query, double *ends)
 {
@@ -2256,7 +2267,7 @@ fill_ends(const Query *query, double *ends)
     }
 }
 
-/* Whether another order of equal scores could change a value: no grade counts as 0. */
+/* Whether breaking ties differently could change a value; unjudged documents count as grade 0. */
 static int
 is_tied(const Query *query)
 {
@@ -2279,7 +2290,7 @@ is_tied(const Query *query)
     return 0;
 }
 
-/* The first documents of a ranking, in the order given. */
+/* Return the first documents of a ranking, in input order. */
 static PyObject *
 first_of(PyObject *ranking, Py_ssize_t most)
 {
@@ -2297,12 +2308,13 @@ PyDoc_STRVAR(measure_dicts_doc,
 "measure_dicts(run, names, pools, columns, program, limits, by_id)\n"
 "    -> None | (numbers, values, ends, tally, unknown, rankings)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
-"names: the number of each query by its text; pools: the judged documents of each; columns: grades,\n"
-"their offsets, all grades >= 0 descending within each query, their offsets, and discounts by rank.\n"
-"program: for each measure its family, k, level and beta. limits: of how many rankings how many\n"
-"first documents are returned. The result is by number, ascending: values has a row for each measure,\n"
-"ends a row for each query; unknown are the queries without judgments.\n"
-"None: the run is not as plain as that.");
+"names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
+"and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
+"discounts by rank. program: family, k, level, and beta of each measure. limits: number of\n"
+"rankings whose first documents are returned, and number of documents. Results are in ascending\n"
+"order of query number: values has a row per measure, ends a row per query; unknown are the\n"
+"queries without judgments. None: the run is not made of plain dicts, strings, and finite\n"
+"numbers.");
 
 static PyObject *
 measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2337,7 +2349,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t judged = PyList_Size(pools), steps = arrays[5].count / 4, queries = PyDict_Size(run);
     if (arrays[1].count != judged + 1 || !are_offsets(offsets, judged + 1, arrays[0].count) ||
         arrays[3].count != judged + 1 || !are_offsets(of_ideal, judged + 1, arrays[2].count)) {
-        PyErr_SetString(PyExc_ValueError, "these are no judgments");
+        PyErr_SetString(PyExc_ValueError, "invalid judgments");
         goto done;
     }
     if (!are_steps(&arrays[5])) {
@@ -2362,7 +2374,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
                                  Py_NewRef(ranking)};
         place++;
         if (number && (query[place - 1].number < 0 || query[place - 1].number >= judged)) {
-            PyErr_SetString(PyExc_ValueError, "there is no such query");
+            PyErr_SetString(PyExc_ValueError, "invalid query number");
             goto done;
         }
         known += number != NULL;
@@ -2394,7 +2406,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         PyObject *pool = PyList_GetItem(pools, number);
         int64_t start = offsets[number], size = offsets[number + 1] - start;
         if (!PyTuple_CheckExact(pool) || PyTuple_Size(pool) != size) {
-            PyErr_SetString(PyExc_ValueError, "there is not a grade for each document");
+            PyErr_SetString(PyExc_ValueError, "expected one grade per document");
             goto done;
         }
         flags.used = ranks.used = entries.used = 0;
@@ -2473,7 +2485,7 @@ done:
 
 /* ---- row_lines ---- */
 
-#define NUMBER 40 /* bytes of a number, at most */
+#define NUMBER 40 /* maximum length of a number */
 
 static char *
 write_whole(char *at, uint64_t number)
@@ -2491,8 +2503,8 @@ write_whole(char *at, uint64_t number)
 }
 
 #ifdef __SIZEOF_INT128__
-/* Write a number from 1e-4 to 1e15 as repr() does: with the fewest digits that no other double is
-   as near to (Steele and White 1990), which here takes 128 bits. */
+/* Write a number from 1e-4 to 1e15 like repr(): with the fewest digits that identify the double
+   (Steele and White 1990), which takes 128-bit integers in this range. */
 static char *
 write_decimal(char *at, double value)
 {
@@ -2503,7 +2515,7 @@ write_decimal(char *at, double value)
     unsigned __int128 rest = (unsigned __int128)mantissa << 2;
     /* Distances to the midpoints between this double and its neighbors. */
     unsigned __int128 above = 2, below = mantissa << (65 - DBL_MANT_DIG) ? 2 : 1;
-    int middle = !(mantissa & 1); /* midpoints are read as the even mantissa */
+    int middle = !(mantissa & 1); /* a midpoint is rounded to the even mantissa */
     at = write_whole(at, (uint64_t)(rest >> (shift + 2)));
     *at++ = '.';
     rest &= one - 1;
@@ -2523,7 +2535,7 @@ write_decimal(char *at, double value)
 }
 #endif
 
-/* Write a number as repr() does. NULL with an exception. */
+/* Write a number like repr(). NULL with an exception. */
 static char *
 write_number(char *at, double value)
 {
@@ -2561,8 +2573,8 @@ is_plain_id(const uint8_t *id, int64_t length)
 PyDoc_STRVAR(row_lines_doc,
 "row_lines(data, starts, lengths, values, before, between, after, rank) -> None | bytes\n\n"
 "Write a line for each document: before, id, between, number, after.\n\n"
-"rank: if not 0, that of the first document; ranks and `between` precede the numbers.\n"
-"None: an id has a character that a format may quote.");
+"rank: if not 0, the rank of the first document; ranks and `between` then precede the numbers.\n"
+"None: an id contains a character that some format may quote.");
 
 static PyObject *
 row_lines(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2583,7 +2595,7 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids with numbers");
+        PyErr_SetString(PyExc_ValueError, "invalid ids or numbers");
         goto done;
     }
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;

@@ -1,7 +1,7 @@
-"""A run in a TREC file joined with judgments by the compiled core, without a table of the run.
+"""Join a TREC run file with judgments in the compiled core, without building a table of the run.
 
-The core reads the lines of a query, checks that its documents differ, and ranks the judged ones. It
-declines what is unusual in any way: then the file is read in blocks, or whole.
+The core reads the lines of one query at a time, checks for duplicate documents, and ranks the
+judged documents. It declines unusual files, which are then read in blocks or as a whole.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from rankgauge.formats.lines import Source
 from rankgauge.formats.pieces import read_lines
 
 _T = TypeVar("_T")
-# Rankings and judged documents that are measured at once: more would take more memory.
+# Number of rankings plus judged documents that are measured together, to limit memory.
 _AT_ONCE = 1 << 17
 
 
 class JoinedLines(NamedTuple):
-    """A part of a run in a file, and its join."""
+    """Part of a run file, joined with judgments."""
 
     joined: Joined  # the ranks of its judged documents
-    documents: int  # its rows
+    documents: int  # number of rows
     rising: tuple[int, int]  # as `PairTable.rising`
     spread: tuple[int, int]  # as `JoinedDicts.spread`
     unknown: Sequence[bytes]  # queries without judgments
-    first_documents: Mapping[int, Sequence[bytes]]  # of the first queries by number
+    first_documents: Mapping[int, Sequence[bytes]]  # by query number
 
 
 def join_file(
@@ -43,9 +43,9 @@ def join_file(
     ties: str,
     heads: tuple[int, int],
 ) -> list[_T] | None:
-    """Call a function with each part of a run in a file; None if the core declines it.
+    """Call `function` with each part of a run file; return None if the core declines the file.
 
-    `heads`: of how many queries of a part how many first documents are kept.
+    `heads`: number of queries per part whose first documents are kept, and number of documents.
     """
     core = native.core
     if core is None or qrels.judged is None:

@@ -18,14 +18,14 @@ from rankgauge.core.policies import Policies
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.evaluation.evaluation import make_plan
-from rankgauge.evaluation.partial import (
+from rankgauge.evaluation.blocks import (
     Measured,
     make_context,
     measure_absent,
     measure_block,
     merge_measured,
 )
+from rankgauge.evaluation.evaluation import make_plan
 from rankgauge.measures.measure import parse
 
 # Rows that are held at a time, besides the rest of the query that they end with.
@@ -164,11 +164,11 @@ def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
     if rows.num_rows:
         try:
             block = Run.from_columns(*_columns(rows), name=name)
-            partial = measure_block(block, context)
+            result = measure_block(block, context)
         except RankgaugeError as error:
             raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
-        parts.append(partial.measured)
-        seen[partial.measured.numbers] = True
+        parts.append(result.measured)
+        seen[result.measured.numbers] = True
     absent = np.flatnonzero(~seen)
     if len(absent) and context.policies.queries != "intersection":
         parts.append(measure_absent(absent, context))
