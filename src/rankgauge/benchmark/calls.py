@@ -32,7 +32,7 @@ _POLL = 0.1  # seconds: on Windows, a longer wait ignores Ctrl-C
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the calls of a retriever.
+    """Immutable limits of the calls of a retriever.
 
     Attributes:
         concurrency: Maximum number of concurrent calls.
