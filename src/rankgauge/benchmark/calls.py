@@ -193,7 +193,7 @@ def _invalid(error: BaseException) -> _InvalidResponse:
 
 
 def _materialized(ranking: Any, k: int) -> Any:
-    """Return a ranking; an iterator, which computes its hits lazily, is read here."""
+    """Read a ranking that is a lazy iterator, so that reading it is timed."""
     if not isinstance(ranking, Iterator):
         return ranking
     try:

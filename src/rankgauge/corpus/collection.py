@@ -77,7 +77,7 @@ _PLAIN = frozenset({str, int, float, bool, type(None), _FrozenDict, _FrozenList}
 
 
 def _frozen(value: Any) -> Any:
-    """Return a deep read-only copy of dicts, lists and sets; other values unchanged."""
+    """Return a deep read-only copy of dicts, lists, and sets; other values unchanged."""
     kind = type(value)
     if kind in _PLAIN:
         return value

@@ -78,7 +78,7 @@ class Pace:
 
 
 class Meter:
-    """Usage so far, and the check whether the next call is within the budget."""
+    """Usage so far, which is checked against the budget before each call."""
 
     def __init__(self, prices: tuple[float, float] | None, max_cost: float | None) -> None:
         self._prices, self._max_cost = prices, max_cost
