@@ -173,7 +173,7 @@ def test_records_can_be_saved(run, tmp_path):
         (("history", "trend"), "there is no history yet"),
         (("history", "show", "one"), "'one' is not a valid integer"),
         (("history", "list", "--last", "0"), "0 is not in the range"),
-        (("evaluate", QRELS, BM25, "--label", "a"), "are for --save: add it"),
+        (("evaluate", QRELS, BM25, "--label", "a"), "need --save"),
         (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--date", "soon"), "'soon' does not match"),
