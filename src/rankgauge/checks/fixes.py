@@ -168,7 +168,7 @@ def _codes(also: Iterable[str]) -> set[str]:
     fixable = [code for code, kind in FINDING_KINDS.items() if kind.automatic]
     for code in sorted(codes.difference(fixable)):
         raise UnknownName(
-            f"{code} cannot be fixed without a person" if code in FINDING_KINDS
+            f"{code} cannot be fixed automatically" if code in FINDING_KINDS
             else f"unknown finding code {code!r}",
             where="also", fix=f"codes that can be fixed: {', '.join(fixable)}",
         )  # fmt: skip

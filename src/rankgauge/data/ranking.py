@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import (
     FloatArray,
@@ -74,6 +75,23 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     """
     ties = order_of(ties)
     table = run.without_repeats("error")
+    order = _rank_rows(table, ties, depth)
+    if depth is not None:
+        sizes = np.minimum(np.diff(table.offsets), depth)
+        rows = ranges_of(table.offsets[:-1], sizes)
+        order = rows if order is None else order[rows]
+        table = replace(table, offsets=offsets_of(sizes))
+    if order is not None:
+        table = replace(table, docs=table.docs.take(order), values=table.values[order])
+    return replace(run, table=replace(table, unique=True, lines=None, ranks=None))
+
+
+def _rank_rows(table: PairTable, ties: str, depth: int | None) -> IntArray | None:
+    """Return the rows of each query in the order of their ranks, up to a depth; None: as given."""
+    if native.core is not None:
+        values = np.ascontiguousarray(table.values)
+        rows = native.core.rank_rows(*table.docs.columns(), values, table.offsets, ties == "trec")
+        return None if rows is None else np.frombuffer(rows, np.int64)
     order = _best_first(table.values, table.offsets)
     if order is None:
         order = np.arange(len(table))
@@ -85,13 +103,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
         tied = tied[above < depth]
     at, by_rule = _in_groups(table, order, (heads[tied], heads[tied + 1]), ties)
     order[at] = order[at][by_rule]
-    if depth is not None:
-        sizes = np.minimum(np.diff(table.offsets), depth)
-        order = order[ranges_of(table.offsets[:-1], sizes)]
-        table = replace(table, offsets=offsets_of(sizes))
-    docs, values = table.docs.take(order), table.values[order]
-    table = replace(table, docs=docs, values=values, unique=True, lines=None, ranks=None)
-    return replace(run, table=table)
+    return order
 
 
 def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
