@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.data.run import NotInBlocksError, Run, joined_run, sure_blocks
@@ -194,6 +195,30 @@ def align(runs: Sequence[Run]) -> Alignment:
         before += len(table.queries)
         starts[own, number] = table.offsets[:-1]
         sizes[own, number] = np.diff(table.offsets)
+    rows, counts, docs = _documents(tables, starts, sizes)
+    return Alignment(
+        tables=tables,
+        queries=queries,
+        offsets=offsets_of(counts),
+        docs=docs,
+        rows=rows,
+        starts=starts,
+        retrieved=sizes,
+    )
+
+
+def _documents(
+    tables: Sequence[PairTable], starts: IntArray, sizes: IntArray
+) -> tuple[IntArray, IntArray, Ids]:
+    """Rows of each document in each table, documents of each query, and the documents."""
+    if native.core is not None:
+        columns = [(*table.docs.columns(), table.docs.hashes()) for table in tables]
+        found = native.core.align(columns, starts, sizes)
+        if found is not None:
+            rows, counts, first, lengths = (np.frombuffer(found[n], np.int64) for n in (0, 1, 3, 4))
+            hashes = np.frombuffer(found[5], np.uint64)
+            docs = Ids(np.frombuffer(found[2], np.uint8), first, lengths, hashes)
+            return rows.reshape(-1, len(tables)), counts, docs
     docs = Ids.joined([table.docs for table in tables])
     bases = offsets_of([len(table) for table in tables])[:-1]
     cuts = [*_cut(sizes.sum(axis=1))] or [(0, 0)]
@@ -204,16 +229,8 @@ def align(runs: Sequence[Run]) -> Alignment:
         parts = [
             _side_by_side(docs, bases, starts[a:b].T, sizes[a:b].T, by_id=True) for a, b in cuts
         ]
-    rows, heads, counts = ([part[column] for part in parts] for column in range(3))
-    return Alignment(
-        tables=tables,
-        queries=queries,
-        offsets=offsets_of(np.concatenate(counts)),
-        docs=docs.take(np.concatenate(heads)),
-        rows=np.concatenate(rows),
-        starts=starts,
-        retrieved=sizes,
-    )
+    rows, heads, counts = (np.concatenate([part[n] for part in parts]) for n in range(3))
+    return rows, counts, docs.take(heads)
 
 
 def _side_by_side(

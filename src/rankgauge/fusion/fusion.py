@@ -267,7 +267,7 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
         task = _Task(block, _scores(block, columns), weights[chosen], how)
         scores[block.pairs] = METHODS[how.method].function(task)
         taken[block.pairs] = True
-    kept = np.flatnonzero(taken)
+    kept = slice(None) if taken.all() else np.flatnonzero(taken)
     owner = np.repeat(np.arange(len(aligned.queries)), np.diff(aligned.offsets))[kept]
     table = PairTable(
         queries=aligned.queries,
@@ -416,13 +416,13 @@ class _Task:
 
 
 def _rrf(task: _Task) -> FloatArray:
-    ranks = np.arange(1, task.block.rank.max(initial=1) + 1) + float(task.how.k or 0)
+    ranks = np.arange(task.block.rank.max(initial=1) + 1) + float(task.how.k or 0)
+    ranks[0] = 1
+    high, low = quotient(task.weights, ranks[:, None])
     # Rank 0 represents a missing document.
-    high, low = (
-        np.pad(terms, ((1, 0), (0, 0))) for terms in quotient(task.weights, ranks[:, None])
-    )
-    columns = np.arange(len(task.weights))
-    return total(high[task.block.rank, columns], low[task.block.rank, columns])
+    high[0] = low[0] = 0
+    cells = task.block.rank * len(task.weights) + np.arange(len(task.weights))
+    return total(high.take(cells), low.take(cells))
 
 
 def _isr(task: _Task) -> FloatArray:
