@@ -446,7 +446,7 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the settings of the retriever are not plain values: {error}", where=name,
-            fix="use text, finite numbers, lists and mappings",
+            fix="use text, finite numbers, lists, and mappings",
         ) from None  # fmt: skip
     plain = json.loads(text)
     return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
