@@ -333,8 +333,8 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C111", "skewed-differences", "warning",
-                "the differences are skewed, and there are too few queries for that (fewer than "
-                "25 times the squared skewness)",
+                "the differences are too skewed for the number of queries (fewer than 25 times the "
+                "squared skewness)",
                 "the p-value may be too small",
                 "rely on the interval, or judge more queries",
             ),

@@ -8,6 +8,8 @@
    hash_ids      hashes of a column of ids                                    (core/ids.py)
    all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
+   rank_rows     rows of each ranking, best first                             (data/ranking.py)
+   align         documents of several runs side by side                       (fusion/alignment.py)
    join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
    join_lines    the same from lines of a TREC file, query by query           (data/file_runs.py)
    join_dicts    the same for Python dicts                                    (data/dict_runs.py)
@@ -34,7 +36,7 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 6 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 7 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -381,7 +383,12 @@ names(PyObject *Py_UNUSED(module), PyObject *capsule)
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static const uint32_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+static const uint64_t WHOLE_TENS[] = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+    UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000), UINT64_C(10000000000000),
+    UINT64_C(100000000000000), UINT64_C(1000000000000000), UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000), UINT64_C(1000000000000000000), UINT64_C(10000000000000000000),
+};
 
 #ifdef __SIZEOF_INT128__
 /* 2**(63 + bits of 10**n) / 10**n, rounded down, for n from 1 to 19. */
@@ -400,10 +407,7 @@ static const int TEN_BITS[] = {1, 4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 
 static double
 divided_exactly(uint64_t mantissa, int digits)
 {
-    uint64_t ten = 1;
-    for (int i = 0; i < digits; i++) {
-        ten *= 10;
-    }
+    uint64_t ten = WHOLE_TENS[digits];
     /* Shift left until the quotient has at least 64 bits: 53, plus bits for rounding. */
     int shift = __builtin_clzll(mantissa) + 64 - 1;
     unsigned __int128 whole = (unsigned __int128)mantissa << shift; /* its highest bit is bit 126 */
@@ -1443,6 +1447,276 @@ done:
     free(found.data);
     free(scratch.data);
     close_arrays(arrays, 7);
+    return or_no_memory(result);
+}
+
+/* ---- rank_rows ---- */
+
+typedef struct {
+    double value;
+    int64_t row;
+} Scored;
+
+/* Sort by value, descending and stable; return the array that has the result. */
+static Scored *
+sort_scored(Scored *from, Scored *to, int64_t count)
+{
+    for (int64_t width = 1; width < count; width *= 2) {
+        for (int64_t first = 0; first < count; first += 2 * width) {
+            int64_t middle = count - first > width ? first + width : count;
+            int64_t end = count - middle > width ? middle + width : count;
+            int64_t i = first, j = middle, at = first;
+            if (middle < end && from[middle - 1].value < from[middle].value) {
+                while (i < middle && j < end) {
+                    int later = from[j].value > from[i].value;
+                    to[at++] = from[later ? j : i]; /* a branch would be unpredictable */
+                    j += later;
+                    i += !later;
+                }
+            }
+            memcpy(to + at, from + i, (size_t)(middle - i) * sizeof(Scored));
+            at += middle - i;
+            memcpy(to + at, from + j, (size_t)(end - j) * sizeof(Scored));
+        }
+        Scored *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+PyDoc_STRVAR(rank_rows_doc,
+"rank_rows(data, starts, lengths, values, offsets, by_id) -> None | rows\n\n"
+"Return the rows of each query by value, descending; None if they are in that order.\n\n"
+"by_id: equal values are ordered by id, descending; otherwise they keep their order.");
+
+static PyObject *
+rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[5];
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "OOOOOp:rank_rows", &objects[0], &objects[1], &objects[2], &objects[3],
+                          &objects[4], &ids_decide)) {
+        return NULL;
+    }
+    Array arrays[5] = {0};
+    Bytes rows = {0}, scratch = {0}, ties = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    for (int i = 0; i < 5; i++) {
+        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
+            goto done;
+        }
+    }
+    const uint8_t *data = arrays[0].items;
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items, *offsets = arrays[4].items;
+    const double *values = arrays[3].items;
+    Py_ssize_t count = arrays[3].count;
+    if (arrays[1].count != count || !are_inside(&arrays[0], &arrays[1], &arrays[2]) ||
+        !are_offsets(offsets, arrays[4].count, count)) {
+        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        goto done;
+    }
+    int64_t *order = grow(&rows, (size_t)count * sizeof(int64_t));
+    int moved = 0;
+    if (order == NULL) {
+        goto done;
+    }
+    others = unlock(count);
+    for (Py_ssize_t q = 0; q + 1 < arrays[4].count; q++) {
+        int64_t first = offsets[q], size = offsets[q + 1] - first;
+        scratch.used = 0;
+        Scored *scored = grow(&scratch, 2 * (size_t)size * sizeof(Scored));
+        if (scored == NULL) {
+            goto done;
+        }
+        int rises = 0;
+        for (int64_t i = 0; i < size; i++) {
+            scored[i] = (Scored){values[first + i], first + i};
+            rises |= i && values[first + i] > values[first + i - 1];
+        }
+        if (rises) {
+            scored = sort_scored(scored, scored + size, size);
+        }
+        moved |= rises;
+        for (int64_t i = 0, end; i < size; i = end) {
+            for (end = i + 1; end < size && scored[end].value == scored[i].value; end++) {
+            }
+            int64_t tied = end - i;
+            for (int64_t j = i; j < end; j++) {
+                order[first + j] = scored[j].row;
+            }
+            if (tied == 1 || !ids_decide) {
+                continue;
+            }
+            ties.used = 0;
+            Document *documents = grow(&ties, (size_t)tied * sizeof(Document));
+            if (documents == NULL) {
+                goto done;
+            }
+            for (int64_t j = 0; j < tied; j++) {
+                int64_t row = scored[i + j].row;
+                documents[j] = (Document){scored[i].value, data + starts[row], lengths[row], row};
+            }
+            if (tied > 2 || by_id(&documents[0], &documents[1]) > 0) {
+                qsort(documents, (size_t)tied, sizeof(Document), by_id);
+                for (int64_t j = 0; j < tied; j++) {
+                    moved |= order[first + i + j] != documents[j].place;
+                    order[first + i + j] = documents[j].place;
+                }
+            }
+        }
+    }
+    lock(&others);
+    result = moved ? as_bytes(&rows) : Py_NewRef(Py_None);
+done:
+    lock(&others);
+    free(rows.data);
+    free(scratch.data);
+    free(ties.data);
+    close_arrays(arrays, 5);
+    return or_no_memory(result);
+}
+
+/* ---- align ---- */
+
+PyDoc_STRVAR(align_doc,
+"align(columns, first, sizes) -> None | (rows, counts, data, starts, lengths, hashes)\n\n"
+"Align runs: list the distinct documents of each query, in order of first appearance.\n\n"
+"columns: (data, starts, lengths, hashes) of the documents of each run; first, sizes: (queries, runs)\n"
+"the first row and the number of documents of each query in each run. rows: (n, runs) the row of\n"
+"each document in each run, or -1; counts: documents per query; the others are their ids. None: too\n"
+"many documents.");
+
+static PyObject *
+align(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *columns, *objects[2];
+    if (!PyArg_ParseTuple(args, "O!OO:align", &PyList_Type, &columns, &objects[0], &objects[1])) {
+        return NULL;
+    }
+    Py_ssize_t runs = PyList_Size(columns);
+    Array *arrays = calloc(4 * (size_t)runs + 2, sizeof(Array)), *places = arrays + 4 * runs;
+    Bytes rows = {0}, counts = {0}, data = {0}, starts = {0}, lengths = {0}, hashes = {0}, slots = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    if (arrays == NULL) {
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t r = 0; r < runs; r++) {
+        Array *of_run = arrays + 4 * r;
+        for (int i = 0; i < 4; i++) {
+            PyObject *column = PyTuple_GetItem(PyList_GetItem(columns, r), i);
+            if (column == NULL || !open_array(column, &of_run[i], i ? 8 : 1, 0)) {
+                goto done;
+            }
+        }
+        if (of_run[3].count != of_run[1].count || !are_inside(&of_run[0], &of_run[1], &of_run[2])) {
+            PyErr_SetString(PyExc_ValueError, "these are no ids with hashes");
+            goto done;
+        }
+    }
+    if (!open_array(objects[0], &places[0], 8, 0) || !open_array(objects[1], &places[1], 8, 0)) {
+        goto done;
+    }
+    const int64_t *first = places[0].items, *sizes = places[1].items;
+    int valid = runs > 0 && places[0].count == places[1].count && places[0].count % runs == 0;
+    for (Py_ssize_t i = 0; valid && i < places[0].count; i++) {
+        int64_t has = arrays[4 * (i % runs) + 1].count;
+        valid = first[i] >= 0 && sizes[i] >= 0 && first[i] <= has && sizes[i] <= has - first[i];
+    }
+    if (!valid) {
+        PyErr_SetString(PyExc_ValueError, "there are no such rows");
+        goto done;
+    }
+    others = unlock(LARGE);
+    for (Py_ssize_t q = 0; q < places[0].count; q += runs) {
+        int64_t total = 0, found = 0;
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            total += sizes[q + r];
+        }
+        if (total >= INT32_MAX) {
+            goto declined;
+        }
+        size_t room = SPARSE * power_above((size_t)total), mask = room - 1;
+        slots.used = 0;
+        /* The number of a document of this query + 1; 0 is free. */
+        uint32_t *table = grow(&slots, room * sizeof(uint32_t));
+        int64_t *in_runs = grow(&rows, (size_t)total * (size_t)runs * sizeof(int64_t));
+        int64_t *start = grow(&starts, (size_t)total * sizeof(int64_t));
+        int64_t *length = grow(&lengths, (size_t)total * sizeof(int64_t));
+        uint64_t *hash = grow(&hashes, (size_t)total * sizeof(uint64_t));
+        int64_t *count = grow(&counts, sizeof(int64_t));
+        if (table == NULL || in_runs == NULL || start == NULL || length == NULL || hash == NULL ||
+            count == NULL) {
+            goto done;
+        }
+        memset(table, 0, room * sizeof(uint32_t));
+        memset(in_runs, -1, (size_t)total * (size_t)runs * sizeof(int64_t));
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            const Array *of_run = arrays + 4 * r;
+            for (int64_t row = first[q + r]; row < first[q + r] + sizes[q + r]; row++) {
+                const uint8_t *id = (const uint8_t *)of_run[0].items + ((const int64_t *)of_run[1].items)[row];
+                int64_t bytes = ((const int64_t *)of_run[2].items)[row];
+                uint64_t own = ((const uint64_t *)of_run[3].items)[row];
+                size_t at = (own >> 7) & mask;
+                int64_t number;
+                while ((number = (int64_t)table[at] - 1) >= 0 &&
+                       (hash[number] != own || length[number] != bytes ||
+                        memcmp(data.data + start[number], id, (size_t)bytes) != 0)) {
+                    at = (at + 1) & mask;
+                }
+                if (number < 0) {
+                    char *place = grow(&data, (size_t)bytes);
+                    if (place == NULL) {
+                        goto done;
+                    }
+                    memcpy(place, id, (size_t)bytes);
+                    number = found++;
+                    start[number] = place - data.data;
+                    length[number] = bytes;
+                    hash[number] = own;
+                    table[at] = (uint32_t)found;
+                }
+                in_runs[number * runs + r] = row;
+            }
+        }
+        *count = found;
+        size_t spare = (size_t)(total - found) * sizeof(int64_t);
+        rows.used -= spare * (size_t)runs;
+        starts.used -= spare;
+        lengths.used -= spare;
+        hashes.used -= spare;
+    }
+    char *after = grow(&data, 8); /* ids are read in words */
+    if (after == NULL) {
+        goto done;
+    }
+    memset(after, 0, 8);
+    lock(&others);
+    Bytes *made[6] = {&rows, &counts, &data, &starts, &lengths, &hashes};
+    result = PyTuple_New(6);
+    for (int i = 0; result != NULL && i < 6; i++) {
+        PyObject *column = as_bytes(made[i]);
+        if (column == NULL || PyTuple_SetItem(result, i, column) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    goto done;
+declined:
+    lock(&others);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&others);
+    free(rows.data);
+    free(counts.data);
+    free(data.data);
+    free(starts.data);
+    free(lengths.data);
+    free(hashes.data);
+    free(slots.data);
+    close_arrays(arrays, 4 * (int)runs + 2);
+    free(arrays);
     return or_no_memory(result);
 }
 
@@ -2503,35 +2777,54 @@ write_whole(char *at, uint64_t number)
 }
 
 #ifdef __SIZEOF_INT128__
-/* Write a number from 1e-4 to 1e15 like repr(): with the fewest digits that identify the double
-   (Steele and White 1990), which takes 128-bit integers in this range. */
+typedef unsigned __int128 Wide;
+
+/* Write a number from 1e-4 to 1e15 like repr(): with the fewest digits that identify the double, as
+   near to it as possible (Giulietti 2020, "Schubfach"). In this range powers of ten are exact. */
 static char *
 write_decimal(char *at, double value)
 {
-    int exponent;
-    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &exponent), DBL_MANT_DIG);
-    int shift = DBL_MANT_DIG - exponent; /* value = mantissa / 2**shift */
-    unsigned __int128 one = (unsigned __int128)1 << (shift + 2);
-    unsigned __int128 rest = (unsigned __int128)mantissa << 2;
-    /* Distances to the midpoints between this double and its neighbors. */
-    unsigned __int128 above = 2, below = mantissa << (65 - DBL_MANT_DIG) ? 2 : 1;
-    int middle = !(mantissa & 1); /* a midpoint is rounded to the even mantissa */
-    at = write_whole(at, (uint64_t)(rest >> (shift + 2)));
-    *at++ = '.';
-    rest &= one - 1;
-    for (;;) {
-        rest *= 10, above *= 10, below *= 10;
-        int digit = (int)(rest >> (shift + 2));
-        rest &= one - 1;
-        int low = middle ? rest <= below : rest < below;
-        int high = middle ? rest + above >= one : rest + above > one;
-        if (low || high) {
-            int up = high && (!low || rest * 2 > one || (rest * 2 == one && (digit & 1)));
-            *at++ = (char)('0' + digit + up);
-            return at;
-        }
-        *at++ = (char)('0' + digit);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    uint64_t hidden = UINT64_C(1) << (DBL_MANT_DIG - 1), mantissa = (bits & (hidden - 1)) | hidden;
+    int shift = 1075 - (int)(bits >> (DBL_MANT_DIG - 1)); /* value = mantissa / 2**shift */
+    /* Distances to the midpoints between this double and its neighbors, in quarters of its last bit.
+       A midpoint is rounded to the even mantissa. */
+    uint64_t below = mantissa > hidden ? 2 : 1, above = 2;
+    /* Enough decimals: their steps are not wider than the distance between the midpoints. */
+    int decimals = shift * 1233 / 4096 + 1; /* log10(2) */
+    Wide power = decimals < 20 ? WHOLE_TENS[decimals] : (Wide)10 * WHOLE_TENS[decimals - 1];
+    if (power * (below + above) < (Wide)4 << shift) {
+        decimals++;
+        power *= 10;
     }
+    Wide one = (Wide)1 << (shift + 2), number = power * (mantissa * 4);
+    uint64_t digits = (uint64_t)(number >> (shift + 2));
+    Wide rest = number & (one - 1);
+    Wide last = one * (digits % 10) + rest; /* the rest with one decimal less */
+    Wide most = below * power - (mantissa & 1), most_up = above * power - (mantissa & 1);
+    if (last <= most || one * 10 - last <= most_up) {
+        digits = digits / 10 + (last > most);
+        for (decimals--; decimals > 1 && digits % 10 == 0; decimals--) {
+            digits /= 10;
+        }
+    }
+    else if (one - rest <= most_up) {
+        digits += rest > most || rest * 2 > one || (rest * 2 == one && (digits & 1));
+    }
+    uint64_t ten = WHOLE_TENS[decimals < 20 ? decimals : 19], whole = digits / ten;
+    at = write_whole(at, whole);
+    *at++ = '.';
+    digits -= whole * ten;
+    int count = decimals ? decimals : 1, left = count;
+    for (; left > 1; digits /= 100) { /* two at a time: fewer dependent divisions */
+        at[--left] = (char)('0' + digits % 10);
+        at[--left] = (char)('0' + digits / 10 % 10);
+    }
+    if (left) {
+        *at = (char)('0' + digits);
+    }
+    return at + count;
 }
 #endif
 
@@ -2636,6 +2929,7 @@ done:
 /* ---- the module ---- */
 
 static PyMethodDef METHODS[] = {
+    {"align", align, METH_VARARGS, align_doc},
     {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
@@ -2649,6 +2943,7 @@ static PyMethodDef METHODS[] = {
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
+    {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},
