@@ -107,7 +107,7 @@ def test_a_collection_of_other_documents_is_not_silently_ignored(notes, tmp_path
         "diff", notes / "questions.csv", tmp_path / "a.run", tmp_path / "a.run",
         "--collection", notes,
     )  # fmt: skip
-    assert "none of the 2 documents is in the collection, such as 'd1'" in " ".join(
+    assert "none of the 2 documents of the run is in the collection, such as 'd1'" in " ".join(
         printed.stdout.split()
     )
 

@@ -34,16 +34,15 @@ class Chunked(CompositeRetriever):
     """A retriever over chunks that returns documents.
 
     The documents are split into chunks, the retriever indexes the chunks, and the chunk scores are
-    aggregated. The score of a document is that of its best chunk
-    (``max``), that of its first chunk (``first``; documents whose first chunk is not retrieved are
-    dropped), or the sum over its retrieved chunks (``sum``, which depends on `depth`). Ties keep
-    the order of the best chunks.
+    aggregated. The score of a document is that of its best chunk (``max``), that of its first chunk
+    (``first``; documents whose first chunk is not retrieved are dropped), or the sum over its
+    retrieved chunks (``sum``, which depends on `depth`). Ties keep the order of the best chunks.
 
     Args:
         retriever: Any retriever; it indexes the chunks as documents (see
             :func:`~rankgauge.corpus.chunking.chunk_documents`).
         chunker: The chunker that splits the texts.
-        roll_up: ``max``, ``first`` or ``sum``.
+        roll_up: ``max``, ``first``, or ``sum``.
         depth: The initial number of chunks to request per requested document; more are requested if
             they belong to too few documents.
         titles: Whether each chunk includes the title of its document.
