@@ -1,4 +1,4 @@
-"""Faults of judgments, runs and texts, their effect on the numbers, and fixes."""
+"""Faults of judgments, runs, and texts, their effects on the numbers, and fixes."""
 
 from __future__ import annotations
 

@@ -271,6 +271,11 @@ class Design:
         """Name of the correction in text."""
         return self.correction if self.correction == "max-t" else self.correction.title()
 
+    @property
+    def p_label(self) -> str:
+        """Label of the corrected p-value, such as ``p (Holm)``."""
+        return f"p ({'HSD' if self.test == 'tukey-hsd' else self.correction_name})"
+
     def describe(self) -> str:
         """Return tests, correction, and intervals in one sentence."""
         names = ", ".join(map(str, self.tested))
@@ -498,7 +503,7 @@ class _Work:
         ]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
-                "max-t needs one set of queries, and a tested measure leaves some out",
+                "max-t needs the same queries for all tests, but a tested measure excludes some",
                 where="correction",
                 fix="choose correction='holm'",
             )

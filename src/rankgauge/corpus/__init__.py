@@ -1,4 +1,4 @@
-"""Collections: documents and queries, loaded, chunked, and described."""
+"""Collections of documents and queries: loading, chunking, spans, and description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fuse()``: several runs combined into one, with or without tuning."""
+"""Fusion of several runs into one, with or without tuning."""
 
 from __future__ import annotations
 

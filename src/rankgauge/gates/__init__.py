@@ -1,4 +1,4 @@
-"""The release gate: whether a run may replace the previous one, by rules set in advance."""
+"""Release gates: whether a run may replace the previous one, by rules set in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far numbers depend on ties, unjudged documents, and the pool."""
+"""Sensitivity of results to ties, unjudged documents, and the pool."""
 
 from __future__ import annotations
 
