@@ -63,7 +63,7 @@ def read_columnar(
     table = from_frame(frame, layout, name, columns=choice.columns, on_error=on_error)
     if not len(table):
         fix = f"give rows of {', '.join(layout.columns)}"
-        raise FormatError("there is no row to read", path=name, fix=fix)
+        raise FormatError("there are no rows", path=name, fix=fix)
     return table
 
 
@@ -95,7 +95,7 @@ def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> I
         raise _broken(name, error) from None
     if not before:
         fix = f"give rows of {', '.join(layout.columns)}"
-        raise FormatError("there is no row to read", path=name, fix=fix)
+        raise FormatError("there are no rows", path=name, fix=fix)
 
 
 def _parquet_batches(

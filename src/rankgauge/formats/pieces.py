@@ -175,11 +175,12 @@ class Pieces:
         path = str(self.name).partition("!")[0]
         size = os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202
         if size > self._limit // _SHARE or not (self.again or os.path.isdir(path)):  # noqa: PTH112
-            many = f"{size:,} bytes are too many" if size else "this is a pipe"
+            many = f"{size:,} bytes are too many for memory={self._limit:,}"
             raise InputError(
-                f"{what} read whole, and {many} for a memory of {self._limit:,}", where=self.name,
+                f"{what} read whole, and {many if size else 'a pipe has no known size'}",
+                where=self.name,
                 fix="write it as Parquet, CSV, JSON lines or TREC format (rankgauge convert), or "
-                "evaluate it without memory",
+                "evaluate it without a memory limit",
             )  # fmt: skip
         return readers.read_table(self._source, self.layout, self._form)
 
