@@ -185,8 +185,8 @@ def measure_block(block: Any, context: Context) -> Partial:
     return Partial(measured, tied, summary, run.name, dict(run.settings))
 
 
-def measure_file(path: Source, context: Context) -> list[Partial] | None:
-    """Join a run in a TREC file with the judgments, and measure it; None if the core cannot."""
+def measure_file(path: Source, context: Context, memory: int | None = None) -> list[Partial] | None:
+    """Join a run in a file with the judgments, and measure it; None if the core cannot."""
     if context.stored is not None or context.graded is not context.qrels:
         return None
     source, name = source_name(path), run_name(path)
@@ -197,8 +197,9 @@ def measure_file(path: Source, context: Context) -> list[Partial] | None:
 
     try:
         return join_file(
-            context.qrels, path, measure, ties=context.policies.ties, heads=(RANKINGS, DOCUMENTS)
-        )
+            context.qrels, path, measure, ties=context.policies.ties,
+            heads=(RANKINGS, DOCUMENTS), memory=memory,
+        )  # fmt: skip
     except InputError:
         # The reader that numbers lines reports it.
         return None

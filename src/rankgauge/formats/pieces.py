@@ -81,6 +81,11 @@ class Pieces:
         path = str(self.name).partition("!")[0]
         return bool(self._parts) or os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
 
+    @property
+    def needs_whole(self) -> bool:
+        """Whether :meth:`whole` changes tables; known from the first of them on."""
+        return self._third is not None
+
     def whole(self, table: PairTable) -> PairTable:
         """Complete a table of whole queries: its third column may be a rank or a score."""
         return table if self._third is None else self._third(table)
@@ -279,8 +284,37 @@ def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]
         yield _LinesText(name, stream, start, number, three, third)
 
 
+def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[PairTable]:
+    """Read a file in tables of consecutive rows: without a limit only a large one of columns.
+
+    There are none where the third column can be told by whole queries only, or the file can be
+    read once only.
+    """
+    if memory is None:
+        yield from _columnar_tables(source, layout)
+        return
+    parts = Pieces(source, layout, memory)
+    for table in parts if parts.again else ():
+        if parts.needs_whole:
+            return
+        yield table
+
+
 def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     """Read a large file of columns as :func:`read_blocks`."""
+    empty = True
+    try:
+        for table in whole_queries((table, False) for table in _columnar_tables(source, layout)):
+            empty = False
+            yield table
+    except (ScatteredQueriesError, InputError):
+        empty = True
+    if empty:
+        yield None
+
+
+def _columnar_tables(source: Source, layout: Layout) -> Iterator[PairTable]:
+    """Read a large file of columns in tables of consecutive rows; no other file has any."""
     source, _ = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if (
@@ -289,19 +323,12 @@ def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | Non
         or os.path.getsize(source) <= _LEAST  # noqa: PTH202
         or importlib.util.find_spec("pyarrow") is None
     ):
-        yield None
         return
     with opened_bytes(source) as stream:
-        if not is_plain_file(stream) or not is_columnar(start_of(stream), name):
-            yield None
-            return
-        from rankgauge.formats.parquet import columnar_pieces
+        if is_plain_file(stream) and is_columnar(start_of(stream), name):
+            from rankgauge.formats.parquet import columnar_pieces
 
-        rows = columnar_pieces(stream, name, layout, _MOST // _ROW)
-        try:
-            yield from whole_queries((table, False) for table in rows)
-        except (ScatteredQueriesError, InputError):
-            yield None
+            yield from columnar_pieces(stream, name, layout, _MOST // _ROW)
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
@@ -314,6 +341,18 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
         ScatteredQueriesError: If a query occurs again in a later piece.
     """
     seen = np.zeros(0, dtype=np.uint64)
+    for table in adjacent(pieces):
+        # A hash that two queries share costs time only.
+        hashes = np.sort(table.queries.hashes())
+        places = np.searchsorted(seen, hashes)
+        if len(seen) and (seen[np.minimum(places, len(seen) - 1)] == hashes).any():
+            raise ScatteredQueriesError
+        seen = np.insert(seen, places, hashes)
+        yield table
+
+
+def adjacent(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
+    """As :func:`whole_queries`, but a query that occurs again is in several tables."""
     held: list[PairTable] = []  # the rows of the last query, which may continue
     for piece, last in pieces:
         count = len(piece.queries)
@@ -324,12 +363,6 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
             continue
         if held:
             yield _one_query(held)
-        # A hash that two queries share costs time only.
-        hashes = np.sort(piece.queries.hashes()[first:])
-        places = np.searchsorted(seen, hashes)
-        if len(seen) and (seen[np.minimum(places, len(seen) - 1)] == hashes).any():
-            raise ScatteredQueriesError
-        seen = np.insert(seen, places, hashes)
         if last and not first:
             yield piece
             return
